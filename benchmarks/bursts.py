@@ -37,7 +37,7 @@ def hardest_burst(nodes: int, jobs_per_node: int) -> Instance:
 
 
 def tight_share(instance: Instance) -> float:
-    """Give the share of the jobs' problems, one for each GPU type, that are tight at t = 0."""
+    """Return the share of the jobs' problems, one for each GPU type, that are tight at t = 0."""
     rate, jobs, types = planning_rate_eur_per_s(instance), instance.jobs, instance.type_of_configuration
     problems = [(j, types == v) for j in range(len(jobs)) for v in range(len(instance.gpu_types))]
     solvable = [(j, of_type) for j, of_type in problems if np.isfinite(jobs.seconds_per_epoch[j, of_type]).any()]

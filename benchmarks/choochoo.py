@@ -15,7 +15,7 @@ DAY_S = 86_400.0
 
 
 def installed() -> bool:
-    """Say whether it can be imported."""
+    """Return whether it can be imported."""
     return find_spec("gpu_choochoo") is not None
 
 

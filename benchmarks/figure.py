@@ -28,7 +28,7 @@ class Target:
     at_least: bool
 
     def met(self, value: float) -> bool:
-        """Say whether `value` reaches the target."""
+        """Return whether `value` reaches the target."""
         return value >= self.limit if self.at_least else value <= self.limit
 
     def __str__(self) -> str:
@@ -55,16 +55,16 @@ class Figure:
 
     @property
     def median(self) -> float | None:
-        """Give the median over the repetitions, None without any."""
+        """Return the median over the repetitions, None without any."""
         return statistics.median(self.values) if self.values else None
 
     @property
     def met(self) -> bool | None:
-        """Say whether the median reaches the target; None without a target or a value."""
+        """Return whether the median reaches the target; None without a target or a value."""
         return self.target.met(self.median) if self.target and self.median is not None else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the figure as JSON can hold it."""
+        """Return the figure as JSON can hold it."""
         return {
             "name": self.name,
             "unit": self.unit,

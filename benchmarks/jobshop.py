@@ -18,7 +18,7 @@ PLACES = 8  # resets that one pass of `_reset_ended` makes
 
 
 def installed() -> bool:
-    """Say whether it can be imported."""
+    """Return whether it can be imported."""
     return find_spec("jumanji") is not None
 
 
@@ -75,7 +75,7 @@ def _scan(jax: Any, step: Callable[..., Any]) -> Any:
 
 
 def _reset_ended(jax: Any, env: Any) -> Callable[..., Any]:
-    """Give a step of many environments that resets those that ended, a few in each pass until none is left."""
+    """Return a step of many environments that resets those that ended, a few in each pass until none is left."""
     jnp, tree = jax.numpy, jax.tree
 
     def step(state: Any, action: Any) -> Any:

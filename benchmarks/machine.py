@@ -28,7 +28,7 @@ def usable_cores() -> int:
 
 
 def peak_memory_mib() -> float:
-    """Give the most memory that this process has held so far [MiB]; 0 where the system does not say (not Linux).
+    """Return the most memory that this process has held so far [MiB]; 0 where the system does not say (not Linux).
 
     `resource.getrusage` would report the parent's peak if that is larger: Linux hands it down through `exec`.
     """

@@ -41,7 +41,7 @@ def run(jobs: int, policy_name: str, *, record: bool) -> dict[str, float]:
 
 
 def load(result: Result) -> float:
-    """Give the share of the cluster's GPU time that was held, from the first submission to the last."""
+    """Return the share of the cluster's GPU time that was held, from the first submission to the last."""
     held = result.intervals()
     first, last = result.instance.jobs.submission_s[[0, -1]]
     if last == first:

@@ -80,7 +80,7 @@ class _EnoughError(Exception):
 
 
 def _requests(decider: Decider, instance: Instance, name: str, events: int) -> list[bytes]:
-    """Give the requests of the first events of a run."""
+    """Return the requests of the first events of a run."""
     bodies: list[bytes] = []
 
     def post(_: str, body: bytes) -> bytes:

@@ -46,7 +46,7 @@ def measure(nodes: int = 25, problems: int = 200) -> list[Figure]:
 
 
 def tight_problems(instance: Instance, most: int) -> list[Problem]:
-    """Give the first problems, one for each job and GPU type, that need a plan that speeds up on the way."""
+    """Return the first problems, one for each job and GPU type, that need a plan that speeds up on the way."""
     rate, jobs, types = planning_rate_eur_per_s(instance), instance.jobs, instance.type_of_configuration
     chosen: list[Problem] = []
     for job in range(len(jobs)):
@@ -65,7 +65,7 @@ def tight_problems(instance: Instance, most: int) -> list[Problem]:
 
 
 def true_cost_eur(problem: SingleJobProblem, plan: Plan) -> float:
-    """Give the expected cost of a plan [€]; what the published program says of its own is that of its last iterate."""
+    """Return the expected cost of a plan [€]; what the published program says of its own is that of its last iterate."""
     largest, curve = problem.max_epochs, problem.curve
     cost = 0.0
     for segment in plan.segments:

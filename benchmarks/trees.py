@@ -55,7 +55,7 @@ def _orderly_end() -> Iterator[None]:
 
 
 def environment_of(tree: Path, cache: Path) -> dict[str, str]:
-    """Give the variables of a process that runs the sources of `tree`, with Numba's cache in `cache`."""
+    """Return the variables of a process that runs the sources of `tree`, with Numba's cache in `cache`."""
     places = [tree, *(tree / package for package in PACKAGES[1:])]
     return {"PYTHONPATH": os.pathsep.join(map(str, places)), "NUMBA_CACHE_DIR": str(cache)}
 

@@ -121,7 +121,7 @@ def draw_allowed(masks: NDArray[np.int8], draws: NDArray[np.float64], actions: N
 
 @kernel
 def draw_one(mask: NDArray[np.int8], draw: float) -> int:
-    """Give the action at the share `draw` of those that the mask allows."""
+    """Return the action at the share `draw` of those that the mask allows."""
     allowed = 0
     for action in range(mask.shape[0]):
         allowed += mask[action]

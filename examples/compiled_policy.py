@@ -6,7 +6,7 @@ from gpusched_env.simulator.kernels import Board, Choice, ask_order, at, expecte
 
 @kernel
 def cheapest(board: Board, job: int) -> int:
-    """Give the configuration, of those that fit now, in which the job is expected to cost least; -1: none fits."""
+    """Return the configuration, of those that fit now, in which the job is expected to cost least; -1: none fits."""
     best, least_eur, left = -1, float("inf"), expected_left(board, job)
     time_left_s = board.jobs[job, at.DUE] - board.clock[at.NOW]
     for config in range(board.tau.shape[1]):

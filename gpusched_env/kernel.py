@@ -145,7 +145,7 @@ def _records(package: Path) -> str:
 
 @cache
 def _package(file: str) -> Path:
-    """Give the folder of the outermost package that holds `file`; of a file in none, its own folder."""
+    """Return the folder of the outermost package that holds `file`; of a file in none, its own folder."""
     folder = Path(file).parent
     while (folder.parent / "__init__.py").is_file():
         folder = folder.parent

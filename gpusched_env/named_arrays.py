@@ -80,7 +80,7 @@ class NamedArrays:
         self.__dict__.update(values, _table_=table)
 
     def _table_or_array(self, name: str, value: Any) -> Any:
-        """Give the array to which the table points for a field: its own, or the table of a value."""
+        """Return the array to which the table points for a field: its own, or the table of a value."""
         kind, field = self._fields[name], f"{type(self).__name__}.{name}"
         if isinstance(kind, NamedArraysType):
             if not isinstance(value, NamedArrays) or value._numba_type_ != kind:
@@ -96,12 +96,12 @@ class NamedArrays:
 
     @property
     def words(self) -> int:
-        """Give how many numbers `placed` needs."""
+        """Return how many numbers `placed` needs."""
         own = [getattr(self, name).size for name in self.together]
         return sum(_lines(size) for size in (len(self._table_), *own))
 
     def placed(self, memory: Ints) -> Self:
-        """Give an equal value, with its table and copies of the arrays named in `together` in `memory`.
+        """Return an equal value, with its table and copies of the arrays named in `together` in `memory`.
 
         What many runs read at every step lies close together then, and on pages as large as that of `memory`.
 
@@ -120,7 +120,7 @@ class NamedArrays:
 
     @property
     def handle(self) -> Any:
-        """Give what `element_of` finds this value by, as long as somebody keeps it: where its table is."""
+        """Return what `element_of` finds this value by, as long as somebody keeps it: where its table is."""
         return self if PLAIN else self._table_.ctypes.data
 
 
@@ -175,7 +175,7 @@ def _lines(size: int) -> int:
 
 
 def _kind(hint: Any) -> Any:
-    """Give Numba's type of a field."""
+    """Return Numba's type of a field."""
     if get_origin(hint) is Annotated:
         array, axes = get_args(hint)
         return types.Array(from_dtype(np.dtype(get_args(get_args(array)[1])[0])), axes, "C")
@@ -226,7 +226,7 @@ def _type_of(value: NamedArrays, _: Any) -> Any:
 
 @unbox(NamedArraysType)
 def _unbox(_: Any, value: Any, c: Any) -> Any:
-    """Give the pointer to the table of a value that Python hands over."""
+    """Return the pointer to the table of a value that Python hands over."""
     table_type = types.Array(types.int64, 1, "C")
     table = c.pyapi.object_getattr_string(value, "_table_")
     unboxed = c.unbox(table_type, table)

@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def joined(descriptions: list[AgentDescription]) -> list[dict[str, Any]]:
-    """Give one curve of all runs, a run after the other."""
+    """Return one curve of all runs, a run after the other."""
     curve: list[dict[str, Any]] = []
     for description in descriptions:
         before = {name: curve[-1][name] if curve else 0 for name in ("steps", "seconds")}

@@ -23,7 +23,7 @@ def no_width() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
-    """Say, after all else, how many tests were skipped because cyipopt is missing, and how to get it."""
+    """Return, after all else, how many tests were skipped because cyipopt is missing, and how to get it."""
     yield
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = [report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)]

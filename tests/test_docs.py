@@ -73,12 +73,12 @@ def read(page: str) -> str:
 
 
 def section(page: str, heading: str) -> str:
-    """Give what stands between `heading` and the next one."""
+    """Return what stands between `heading` and the next one."""
     return read(page).split(f"\n{heading}\n")[1].split("\n#")[0]
 
 
 def python_blocks() -> list[object]:
-    """Give every Python block of the pages, with what the page says that it prints ("" for nothing said)."""
+    """Return every Python block of the pages, with what the page says that it prints ("" for nothing said)."""
     return [
         pytest.param(code, said, id=f"{page}-{number}")
         for page in PAGES

@@ -48,7 +48,7 @@ def gpusched(*arguments: object):
 
 
 def asked_as(name: str) -> tuple[JobPolicy, dict[str, object]]:
-    """Give a policy that decides job by job, and how an environment asks as it does."""
+    """Return a policy that decides job by job, and how an environment asks as it does."""
     policy = make_policy(name)
     assert isinstance(policy, JobPolicy)
     return policy, {"job_order": policy.job_order, "preemption": policy.preemption, "milestones": 0}

@@ -28,7 +28,7 @@ class Model(Protocol):
 
 
 def takes_masks(model: Model) -> bool:
-    """Say whether `model` chooses among allowed actions only, as `MaskablePPO` does."""
+    """Return whether `model` chooses among allowed actions only, as `MaskablePPO` does."""
     return "action_masks" in inspect.signature(model.predict).parameters
 
 
@@ -120,7 +120,7 @@ def _episode(
 
 
 def _checked(model: Model, env: gymnasium.Env[Any, Any]) -> GpuClusterEnv:
-    """Give the environment inside its wrappers, if the model fits it."""
+    """Return the environment inside its wrappers, if the model fits it."""
     inner = env.unwrapped
     if not isinstance(inner, GpuClusterEnv):
         raise InputError("env", type(inner).__name__, "a GpuClusterEnv")

@@ -115,7 +115,7 @@ class SchedulerVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), dones, one_each
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Give what can be placed now in every environment, (N, 1 + C); waiting is always allowed.
+        """Return what can be placed now in every environment, (N, 1 + C); waiting is always allowed.
 
         Raises:
             gymnasium.error.ResetNeeded: No episode has begun, or the environments have no masks.
@@ -137,7 +137,7 @@ class SchedulerVecEnv(VecEnv):
         return [method(*method_args, **method_kwargs) for method in self.get_attr(method_name, indices)]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Give `job`, `view`, `instance` or `action_space` of each environment, or what it shares with all others.
+        """Return `job`, `view`, `instance` or `action_space` of each environment, or what it shares with all others.
 
         Raises:
             AttributeError: Nothing is called so.
@@ -157,7 +157,7 @@ class SchedulerVecEnv(VecEnv):
         setattr(self.vector, attr_name, value)
 
     def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
-        """Say yes to `Monitor`, whose `info["episode"]` is here too, and no to any other wrapper."""
+        """Return yes to `Monitor`, whose `info["episode"]` is here too, and no to any other wrapper."""
         return [issubclass(Monitor, wrapper_class) for _ in self._get_indices(indices)]
 
     def close(self) -> None:
@@ -165,7 +165,7 @@ class SchedulerVecEnv(VecEnv):
         self.vector.close()
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Give the state of the vector environment, with returns and lengths of the episodes so far: plain arrays."""
+        """Return the state of the vector environment, with returns and lengths of the episodes so far: plain arrays."""
         vector = self._native()
         return {**vector.get_state(), "episode_returns": self._returns.copy(), "episode_lengths": self._lengths.copy()}
 
@@ -200,7 +200,7 @@ class SchedulerVecEnv(VecEnv):
         return getattr(self.vector, SAME_FOR_ALL.get(name, name))
 
     def _end(self, i: int, infos: dict[str, Any], *, truncated: bool) -> dict[str, Any]:
-        """Give the info of environment i, whose episode ended, and begin to count the next one."""
+        """Return the info of environment i, whose episode ended, and begin to count the next one."""
         info = _one_of(infos["final_info"], i)
         info["terminal_observation"] = infos["final_obs"][i]
         info["TimeLimit.truncated"] = truncated
@@ -235,14 +235,14 @@ def make_sb3_vec_env(
 
 
 def _only(options: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Give the options that all environments share; None without any."""
+    """Return the options that all environments share; None without any."""
     if any(one != options[0] for one in options):
         raise InputError("options", options, "the same for every environment")
     return options[0] or None
 
 
 def _one_of(infos: Mapping[str, Any], i: int) -> dict[str, Any]:
-    """Give the info of environment i, as the single environment would, from those of all."""
+    """Return the info of environment i, as the single environment would, from those of all."""
     return {
         key: _one_of(values, i) if isinstance(values, dict) else _plain(values[i])
         for key, values in infos.items()
@@ -251,5 +251,5 @@ def _one_of(infos: Mapping[str, Any], i: int) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Give a number as Python's own; leave a row of an array alone."""
+    """Return a number as Python's own; leave a row of an array alone."""
     return value.item() if isinstance(value, np.generic) else value

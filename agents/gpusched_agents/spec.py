@@ -282,7 +282,7 @@ def _one_of(field: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def _names(field: str, values: Any) -> tuple[str, ...]:
-    """Give the names as a tuple: at least one, none empty, each once."""
+    """Return the names as a tuple: at least one, none empty, each once."""
     listed = tuple(values) if isinstance(values, list | tuple) else ()
     texts = all(isinstance(name, str) and name for name in listed)
     if not listed or not texts or len(set(listed)) != len(listed):

@@ -49,7 +49,7 @@ class Variant:
     guard: bool = False
 
     def config(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
-        """Give the settings of one training.
+        """Return the settings of one training.
 
         Args:
             base: The settings that all variants share. The share of imitation in its decisions is that of the variants
@@ -70,7 +70,7 @@ class Variant:
         )
 
     def _adaptation(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
-        """Give the settings of a training by evolution strategies, with the usual settings of that."""
+        """Return the settings of a training by evolution strategies, with the usual settings of that."""
         network = replace(ADAPTATION_NETWORK, distribution=self.distribution)
         return replace(base, agent=EsConfig(), seed=seed, steps=steps, network=network, imitation=NO_WARM_START)
 
@@ -119,7 +119,7 @@ def write_finished(config: TrainingConfig, folder: Path, steps: int, seconds: fl
 
 
 def finished_training(config: TrainingConfig, folder: Path) -> dict[str, Any] | None:
-    """Give what was written down in `folder`: `config`, `steps` and `seconds`; None if it has not finished there.
+    """Return what was written down in `folder`: `config`, `steps` and `seconds`; None if it has not finished there.
 
     Raises:
         InputError: The training that was finished there had other settings.
@@ -142,7 +142,7 @@ def finished_training(config: TrainingConfig, folder: Path) -> dict[str, Any] | 
 
 
 def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Give the settings by their dotted names."""
+    """Return the settings by their dotted names."""
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         flat |= _flat(value, f"{name}.") if isinstance(value, dict) else {prefix + name: value}

@@ -313,7 +313,7 @@ def expert_names() -> tuple[str, ...]:
 
 
 def policy_descriptions() -> dict[str, str]:
-    """Give a line on every shipped policy, by name; those that replay a trace stand last."""
+    """Return a line on every shipped policy, by name; those that replay a trace stand last."""
     replays = [name for name, shipped in POLICIES.items() if shipped.replays]
     return {name: POLICIES[name].line for name in (*policy_names(), *replays)}
 

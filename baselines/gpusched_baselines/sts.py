@@ -47,7 +47,7 @@ LATE_RANK = 1e6  # cost at which the published code ranks a type that misses the
 
 @kernel
 def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int, bool]:
-    """Say whether a job needs plans: not where nothing has room, or if it follows one and nothing better has room.
+    """Return whether a job needs plans: not where nothing has room, or if it follows one and nothing better has room.
 
     One that was given more than its own is planned anew from its own: it is ahead of its plan.
 
@@ -78,7 +78,7 @@ def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int,
 
 @kernel
 def better_type_fits(board: Board, job: int) -> bool:
-    """Say whether what `job` would have begun with on a GPU type that it ranked above its own fits now."""
+    """Return whether what `job` would have begun with on a GPU type that it ranked above its own fits now."""
     for v in range(board.capacity.shape[0]):
         config = int(board.memory[job, BETTER + v]) - 1
         if config >= 0 and sim.can_place(board, job, config):
@@ -220,7 +220,7 @@ def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tupl
 
 
 def _distribution(view: View, job: int) -> EpochDistribution:
-    """Give what is known of the epochs that `job` needs, without the table's padding."""
+    """Return what is known of the epochs that `job` needs, without the table's padding."""
     edges = view.edges[int(view.jobs[job, at.EDGES])]
     bins = int(np.argmax(edges >= 1.0))
     return EpochDistribution(edges[: bins + 1], view.survival[int(view.jobs[job, at.DISTRIBUTION]), :bins])

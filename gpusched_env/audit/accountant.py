@@ -210,7 +210,7 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
 
 
 def _idle_gpus(record: Record, interval: IntervalRecord, holding: list[IntervalRecord], gpus: float) -> float:
-    """Say how many of the GPUs that an interval is charged for do nothing: those, less its work on them."""
+    """Return how many of the GPUs that an interval is charged for do nothing: those, less its work on them."""
     utilisation = utilisation_of(record, interval) or 0.0
     if not interval.configuration.is_shared:
         return gpus * (1.0 - utilisation)
@@ -230,7 +230,7 @@ def _shares(holding: list[IntervalRecord]) -> dict[tuple[int, int], list[float]]
 def _beyond(
     record: Record, node: int, start_s: float, holding: list[IntervalRecord], busy: int
 ) -> Iterator[tuple[tuple[int, int] | None, Difference]]:
-    """Say where more is held than there is: on the node (None), and on each of its shared GPUs (node and number)."""
+    """Return where more is held than there is: on the node (None), and on each of its shared GPUs (node and number)."""
     if busy > record.nodes[node].gpus:
         where = _lines(holding, f"node {node} from {start_s!r} s")
         yield None, Difference(where, busy, record.nodes[node].gpus, "busy GPUs, and GPUs of the node")

@@ -91,12 +91,12 @@ class ConfigurationRecord:
 
     @property
     def is_shared(self) -> bool:
-        """Say whether it is a share of a GPU."""
+        """Return whether it is a share of a GPU."""
         return self.share < 1.0
 
     @property
     def name(self) -> str:
-        """Give the name by which intervals know it."""
+        """Return the name by which intervals know it."""
         if self.is_shared:
             mark = {0: "", 1: "!"}.get(self.priority, f"!{self.priority}")
             return f"{self.gpu_type}x{self.share:g}{mark}"
@@ -219,7 +219,7 @@ def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRe
 def _interference(
     instance: Fields, count: int, applications: int
 ) -> tuple[list[Any], list[Any], list[Any], UtilisationRecord]:
-    """Give slow-downs, utilisations and the power [W] of GPUs that are held and do nothing, each by GPU type, and guests."""
+    """Return slow-downs, utilisations and the power [W] of GPUs that are held and do nothing, each by GPU type, and guests."""
     unknown: list[Any] = [None] * count
     if instance.get("interference") is None:
         return unknown, unknown, unknown, UtilisationRecord()

@@ -13,13 +13,13 @@ from gpusched_env.audit.record import Holding, IntervalRecord, Record
 
 
 def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
-    """Give the part of the time for which the job would keep each of its GPUs busy alone; None if nothing says it."""
+    """Return the part of the time for which the job would keep each of its GPUs busy alone; None if nothing says it."""
     utilisations = record.gpu_types[interval.configuration.gpu_type].utilisation
     return None if utilisations is None else utilisations[record.jobs[interval.job].application]
 
 
 def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
-    """Give the speed of each of the jobs that hold shares of one GPU, 1 as alone.
+    """Return the speed of each of the jobs that hold shares of one GPU, 1 as alone.
 
     The GPU's time is handed out from the highest priority down. A level gets what it asks for or what is left; if
     others stand below it, it runs slower by the overhead. What the highest leaves is only partly usable. Those below
@@ -46,7 +46,7 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
 
 
 def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, float, list[IntervalRecord]]]:
-    """Give start and end of each stretch of time in which the same `intervals` last, at least one, and those."""
+    """Yield start and end of each stretch of time in which the same `intervals` last, at least one, and those."""
     lasting = [interval for interval in intervals if interval.start_s < interval.end_s]
     boundaries = sorted({time for interval in lasting for time in (interval.start_s, interval.end_s)})
     waiting = sorted(lasting, key=lambda interval: interval.start_s, reverse=True)
@@ -60,7 +60,7 @@ def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, floa
 
 
 def seconds_worth(record: Record) -> dict[int, float]:
-    """Give the working seconds of each interval, by line, in seconds of a job alone on its GPU, or without help.
+    """Return the working seconds of each interval, by line, in seconds of a job alone on its GPU, or without help.
 
     Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the speed that their utilisations
     leave it. They slow it down as long as they hold the GPU, their restarts included.
@@ -81,7 +81,7 @@ def seconds_worth(record: Record) -> dict[int, float]:
 def _beside_others(
     record: Record, slowdown: list[list[float]] | None, intervals: list[IntervalRecord]
 ) -> dict[int, float]:
-    """Give the working seconds of each of the intervals on one shared GPU, by line."""
+    """Return the working seconds of each of the intervals on one shared GPU, by line."""
     pieces: dict[int, list[float]] = {interval.line: [] for interval in intervals}
     for start, end, holding in stretches(intervals):
         if slowdown is None:
@@ -101,7 +101,7 @@ def _beside_others(
 
 
 def _on_several_nodes(record: Record) -> dict[int, float]:
-    """Give the working seconds of each interval on several nodes, by line, in seconds of a job that nobody helps.
+    """Return the working seconds of each interval on several nodes, by line, in seconds of a job that nobody helps.
 
     Who is there helps as long as it holds its node, restarts included.
     """
@@ -122,7 +122,7 @@ def _on_several_nodes(record: Record) -> dict[int, float]:
 
 
 def _part(record: Record, own: SynchronisationRecord, line: IntervalRecord, helped: float) -> float:
-    """Say which part of its time without help an iteration takes with so many spare machines for each of its nodes."""
+    """Return which part of its time without help an iteration takes with so many spare machines for each of its nodes."""
     configuration, application = line.configuration, record.jobs[line.job].application
     n = configuration.nodes
     k = n * helped
@@ -181,7 +181,7 @@ def _check_ready(facts: JobRecord, life: list[Holding]) -> Iterator[Difference]:
 
 
 def _changes_share(facts: JobRecord, before: Holding, holding: Holding) -> bool:
-    """Say whether it is another share of the same GPU, without a pause, where that costs nothing."""
+    """Return whether it is another share of the same GPU, without a pause, where that costs nothing."""
     shared = before.configuration.is_shared and holding.configuration.is_shared
     together = before.place == holding.place and before.end_s == holding.start_s
     return facts.resume_s is not None and shared and together

@@ -46,19 +46,19 @@ class Difference:
 
 
 def same_amount(recorded: float, recomputed: float) -> bool:
-    """Say whether two amounts [€, seconds of a mean] are the same, to `RELATIVE`, however small they are."""
+    """Return whether two amounts [€, seconds of a mean] are the same, to `RELATIVE`, however small they are."""
     return math.isclose(recorded, recomputed, rel_tol=RELATIVE, abs_tol=FLOOR)
 
 
 def same_time(recorded: float, recomputed: float) -> bool:
-    """Say whether two times [s] are the same, to a nanosecond or what a float of that size can tell."""
+    """Return whether two times [s] are the same, to a nanosecond or what a float of that size can tell."""
     return abs(recorded - recomputed) <= max(TIME_S, ULPS * math.ulp(max(abs(recorded), abs(recomputed))))
 
 
 def same_epochs(
     recorded: float, recomputed: float, *, needed: float, end_s: float, seconds_per_epoch: float, completed: bool
 ) -> bool:
-    """Say whether two numbers of epochs of a job are the same, to `RELATIVE` of the epochs it needs.
+    """Return whether two numbers of epochs of a job are the same, to `RELATIVE` of the epochs it needs.
 
     Epochs follow from times, so that what a float of the size of `end_s` cannot tell is no difference either. Where the
     job is `completed`, the last epochs may be recorded `EARLY_S` + `EARLY` · `end_s` seconds before they were done.
@@ -90,12 +90,12 @@ AT_LEAST_ONE = Range("a number >= 1", 1.0)
 
 
 def index_below(count: int) -> Range:
-    """Give the range of the indices into a list of `count` values."""
+    """Return the range of the indices into a list of `count` values."""
     return Range(f"an index from 0 to {count - 1}", 0, count - 1)
 
 
 def number(where: str, value: Any) -> float:
-    """Give a finite number that JSON holds."""
+    """Return a finite number that JSON holds."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             if math.isfinite(value):
@@ -106,28 +106,28 @@ def number(where: str, value: Any) -> float:
 
 
 def whole(where: str, value: Any) -> int:
-    """Give a whole number that JSON holds."""
+    """Return a whole number that JSON holds."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InputError(where, value, "a whole number")
     return value
 
 
 def text(where: str, value: Any) -> str:
-    """Give a text that JSON holds."""
+    """Return a text that JSON holds."""
     if not isinstance(value, str):
         raise InputError(where, value, "a text")
     return value
 
 
 def flag(where: str, value: Any) -> bool:
-    """Give a truth value that JSON holds."""
+    """Return a truth value that JSON holds."""
     if not isinstance(value, bool):
         raise InputError(where, value, "true or false")
     return value
 
 
 def anything(where: str, value: Any) -> Any:
-    """Give what JSON holds, whatever it is."""
+    """Return what JSON holds, whatever it is."""
     del where
     return value
 
@@ -135,7 +135,7 @@ def anything(where: str, value: Any) -> Any:
 def list_of(
     where: str, value: Any, kind: Callable[[str, Any], T], length: int | None = None, within: Range | None = None
 ) -> list[T]:
-    """Give the list that JSON holds: `length` values, if that is given, of one kind that lie in a range."""
+    """Return the list that JSON holds: `length` values, if that is given, of one kind that lie in a range."""
     if not isinstance(value, list) or (length is not None and len(value) != length):
         count = len(value) if isinstance(value, list) else type(value).__name__
         raise InputError(where, count, "a list" + (f" of {length} values" if length is not None else ""))
@@ -166,11 +166,11 @@ class Fields:
         return f"{self.where}: {key}" if self.where.endswith(".json") else f"{self.where}.{key}"
 
     def has(self, key: str) -> bool:
-        """Say whether a field is there, and not null."""
+        """Return whether a field is there, and not null."""
         return self._value.get(key) is not None
 
     def get(self, key: str, kind: Callable[[str, Any], T] = anything, within: Range | None = None) -> T:
-        """Give a field of one kind: a number, a whole number, a text, in a range where that is given."""
+        """Return a field of one kind: a number, a whole number, a text, in a range where that is given."""
         if key not in self._value:
             raise InputError(self.name(key), None, "a value: the field is missing")
         value = kind(self.name(key), self._value[key])
@@ -179,7 +179,7 @@ class Fields:
         return value
 
     def only(self, *keys: str) -> Fields:
-        """Give the object itself, which must have no fields but `keys`."""
+        """Return the object itself, which must have no fields but `keys`."""
         for key in sorted(self._value.keys() - set(keys)):
             raise InputError(self.name(key), "...", f"no such field; one of {', '.join(sorted(keys))}")
         return self
@@ -192,7 +192,7 @@ class Fields:
         within: Range | None = None,
         default: T | None = None,
     ) -> list[T]:
-        """Give a list of one kind as `list_of` does; `length` times the default, if any, where it is missing."""
+        """Return a list of one kind as `list_of` does; `length` times the default, if any, where it is missing."""
         if default is not None and not self.has(key):
             return [default] * (length or 0)
         return list_of(self.name(key), self.get(key), kind, length, within)
@@ -230,7 +230,7 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def number_of(where: str, cell: str) -> float:
-    """Give the finite number that a CSV field holds."""
+    """Return the finite number that a CSV field holds."""
     try:
         return number(where, float(cell))
     except ValueError as error:
@@ -238,7 +238,7 @@ def number_of(where: str, cell: str) -> float:
 
 
 def whole_of(where: str, cell: str) -> int:
-    """Give the whole number, 0 or above and of ordinary size, that a CSV field holds."""
+    """Return the whole number, 0 or above and of ordinary size, that a CSV field holds."""
     if not (cell.isascii() and cell.isdigit() and len(cell) <= 18):
         raise InputError(where, cell, "a whole number >= 0")
     return int(cell)

@@ -78,7 +78,7 @@ class Holding:
 
     @property
     def place(self) -> tuple[int, list[int], list[int]]:
-        """Give the number of the shared GPU, if any, the nodes, and the hosts on which these lie."""
+        """Return the number of the shared GPU, if any, the nodes, and the hosts on which these lie."""
         lines = sorted(self.lines, key=lambda line: line.node)
         return self.lines[0].gpu, [line.node for line in lines], [line.host for line in lines]
 
@@ -90,13 +90,13 @@ class Holding:
         return f"intervals.csv lines {', '.join(str(i.line) for i in self.lines)} (job {self.lines[0].job})"
 
     def continues(self, before: Holding) -> bool:
-        """Say whether it is the same configuration in the same place as `before`, which ends where it starts."""
+        """Return whether it is the same configuration in the same place as `before`, which ends where it starts."""
         same = (before.configuration, before.place) == (self.configuration, self.place)
         return same and self.start_s == before.end_s
 
 
 def lives(record: Record) -> list[list[Holding]]:
-    """Give the holdings of each job, sorted by start.
+    """Return the holdings of each job, sorted by start.
 
     Lines of one job belong together if they have the same start and the same configuration of several nodes.
     """

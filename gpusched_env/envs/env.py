@@ -216,7 +216,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return observation, reward, not self._running, self._stalled, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Give what can be placed now, (1 + C,), as `MaskablePPO` asks for it; waiting is always allowed."""
+        """Return what can be placed now, (1 + C,), as `MaskablePPO` asks for it; waiting is always allowed."""
         mask = np.zeros(self._actions, np.int8)
         mask[0] = 1
         if self._running:
@@ -289,7 +289,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.view.set_timer(job, time_s)
 
     def result(self, policy: str = "agent", seed: int = 0) -> Result:
-        """Give the result of a finished episode.
+        """Return the result of a finished episode.
 
         Raises:
             gymnasium.error.ResetNeeded: The episode is not over, was truncated, or none has begun.

@@ -34,7 +34,7 @@ class FromScenario:
 
     @property
     def name(self) -> str:
-        """Give the name of the scenario."""
+        """Return the name of the scenario."""
         return self.scenario.name
 
     def make(self, seed: int) -> Instance:
@@ -46,7 +46,7 @@ class FromScenario:
         return self.maker.building(seed)
 
     def identity(self) -> str:
-        """Tell the scenario from others."""
+        """Return the scenario from others."""
         return self.scenario.model_dump_json()
 
 
@@ -63,20 +63,20 @@ class Replay:
 
     @property
     def name(self) -> str:
-        """Give the name of the instance."""
+        """Return the name of the instance."""
         return self.instance.name
 
     def make(self, seed: int) -> Instance:  # noqa: ARG002 - as a scenario is asked
-        """Give the instance."""
+        """Return the instance."""
         return self.instance
 
     def building(self, seed: int) -> Generator[None, None, Instance]:  # noqa: ARG002
-        """Give it as a generator does that has nothing to do."""
+        """Yield it as a generator does that has nothing to do."""
         yield from ()
         return self.instance
 
     def identity(self) -> str:
-        """Tell the instance from others."""
+        """Return the instance from others."""
         return hashlib.sha256(instance_json(self.instance).encode()).hexdigest()
 
 
@@ -86,7 +86,7 @@ Source: TypeAlias = FromScenario | Replay
 def source_of(
     scenario: AnyScenario = USUAL, settings: Mapping[str, object] | None = None, instance: Instance | None = None
 ) -> Source:
-    """Give what makes the instances of an environment.
+    """Return what makes the instances of an environment.
 
     Args:
         scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
@@ -107,7 +107,7 @@ def source_of(
 
 
 def arguments_of(scenario: Any, settings: Mapping[str, object] | None, instance: Any) -> list[dict[str, Any]]:
-    """Give the arguments of each single environment: one, or as many as the sequence of scenarios or instances has.
+    """Return the arguments of each single environment: one, or as many as the sequence of scenarios or instances has.
 
     Raises:
         InputError: A sequence is empty, an instance is none, or scenario or settings stand beside it.
@@ -145,7 +145,7 @@ Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
 
 
 def idle_limit(value: int | None) -> int:
-    """Give the number of idle reviews after which an episode is truncated; for None one that is never reached.
+    """Return the number of idle reviews after which an episode is truncated; for None one that is never reached.
 
     Raises:
         InputError: It is neither None nor a whole number >= 1.
@@ -159,7 +159,7 @@ def draw_seed(generator: np.random.Generator) -> int:
 
 
 def shape_of(instance: Instance) -> Shape:
-    """Give what fixes the spaces of an environment that runs `instance`."""
+    """Return what fixes the spaces of an environment that runs `instance`."""
     return tuple(v.name for v in instance.gpu_types), instance.configurations
 
 
@@ -179,7 +179,7 @@ def check_shape(instance: Any, shape: Shape) -> None:
 
 
 def action_index(action: Any, actions: int) -> int:
-    """Give the action as an int: a whole number, or an array of one, as some libraries hand over.
+    """Return the action as an int: a whole number, or an array of one, as some libraries hand over.
 
     Raises:
         InputError: It is not a whole number from 0 to `actions` - 1.
@@ -196,7 +196,7 @@ def action_index(action: Any, actions: int) -> int:
 
 
 def finite_reward(value: Any) -> float:
-    """Give what a reward returned, as a float.
+    """Return what a reward returned, as a float.
 
     Raises:
         InputError: It is not a finite number.
@@ -211,7 +211,7 @@ class Reward(Protocol):
     """Makes a reward of the costs that accrued since the previous step."""
 
     def __call__(self, energy_eur: float, tardiness_eur: float) -> float:
-        """Give the reward for the energy cost [€] and the tardiness cost [€] of one step."""
+        """Return the reward for the energy cost [€] and the tardiness cost [€] of one step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,5 +231,5 @@ class CostReward:
         checks.positive("reward_scale", self.scale_eur)
 
     def __call__(self, energy_eur: float, tardiness_eur: float) -> float:
-        """Give minus the cost over the scale."""
+        """Return minus the cost over the scale."""
         return -(energy_eur + tardiness_eur) / self.scale_eur

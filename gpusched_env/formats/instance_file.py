@@ -114,7 +114,7 @@ def save_instance(instance: Instance, path: str | Path) -> None:
 
 
 def instance_json(instance: Instance) -> str:
-    """Give what `save_instance` writes: equal instances have equal texts, others have other ones.
+    """Return what `save_instance` writes: equal instances have equal texts, others have other ones.
 
     It has one line per field, column and distribution: it can be read, and compared by line.
     """
@@ -164,7 +164,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
 
 
 def _columns(rows: Sequence[Any], schema: Mapping[str, Schema]) -> dict[str, list[Any]]:
-    """Give a column of each field; optional ones where some row has another value than the default."""
+    """Return a column of each field; optional ones where some row has another value than the default."""
     columns = {}
     for name, [kind] in schema.items():
         column = [getattr(row, name.rstrip("?")) for row in rows]
@@ -188,7 +188,7 @@ def _job_columns(jobs: JobTable) -> dict[str, Any]:
 
 
 def interference_fields(model: Interference | UtilisationModel | None) -> dict[str, Any] | None:
-    """Give the fields of an interference model, its table first; None for none."""
+    """Return the fields of an interference model, its table first; None for none."""
     if model is None:
         return None
     if isinstance(model, Interference):
@@ -198,7 +198,7 @@ def interference_fields(model: Interference | UtilisationModel | None) -> dict[s
 
 
 def synchronisation_field(instance: Instance) -> dict[str, Any]:
-    """Give the field by its name, or nothing where the instance has none."""
+    """Return the field by its name, or nothing where the instance has none."""
     own = instance.synchronisation
     if own is None:
         return {}

@@ -22,7 +22,7 @@ be missing with `?`; or a tuple of a schema and None for what may be null. None 
 
 
 def checked(where: str, value: Any, schema: Schema) -> Any:
-    """Give `value`, which is at the place `where`, as `schema` says; whole numbers are floats where it says so.
+    """Return `value`, which is at the place `where`, as `schema` says; whole numbers are floats where it says so.
 
     Raises:
         InputError: It is of another kind, or a field is missing or unknown.
@@ -57,7 +57,7 @@ def check_fields(where: str, value: Any, names: set[str]) -> None:
 
 
 def json_list(where: str, value: Any) -> list[Any]:
-    """Give `value`, which must be a list.
+    """Return `value`, which must be a list.
 
     Raises:
         InputError: It is none.
@@ -68,7 +68,7 @@ def json_list(where: str, value: Any) -> list[Any]:
 
 
 def values_of(where: str, values: Any, kind: type) -> list[Any]:
-    """Give the column `values`, all of one kind; a whole number must fit 64 bits.
+    """Return the column `values`, all of one kind; a whole number must fit 64 bits.
 
     Raises:
         InputError: It is no list, or a value is of another kind.
@@ -85,7 +85,7 @@ def values_of(where: str, values: Any, kind: type) -> list[Any]:
 
 
 def value_of(where: str, value: Any, kind: type) -> Any:
-    """Give `value`, which must be of one kind; a float may be written as a whole number.
+    """Return `value`, which must be of one kind; a float may be written as a whole number.
 
     Raises:
         InputError: It is of another kind.

@@ -118,7 +118,7 @@ def _schema(names: Iterable[str]) -> pl.Schema:
 
 
 def _interval_columns(instance: Instance) -> pl.Schema:
-    """Give the columns of the intervals: with cells also the host on which the node lies."""
+    """Return the columns of the intervals: with cells also the host on which the node lies."""
     return _schema([*_INTERVALS, "host"] if instance.hosts else _INTERVALS)
 
 
@@ -183,7 +183,7 @@ def read_result(folder: Path) -> Result:
 
 
 def result_of(run: RecordedRun) -> Result:
-    """Give the result that was written as this run.
+    """Return the result that was written as this run.
 
     Raises:
         InputError: An interval names a job, node or configuration that the instance does not have, or a job is missing.
@@ -207,7 +207,7 @@ def result_of(run: RecordedRun) -> Result:
 
 
 def _log(run: RecordedRun) -> NDArray[np.float64]:
-    """Give the intervals as rows of the simulator's log, (L, LOG_COLUMNS), with cells one column more."""
+    """Return the intervals as rows of the simulator's log, (L, LOG_COLUMNS), with cells one column more."""
     instance, rows = run.instance, run.intervals
     place = {configuration.name: i for i, configuration in enumerate(instance.configurations)}
     for field, most in (("job", len(instance.jobs)), ("node", len(instance.nodes))):

@@ -79,7 +79,7 @@ def frozen_array(values: ArrayLike, dtype: type = np.float64) -> NDArray[np.floa
 
 
 def rebuilt(value: DataclassInstance) -> tuple[type, tuple[object, ...]]:
-    """Give what `__reduce__` should: the constructor and its arguments.
+    """Return what `__reduce__` should: the constructor and its arguments.
 
     A copy or an unpickled value then passes through the constructor again. NumPy alone would hand back arrays that
     may be written, which Numba takes for another type: every kernel would be compiled again.

@@ -60,7 +60,7 @@ class Configuration:
 
     @property
     def kind(self) -> Kind:
-        """Say which of the three kinds this is."""
+        """Return which of the three kinds this is."""
         if self.nodes > 1:
             return "multi-node"
         return "shared" if self.share < 1.0 else "single-node"
@@ -142,7 +142,7 @@ class GpuType:
         return cls(name, each, 0.0, memory_gib, len(table), node_power_w=table)
 
     def power_w(self, busy: int) -> float:
-        """Give what a node draws while `busy` ≥ 1 of its GPUs are busy [W]."""
+        """Return what a node draws while `busy` ≥ 1 of its GPUs are busy [W]."""
         if self.node_power_w is not None:
             return self.node_power_w[busy - 1]
         idle = max(self.max_gpus_per_node - busy, 0) * self.idle_gpu_power_w

@@ -116,12 +116,12 @@ class EpochDistribution:
 
     @property
     def masses(self) -> NDArray[np.float64]:
-        """Give the probability of ending in each bin, shape (B,)."""
+        """Return the probability of ending in each bin, shape (B,)."""
         return self.survival - np.append(self.survival[1:], 0.0)
 
     @property
     def mean(self) -> float:
-        """Give the mean epochs needed, as a fraction of the maximum epochs: ∫ S(x) dx."""
+        """Return the mean epochs needed, as a fraction of the maximum epochs: ∫ S(x) dx."""
         return float(np.dot(self.survival, np.diff(self.edges)))
 
     def sample(self, rng: Generator) -> float:
@@ -142,12 +142,12 @@ class EpochDistribution:
         return fractions
 
     def __repr__(self) -> str:
-        """Say in a line of what family it is, and what a job needs in the mean."""
+        """Return in a line of what family it is, and what a job needs in the mean."""
         mean = float(np.sum(-np.diff(np.append(self.survival, 0.0)) * self.edges[1:]))
         return f"EpochDistribution({self.family!r}, {len(self.survival)} bins, mean {mean:.3g} of the maximum epochs)"
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Give what rebuilds the value, arrays read-only again."""
+        """Return what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

@@ -161,7 +161,7 @@ class Instance:
             raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
 
     def __repr__(self) -> str:
-        """Say in a line what it is called and how large it is."""
+        """Return in a line what it is called and how large it is."""
         types = ", ".join(v.name for v in self.gpu_types)
         return (
             f"Instance({self.name or 'no name'!r}, seed {self.seed}: {len(self.nodes):,} nodes of {types}, "
@@ -169,7 +169,7 @@ class Instance:
         )
 
     def _repr_html_(self) -> str:
-        """Say in a table what it is: what notebooks show."""
+        """Return in a table what it is: what notebooks show."""
         return instance_table(self)
 
     @classmethod
@@ -224,7 +224,7 @@ class Instance:
         )
 
     def type_index(self, where: str, name: str) -> int:
-        """Give the index of the GPU type `name`; `where` names the field in the error.
+        """Return the index of the GPU type `name`; `where` names the field in the error.
 
         Raises:
             InputError: There is no such type.
@@ -235,17 +235,17 @@ class Instance:
 
     @property
     def type_of_configuration(self) -> NDArray[np.int64]:
-        """Give the GPU type's index of every configuration, shape (C,)."""
+        """Return the GPU type's index of every configuration, shape (C,)."""
         return np.array([self._type_index[c.gpu_type] for c in self.configurations], dtype=np.int64)
 
     @property
     def type_of_node(self) -> NDArray[np.int64]:
-        """Give the GPU type's index of every node, shape (N,)."""
+        """Return the GPU type's index of every node, shape (N,)."""
         return np.array([self._type_index[n.gpu_type] for n in self.nodes], dtype=np.int64)
 
     @property
     def largest_node(self) -> dict[str, int]:
-        """Give the GPUs of the largest node of every GPU type that has a node."""
+        """Return the GPUs of the largest node of every GPU type that has a node."""
         largest: dict[str, int] = {}
         for node in self.nodes:
             largest[node.gpu_type] = max(largest.get(node.gpu_type, 0), node.gpus)
@@ -253,7 +253,7 @@ class Instance:
 
     @property
     def fastest_seconds_per_epoch(self) -> NDArray[np.float64]:
-        """Give the least seconds per epoch that a job can have on every configuration, whoever helps, shape (J, C)."""
+        """Return the least seconds per epoch that a job can have on every configuration, whoever helps, shape (J, C)."""
         seconds = self.jobs.seconds_per_epoch
         if self.synchronisation is None:
             return seconds
@@ -263,7 +263,7 @@ class Instance:
         )
 
     def _held(self) -> NDArray[np.bool_]:
-        """Say which configurations the empty cluster can hold, shape (C,)."""
+        """Return which configurations the empty cluster can hold, shape (C,)."""
         gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations
         of_type = self.type_of_node[None, :] == self.type_of_configuration[:, None]
         able = of_type & (gpus[None, :] >= np.array([c.gpus_per_node for c in wanted])[:, None])
@@ -285,7 +285,7 @@ class Instance:
             object.__setattr__(self, "jobs", replace(self.jobs, seconds_per_epoch=open_seconds))
 
     def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
-        """Say why: its memory, or else no node holds a configuration that it may use."""
+        """Return why: its memory, or else no node holds a configuration that it may use."""
         beyond = np.broadcast_to(beyond_quota(self), self.jobs.seconds_per_epoch.shape)[job]
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
         if np.any(may_use & ~closed & beyond):

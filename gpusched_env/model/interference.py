@@ -45,15 +45,15 @@ class Interference:
             raise InputError("interference.fastest", self.fastest, "True or False")
 
     def most_slowdown(self, least_share: float) -> float:  # noqa: ARG002 - as `UtilisationModel` has it
-        """Give the greatest factor of a pair."""
+        """Return the greatest factor of a pair."""
         return float(self.slowdown.max(initial=1.0))
 
     def __repr__(self) -> str:
-        """Say in a line how large it is."""
+        """Return in a line how large it is."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Give what rebuilds the value, arrays read-only again."""
+        """Return what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:
@@ -132,15 +132,15 @@ class UtilisationModel:
             checks.not_negative(f"interference.idle_power_w[{v}]", watts)
 
     def most_slowdown(self, least_share: float) -> float:
-        """Give the greatest factor that there can be, where no share is smaller than `least_share`."""
+        """Return the greatest factor that there can be, where no share is smaller than `least_share`."""
         return (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed
 
     def __repr__(self) -> str:
-        """Say in a line how large it is."""
+        """Return in a line how large it is."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Give what rebuilds the value, arrays read-only again."""
+        """Return what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

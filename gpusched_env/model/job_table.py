@@ -115,7 +115,7 @@ class JobTable:
         return checks.frozen_array(given, np.bool_)
 
     def _given(self, *columns: str) -> tuple[str, ...]:
-        """Give those of the columns that the table has."""
+        """Return those of the columns that the table has."""
         return tuple(column for column in columns if getattr(self, column) is not None)
 
     def _check_traced(self) -> None:
@@ -172,7 +172,7 @@ class JobTable:
             raise InputError(f"jobs[{first}].{column}", value.tolist(), allowed)
 
     def __repr__(self) -> str:
-        """Say in a line how many jobs there are, of how many applications and when."""
+        """Return in a line how many jobs there are, of how many applications and when."""
         applications, distributions = len(self.applications), len(self.distributions)
         return (
             f"JobTable({len(self):,} jobs on {self.seconds_per_epoch.shape[1]} configurations, {applications} "
@@ -183,7 +183,7 @@ class JobTable:
         return len(self.submission_s)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Give what rebuilds the value, arrays read-only again."""
+        """Return what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:
@@ -248,7 +248,7 @@ _INDEX_COLUMNS = ("application", "distribution", "tenant")
 
 
 def instance_table(instance: Instance) -> str:
-    """Say in an HTML table how large the instance is and what energy costs."""
+    """Return in an HTML table how large the instance is and what energy costs."""
     nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
     tenants = [("tenants", ", ".join(tenant.name for tenant in instance.tenants))] if instance.tenants else []
     facts = [

@@ -44,7 +44,7 @@ class Rates:
 
     @classmethod
     def of(cls, instance: Instance) -> Rates:
-        """Give the rates at the instance's own price."""
+        """Return the rates at the instance's own price."""
         watts, configurations = kilowatts(instance), instance.configurations
         configs = np.empty((len(configurations), 3), dtype=np.int64)
         configs[:, TYPE] = instance.type_of_configuration
@@ -61,7 +61,7 @@ class Rates:
 
 
 def kilowatts(instance: Instance) -> NDArray[np.float64]:
-    """Give what a node of type v draws while u of its GPUs are busy [kW], (V, G + 1), G the most GPUs of any node.
+    """Return what a node of type v draws while u of its GPUs are busy [kW], (V, G + 1), G the most GPUs of any node.
 
     `GpuType.power_w(u)` / 1000 for u ≥ 1, and 0 for u = 0: an idle node is off. Beyond the GPUs that a node of the type
     can have, the most that it draws.
@@ -98,12 +98,12 @@ def write_config_rates(
 
 
 def known_eur_per_kwh(instance: Instance) -> float:
-    """Give the one price at which a run buys its energy, without the PUE [€/kWh]: kWh follow from a bill by it."""
+    """Return the one price at which a run buys its energy, without the PUE [€/kWh]: kWh follow from a bill by it."""
     return instance.energy_price_eur_per_kwh
 
 
 def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
-    """Give r_v(u) [€/h], what a node of type v costs while u of its GPUs are busy, (V, G + 1).
+    """Return r_v(u) [€/h], what a node of type v costs while u of its GPUs are busy, (V, G + 1).
 
     r_v(u) = `GpuType.power_w(u)` / 1000 · price · PUE for u ≥ 1, and 0 for u = 0.
     """
@@ -111,12 +111,12 @@ def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
 
 
 def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Give the rate at which policies plan, as if a job were alone on its node: r_v(g) · f [€/s], shape (C,)."""
+    """Return the rate at which policies plan, as if a job were alone on its node: r_v(g) · f [€/s], shape (C,)."""
     return Rates.of(instance).planning
 
 
 def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Give the least that a configuration can cost in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,).
+    """Return the least that a configuration can cost in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,).
 
     Where GPUs draw power by their utilisation, that is so for what they draw at rest, and the work of the application that
     works least is added: then it is the least cost per epoch over the seconds that an epoch takes alone.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @lean_kernel
 def traffic(nodes: float, spare: float) -> float:
-    """Give what synchronising n nodes with k spare machines sends over a node's network, in sizes of the model.
+    """Return what synchronising n nodes with k spare machines sends over a node's network, in sizes of the model.
 
     V(n, k) = 2n(n - 1) / (n² + k(n - 2)): that of all-reduce, 2(n - 1)/n, with no spare machine, and 1 with n of them;
     in between each machine sums up what makes all links equally busy (Jiang et al., OSDI 2020).
@@ -37,7 +37,7 @@ def traffic(nodes: float, spare: float) -> float:
 
 @lean_kernel
 def iteration_s(compute_s: float, sync_s: float, nodes: float, spare: float) -> float:
-    """Give the time of an iteration of a fixed batch on n nodes [s]: a/n + x · V(n, k).
+    """Return the time of an iteration of a fixed batch on n nodes [s]: a/n + x · V(n, k).
 
     Args:
         compute_s: Time a of an iteration on one node, without synchronising [s].
@@ -86,7 +86,7 @@ class Synchronisation:
         checks.whole("synchronisation.cpu_machines", self.cpu_machines, lowest=0)
 
     def least_slowdowns(self, configurations: Sequence[Configuration], types: Sequence[int]) -> NDArray[np.float64]:
-        """Give the least part of its time that an application can take, with all the help there is, (A, C); at most 1.
+        """Return the least part of its time that an application can take, with all the help there is, (A, C); at most 1.
 
         Args:
             configurations: The configurations C.
@@ -100,11 +100,11 @@ class Synchronisation:
         return least
 
     def __repr__(self) -> str:
-        """Say in a line how large it is."""
+        """Return in a line how large it is."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Give what rebuilds the value, arrays read-only again."""
+        """Return what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

@@ -88,17 +88,17 @@ class Tenant:
 
 
 def name_of(tenant: str, gpu_type: str) -> str:
-    """Give the name of the GPU type that stands for what is one tenant's of a type."""
+    """Return the name of the GPU type that stands for what is one tenant's of a type."""
     return f"{tenant}{BETWEEN}{gpu_type}"
 
 
 def hardware(gpu_type: str) -> str:
-    """Give the name of the hardware that a GPU type stands for: that of a tenant's own type, without the tenant."""
+    """Return the name of the hardware that a GPU type stands for: that of a tenant's own type, without the tenant."""
     return gpu_type.rpartition(BETWEEN)[2]
 
 
 def tenant_name(text: str) -> str:
-    """Give a text as a name that a tenant may have: without what only GPU types of a tenant have in theirs."""
+    """Return a text as a name that a tenant may have: without what only GPU types of a tenant have in theirs."""
     name = text.replace(BETWEEN, "-")
     return f"{name or 'nobody'}*" if name in {"", OPPORTUNISTIC} else name
 
@@ -108,7 +108,7 @@ LEVELS = tuple(2**k for k in range(11))
 
 
 def check_levels(levels: Sequence[int]) -> tuple[int, ...]:
-    """Give the sizes of cells from the smallest to the largest; each must be a multiple of the one below it.
+    """Return the sizes of cells from the smallest to the largest; each must be a multiple of the one below it.
 
     Raises:
         InputError: They do not rise, or one is no multiple of the one below.
@@ -120,7 +120,7 @@ def check_levels(levels: Sequence[int]) -> tuple[int, ...]:
 
 
 def feasible(wanted: Mapping[int, int], tops: Mapping[int, int], levels: Sequence[int] = LEVELS) -> bool:
-    """Say whether so many cells of every size can be cut out of the largest ones at the same time.
+    """Return whether so many cells of every size can be cut out of the largest ones at the same time.
 
     A cell of one level splits into equal cells of the level below. The largest are cut first: that leaves as much as
     any other order, since what is left of a cell is always whole cells of the levels below.
@@ -153,7 +153,7 @@ MOST_GPUS = 32
 
 
 def machines(instance: Instance) -> tuple[Node, ...]:
-    """Give the physical nodes: with cells the hosts, on which the nodes before them lie; else all nodes."""
+    """Return the physical nodes: with cells the hosts, on which the nodes before them lie; else all nodes."""
     return instance.nodes[-instance.hosts :]
 
 
@@ -228,14 +228,14 @@ def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int]) ->
 
 
 def kinds_of_nodes(instance: Instance) -> NDArray[np.int64]:
-    """Give the index of every node's hardware, whosever it is, (N,)."""
+    """Return the index of every node's hardware, whosever it is, (N,)."""
     names = [hardware(node.gpu_type) for node in instance.nodes]
     known = sorted(set(names))
     return np.array([known.index(name) for name in names], dtype=np.int64)
 
 
 def largest_billed(instance: Instance) -> dict[str, int]:
-    """Give the GPUs of the largest node of every GPU type, or with cells of the largest host on which one can lie."""
+    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host on which one can lie."""
     if not instance.hosts:
         return instance.largest_node
     largest: dict[str, int] = {}
@@ -246,7 +246,7 @@ def largest_billed(instance: Instance) -> dict[str, int]:
 
 
 def quotas(instance: Instance) -> NDArray[np.int64]:
-    """Give the GPUs of every type that each tenant's jobs may hold at one time, (T, V); (0, V) without quotas."""
+    """Return the GPUs of every type that each tenant's jobs may hold at one time, (T, V); (0, V) without quotas."""
     types = [v.name for v in instance.gpu_types]
     if instance.tenancy != "quota":
         return np.zeros((0, len(types)), dtype=np.int64)
@@ -254,7 +254,7 @@ def quotas(instance: Instance) -> NDArray[np.int64]:
 
 
 def beyond_quota(instance: Instance) -> NDArray[np.bool_]:
-    """Say which configurations take more than the whole quota of a job's tenant, (J, C)."""
+    """Return which configurations take more than the whole quota of a job's tenant, (J, C)."""
     limits = quotas(instance)
     if not len(limits):
         return np.zeros((1, 1), dtype=np.bool_)

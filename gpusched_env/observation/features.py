@@ -61,7 +61,7 @@ def flat_space(space: spaces.Dict) -> spaces.Box:
 
 
 def part_slices(space: spaces.Dict) -> tuple[slice, ...]:
-    """Give where a flat observation has each of the `PARTS` of `space`."""
+    """Return where a flat observation has each of the `PARTS` of `space`."""
     ends = np.cumsum([spaces.flatdim(space[part]) for part in PARTS]).tolist()
     return tuple(slice(first, last) for first, last in zip([0, *ends], ends, strict=False))
 

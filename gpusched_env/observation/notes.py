@@ -35,7 +35,7 @@ class Names:
 
 @lean_kernel
 def squash(x: float) -> float:
-    """Give x / (1 + |x|)."""
+    """Return x / (1 + |x|)."""
     return x / (1.0 + abs(x))
 
 
@@ -57,7 +57,7 @@ SUM_COLUMNS = 4
 
 @lean_kernel
 def slack_ratio(board: Board, job: int) -> float:
-    """Give squash(D / T): the time to the due date over the least execution time left in the worst case."""
+    """Return squash(D / T): the time to the due date over the least execution time left in the worst case."""
     jobs = board.jobs
     fastest = (jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]) * jobs[job, at.MIN_TAU]
     return squash((jobs[job, at.DUE] - board.clock[at.NOW]) / max(fastest, 1e-9))

@@ -109,7 +109,7 @@ def write_options(
 
 @lean_kernel
 def added_rate(board: Board, spare: Ints, c: int) -> float:
-    """Give what configuration c would add to the cluster's cost rate now [€/s].
+    """Return what configuration c would add to the cluster's cost rate now [€/s].
 
     Whole GPUs go to the fullest node in use that has room, else to an idle node; for a share and for several nodes it
     is the rate of a job alone.

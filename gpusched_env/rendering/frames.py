@@ -43,7 +43,7 @@ class GanttFrames:
         return GanttFrames, ()
 
     def frame(self, state: State) -> NDArray[np.uint8]:
-        """Give the frame of the present round: the one that was drawn when it was first asked for in this round.
+        """Return the frame of the present round: the one that was drawn when it was first asked for in this round.
 
         Returns:
             Red, green and blue, shape (720, 1280, 3), uint8.
@@ -69,7 +69,7 @@ class GanttFrames:
         return frame
 
     def _rest(self, scene: Scene) -> Drawing:
-        """Give the drawing with what rests in this scene, painted on its canvas."""
+        """Return the drawing with what rests in this scene, painted on its canvas."""
         parts = resting_parts(scene)
         if self._drawing is None or parts != self._parts:
             self._drawing, self._parts = Drawing(scene), parts
@@ -103,7 +103,7 @@ _CODECS = {".mp4": "libx264", ".webm": "libvpx-vp9"}
 
 
 def form_of(path: str) -> str:
-    """Give the ending of the file's name that says what to write, and check that it can be written.
+    """Return the ending of the file's name that says what to write, and check that it can be written.
 
     Raises:
         InputError: It is none of `FORMS`.

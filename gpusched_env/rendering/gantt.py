@@ -97,7 +97,7 @@ def gantt_rgb(
 
 
 def pixels_of(canvas: FigureCanvasAgg) -> NDArray[np.uint8]:
-    """Give what is painted on the canvas: red, green and blue, (H, W, 3), uint8."""
+    """Return what is painted on the canvas: red, green and blue, (H, W, 3), uint8."""
     painted = np.asarray(canvas.buffer_rgba(), dtype=np.uint8)  # type: ignore[no-untyped-call]
     return painted[:, :, :3].copy()
 
@@ -119,7 +119,7 @@ def _numbers(name: str, given: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def scene_of(run: State | Result, size_inches: tuple[float, float], dpi: float, window: Window | None = None) -> Scene:
-    """Say what a chart of all nodes and jobs shows, in the window given or the usual one."""
+    """Return what a chart of all nodes and jobs shows, in the window given or the usual one."""
     shown = window or window_of(run)
     # Bars from before the window decide which GPUs those in it are drawn on.
     since_s = shown.start_s - shown.width_s
@@ -167,7 +167,7 @@ class Drawing:
 
 
 def _heading(timeline: Timeline, title: str | None) -> tuple[str, str]:
-    """Give the title, by default policy and size, and time, costs and jobs so far."""
+    """Return the title, by default policy and size, and time, costs and jobs so far."""
     nodes, jobs = timeline.instance.nodes, int(timeline.submitted.sum())
     done = int(np.sum(~np.isnan(timeline.completion_s)))
     size = f"{len(nodes)} nodes, {sum(node.gpus for node in nodes)} GPUs, {jobs} jobs"
@@ -217,7 +217,7 @@ def _marker(shape: str, colour: str, size: float, label: str) -> Line2D:
 
 
 def resting_parts(scene: Scene) -> tuple[object, ...]:
-    """Give what two scenes must have in common to be drawn on one `Drawing`; equal parts look equal."""
+    """Return what two scenes must have in common to be drawn on one `Drawing`; equal parts look equal."""
     legend = tuple(str(handle.get_label()) for handle in legend_of(scene.timeline))
     nodes = tuple((node.gpus, node.gpu_type) for node in scene.whole.instance.nodes)
     return scene.window, nodes, waiting_top(scene), legend

@@ -81,7 +81,7 @@ class Chart:
         self.row_points = self.row_px * 72 / scene.dpi
 
     def box(self, start_s: float, end_s: float, low: float, high: float) -> list[tuple[float, float]]:
-        """Give the corners of a rectangle."""
+        """Return the corners of a rectangle."""
         x, right = start_s / self.unit_s, end_s / self.unit_s
         return [(x, low), (right, low), (right, high), (x, high)]
 

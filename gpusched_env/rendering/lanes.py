@@ -156,17 +156,17 @@ class Bar:
 
     @property
     def is_first(self) -> bool:
-        """Say whether it is the bar on the first of the job's nodes."""
+        """Return whether it is the bar on the first of the job's nodes."""
         return self.node == self.nodes[0]
 
     def in_the_place_of(self, other: Bar) -> bool:
-        """Say whether both are on the same nodes and, if both are shares, on the same GPU."""
+        """Return whether both are on the same nodes and, if both are shares, on the same GPU."""
         shares = self.gpu >= 0 and other.gpu >= 0
         return self.nodes == other.nodes and (self.gpu == other.gpu or not shares)
 
 
 def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[Bar, ...]:
-    """Give every row of the log its lanes, in order of time: first those free again, then first fit.
+    """Return every row of the log its lanes, in order of time: first those free again, then first fit.
 
     Args:
         instance: The instance that is run.
@@ -234,7 +234,7 @@ class Rows:
         return cls(first, edge - NODE_GAP)
 
     def boxes(self, bar: Bar) -> Iterator[tuple[float, float]]:
-        """Give the upper and lower edge of each run of the bar's GPUs, or of each part of its shared GPU."""
+        """Yield the upper and lower edge of each run of the bar's GPUs, or of each part of its shared GPU."""
         for first, height in bar.runs:
             if bar.gpu < 0:
                 top = float(self.first[bar.node]) + first
@@ -245,20 +245,20 @@ class Rows:
                 yield low + SHARE_GAP, low + height * (bottom - top) - SHARE_GAP
 
     def lane(self, bar: Bar) -> tuple[float, float]:
-        """Give the upper and lower edge of the shared GPU that the bar has a part of."""
+        """Return the upper and lower edge of the shared GPU that the bar has a part of."""
         top = float(self.first[bar.node]) + int(bar.runs[0][0])
         return top + GPU_GAP, top + 1 - GPU_GAP
 
     def largest(self, bar: Bar) -> tuple[float, float]:
-        """Give the edges of the bar's largest box."""
+        """Return the edges of the bar's largest box."""
         return max(self.boxes(bar), key=lambda box: box[1] - box[0])
 
     def middle(self, bar: Bar) -> float:
-        """Give the middle of the bar's largest box."""
+        """Return the middle of the bar's largest box."""
         return sum(self.largest(bar)) / 2
 
     def first_middle(self, bar: Bar) -> float:
-        """Give the middle of the bar's first GPU, or of the first part of its shared GPU."""
+        """Return the middle of the bar's first GPU, or of the first part of its shared GPU."""
         low, high = min(self.boxes(bar))
         return min(low - GPU_GAP + 0.5, (low + high) / 2)
 
@@ -276,11 +276,11 @@ JOB_COLOURS = (
 
 
 def colour_of(job: int) -> str:
-    """Give the colour of a job: jobs submitted one after the other differ."""
+    """Return the colour of a job: jobs submitted one after the other differ."""
     return JOB_COLOURS[job % len(JOB_COLOURS)]
 
 
 def ink_on(job: int) -> str:
-    """Give the colour, dark or light, of writing that is legible on the job's colour."""
+    """Return the colour, dark or light, of writing that is legible on the job's colour."""
     red, green, blue = (int(colour_of(job)[i : i + 2], 16) for i in (1, 3, 5))
     return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else PAPER

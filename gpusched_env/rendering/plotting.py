@@ -48,7 +48,7 @@ METADATA: dict[str, dict[str, str | None]] = {
 
 
 def figure_bytes(figure: Figure, form: str) -> bytes:
-    """Give the figure as the content of a file, `png`, `svg` or `pdf`; equal figures give equal content.
+    """Return the figure as the content of a file, `png`, `svg` or `pdf`; equal figures give equal content.
 
     Raises:
         InputError: It is another form.

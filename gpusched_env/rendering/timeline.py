@@ -68,16 +68,16 @@ class Timeline:
         return cls(run.instance, "", *known, float(clock[at.BILL]), float(clock[at.TARDINESS_COST]))
 
     def on_nodes(self, nodes: Container[int]) -> Timeline:
-        """Give the same run with the bars on these nodes alone."""
+        """Return the same run with the bars on these nodes alone."""
         return replace(self, bars=tuple(bar for bar in self.bars if bar.node in nodes))
 
     def of_jobs(self, jobs: Container[int]) -> Timeline:
-        """Give the same run with the bars of these jobs alone."""
+        """Return the same run with the bars of these jobs alone."""
         return replace(self, bars=tuple(bar for bar in self.bars if bar.job in jobs))
 
     @property
     def late(self) -> NDArray[np.bool_]:
-        """Say of each job whether it ended, or is still unfinished, after its due date, (J,)."""
+        """Return for each job whether it ended, or is still unfinished, after its due date, (J,)."""
         end_s = np.where(np.isnan(self.completion_s), self.now_s, self.completion_s)
         late: NDArray[np.bool_] = self.submitted & (end_s > self.instance.jobs.due_s + LATE_TOLERANCE_S)
         return late
@@ -91,7 +91,7 @@ class Timeline:
         return dict(groups)
 
     def moves(self) -> Iterator[tuple[int, Bar, Bar]]:
-        """Give job, old bar and new bar of each change of place and of each pause."""
+        """Yield job, old bar and new bar of each change of place and of each pause."""
         for job, bars in self.bars_of_jobs().items():
             for old, new in pairwise(bars):
                 if new.start_s > old.end_s or not new.in_the_place_of(old):
@@ -119,7 +119,7 @@ class Timeline:
         return times, counts[:, 0], counts[:, 1]
 
     def busy(self) -> Iterator[tuple[int, float, float, int]]:
-        """Give node, start and end [s], and number of GPUs of each stretch in which some are busy, shared ones once."""
+        """Yield node, start and end [s], and number of GPUs of each stretch in which some are busy, shared ones once."""
         until: dict[tuple[int, int], float] = {}
         for bar in self.bars:
             if bar.gpu < 0:
@@ -133,7 +133,7 @@ class Timeline:
 
 
 def _held(state: State, ahead_s: float) -> NDArray[np.float64]:
-    """Give rows of the log's form for what jobs hold up to now, and from now on for `ahead_s` seconds."""
+    """Return rows of the log's form for what jobs hold up to now, and from now on for `ahead_s` seconds."""
     now, view = state.view.now_s, state.view
     rows: list[list[float]] = []
     for job in view.active.tolist():
@@ -150,7 +150,7 @@ def _held(state: State, ahead_s: float) -> NDArray[np.float64]:
 
 
 def _rows_of(state: State, job: int, times: tuple[float, float, float], *, old: bool) -> list[list[float]]:
-    """Give a row for each node that a job holds, or held when the round began; `times` are start, ready and end."""
+    """Return a row for each node that a job holds, or held when the round began; `times` are start, ready and end."""
     row, nodes = state.view.jobs[job], state.view.nodes
     config, slot = row[at.OLD_CONFIG if old else at.CONFIG], row[at.OLD_SLOT if old else at.SLOT]
     node, rows = int(row[at.OLD_NODE if old else at.NODE]), []
@@ -186,7 +186,7 @@ class Window:
 
     @property
     def width_s(self) -> float:
-        """Give its width [s]."""
+        """Return its width [s]."""
         return self.end_s - self.start_s
 
 
@@ -206,7 +206,7 @@ def window_of(run: State | Result) -> Window:
 
 
 def moving_window(now_s: float, span_s: float) -> Window:
-    """Give the window at `now_s` of a run whose widest window is `span_s` wide; all in seconds."""
+    """Return the window at `now_s` of a run whose widest window is `span_s` wide; all in seconds."""
     width_s, larger = span_s / SMALLEST, cycle((1.5, 4.0 / 3.0))
     while width_s < 0.99 * span_s and now_s > PRESENT * width_s:
         width_s *= next(larger)

@@ -27,13 +27,13 @@ HOST_COLUMNS = 5
 
 @lean_kernel
 def mask_of(start: int, size: int) -> int:
-    """Give the mask of a block."""
+    """Return the mask of a block."""
     return ((1 << size) - 1) << start
 
 
 @lean_kernel
 def free_around(taken: int, gpus: int, start: int, size: int) -> int:
-    """Give the size of the free cell in which a block lies, on a node of `gpus` GPUs; 0 if it is not free itself."""
+    """Return the size of the free cell in which a block lies, on a node of `gpus` GPUs; 0 if it is not free itself."""
     if taken & mask_of(start, size) != 0:
         return 0
     while size < gpus:
@@ -74,13 +74,13 @@ def choose_block(hosts: Ints, kind: int, size: int) -> tuple[int, int]:
 
 @lean_kernel
 def first_host(board: Board) -> int:
-    """Give the index of the node that stands for the first host; the nodes before it are cells."""
+    """Return the index of the node that stands for the first host; the nodes before it are cells."""
     return board.nodes.shape[0] - board.hosts.shape[0]
 
 
 @lean_kernel
 def is_opportunistic_config(board: Board, config: int) -> bool:
-    """Say whether a configuration is one of opportunistic jobs: on hosts, and in no cell."""
+    """Return whether a configuration is one of opportunistic jobs: on hosts, and in no cell."""
     if board.hosts.shape[0] == 0:
         return False
     return board.facts.configs[config, at.CONFIG_TYPE] >= board.nodes[first_host(board), at.NODE_TYPE]
@@ -122,7 +122,7 @@ def bind(board: Board, n: int) -> None:
 
 @kernel
 def _last_on(board: Board, node: int) -> int:
-    """Give the job with the largest index that holds something of a node, of which there must be one."""
+    """Return the job with the largest index that holds something of a node, of which there must be one."""
     jobs, nodes, active = board.jobs, board.nodes, board.active
     last = -1
     for i in range(board.count[at.ACTIVE]):
@@ -176,7 +176,7 @@ def recount_hosts(board: Board) -> None:
 
 @lean_kernel
 def binding_unchanged(board: Board, node: int) -> bool:
-    """Say whether the chain of cells that begins with `node` lies where it lay when the round began."""
+    """Return whether the chain of cells that begins with `node` lies where it lay when the round began."""
     nodes, cells = board.nodes, board.cells
     n = node
     while n >= 0 and cells.shape[0] > 0:
@@ -199,7 +199,7 @@ def hosts_rate(board: Board) -> float:
 
 @lean_kernel
 def hosts_charge(board: Board, node: int, gpus: int) -> float:
-    """Give the part of `gpus` GPUs on each node of a chain in what their hosts cost [€/s], after `hosts_rate`."""
+    """Return the part of `gpus` GPUs on each node of a chain in what their hosts cost [€/s], after `hosts_rate`."""
     nodes, rate = board.nodes, 0.0
     n = node
     while n >= 0:

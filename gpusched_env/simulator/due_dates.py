@@ -16,7 +16,7 @@ LEAST_MARGIN = 0.01  # with less than this a configuration is at its last moment
 
 @kernel
 def misses(seconds: float, time_left: float) -> bool:
-    """Say whether work of `seconds` misses a due date that is `time_left` seconds away, by a microsecond or more.
+    """Return whether work of `seconds` misses a due date that is `time_left` seconds away, by a microsecond or more.
 
     A plan uses up its time to the last digit. Without the margin, half of such plans would seem late when their last
     segment begins, for no more than rounding.
@@ -26,7 +26,7 @@ def misses(seconds: float, time_left: float) -> bool:
 
 @kernel
 def due_date_timer_s(board: Board, job: int) -> float:
-    """Give when a job must be asked again, given what it holds in this round.
+    """Return when a job must be asked again, given what it holds in this round.
 
     If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still
     meet it in the worst case no longer would: with n seconds per epoch now (inf: it waits) and c then, L epochs left

@@ -37,7 +37,7 @@ def next_event(board: Board, hidden: Hidden) -> float:
 
 @kernel
 def next_review(now: float, interval: float) -> float:
-    """Give the first multiple of `interval` after `now`."""
+    """Return the first multiple of `interval` after `now`."""
     number = np.floor(now / interval) + 1.0
     while number * interval <= now:
         number += 1.0
@@ -46,7 +46,7 @@ def next_review(now: float, interval: float) -> float:
 
 @kernel
 def milestone_s(board: Board, job: int) -> float:
-    """Give the time at which a running job reaches its next milestone; inf after the last."""
+    """Return the time at which a running job reaches its next milestone; inf after the last."""
     jobs, milestones = board.jobs, board.count[at.MILESTONES]
     number = jobs[job, at.MILESTONE]
     if number >= milestones:
@@ -57,14 +57,14 @@ def milestone_s(board: Board, job: int) -> float:
 
 @kernel
 def seconds_per_epoch(board: Board, job: int) -> float:
-    """Give the true seconds per epoch of a running job."""
+    """Return the true seconds per epoch of a running job."""
     jobs, tau = board.jobs, board.tau
     return tau[job, int(jobs[job, at.CONFIG])] * jobs[job, at.SLOWDOWN]
 
 
 @kernel
 def progress(board: Board, job: int, time: float) -> float:
-    """Give the epochs that a running job has done at `time`: no rounding builds up between events."""
+    """Return the epochs that a running job has done at `time`: no rounding builds up between events."""
     jobs = board.jobs
     working = max(0.0, time - jobs[job, at.ANCHOR_S])
     return jobs[job, at.ANCHOR_EPOCHS] + working / seconds_per_epoch(board, job)
@@ -119,7 +119,7 @@ def accrue(board: Board, time: float) -> None:
 
 @kernel
 def charge(board: Board, job: int, config: int) -> float:
-    """Give a job's part of the cost rate of its nodes [€/s].
+    """Return a job's part of the cost rate of its nodes [€/s].
 
     A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
     Where GPUs draw power by their utilisation, that is so for what they draw at rest, and each job pays for its own work.
@@ -140,7 +140,7 @@ def charge(board: Board, job: int, config: int) -> float:
 
 @kernel
 def idle_saving_rate(board: Board, job: int, config: int) -> float:
-    """Give what a job's GPUs cost less than busy ones [€/s]: its part of them, less the work that it does on them."""
+    """Return what a job's GPUs cost less than busy ones [€/s]: its part of them, less the work that it does on them."""
     jobs, nodes, configs, clock = board.jobs, board.nodes, board.facts.configs, board.clock
     gpus, part = configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES], 1.0
     if configs[config, at.CONFIG_UNITS] > 0:
@@ -152,7 +152,7 @@ def idle_saving_rate(board: Board, job: int, config: int) -> float:
 
 @kernel
 def work(board: Board, job: int, config: int) -> float:
-    """Give the part of the time for which a job keeps each of its GPUs busy: utilisation · speed, 1 where there is no utilisation.
+    """Return the part of the time for which a job keeps each of its GPUs busy: utilisation · speed, 1 where there is no utilisation.
 
     On whole GPUs it is the utilisation, whatever machines help it.
     """
@@ -213,7 +213,7 @@ def complete(board: Board, hidden: Hidden) -> int:
 
 @kernel
 def anything_runs(board: Board) -> bool:
-    """Say whether any job holds GPUs."""
+    """Return whether any job holds GPUs."""
     jobs, count, active = board.jobs, board.count, board.active
     for i in range(count[at.ACTIVE]):
         if jobs[active[i], at.CONFIG] >= 0:

@@ -18,7 +18,7 @@ CONFIGURATION, NODE, GPUS, SHARE, CHAIN, QUOTA = range(1, 7)
 
 
 def apply_holding(board: Board, job: int, config: int, nodes: Sequence[int], gpu: int | None) -> int:
-    """Give a job that holds nothing a configuration on these nodes, if it is free there; return 0, or what is wrong.
+    """Return a job that holds nothing a configuration on these nodes, if it is free there; return 0, or what is wrong.
 
     Args:
         board: The board.
@@ -34,7 +34,7 @@ def apply_holding(board: Board, job: int, config: int, nodes: Sequence[int], gpu
 
 @kernel
 def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> int:
-    """Give a job that holds nothing a configuration in this place, if it is free; return 0, or what is wrong.
+    """Return a job that holds nothing a configuration in this place, if it is free; return 0, or what is wrong.
 
     Args:
         board: The board.
@@ -68,7 +68,7 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
 
 @kernel
 def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
-    """Say whether the share of a configuration is free on a GPU of a node."""
+    """Return whether the share of a configuration is free on a GPU of a node."""
     nodes, units = board.nodes, board.facts.configs[config, at.CONFIG_UNITS]
     if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
         return False
@@ -78,7 +78,7 @@ def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
 
 @kernel
 def _are_empty(board: Board, config: int, first: int, chain: Ints) -> bool:
-    """Say whether a chain is one of as many empty nodes of the largest size of their type, in rising order."""
+    """Return whether a chain is one of as many empty nodes of the largest size of their type, in rising order."""
     configs, nodes = board.facts.configs, board.nodes
     v, n, last = configs[config, at.CONFIG_TYPE], first, -1
     for _ in range(configs[config, at.CONFIG_NODES]):

@@ -34,47 +34,47 @@ class ActiveJobs:
 
     @property
     def now_s(self) -> float:
-        """Give the present time [s]."""
+        """Return the present time [s]."""
         return self.view.now_s
 
     @property
     def submission_s(self) -> NDArray[np.float64]:
-        """Give the submission times [s]."""
+        """Return the submission times [s]."""
         return self._column(at.SUBMISSION)
 
     @property
     def due_s(self) -> NDArray[np.float64]:
-        """Give the due dates [s]."""
+        """Return the due dates [s]."""
         return self._column(at.DUE)
 
     @property
     def tardiness_weight_eur_per_s(self) -> NDArray[np.float64]:
-        """Give the tardiness weights [€/s]."""
+        """Return the tardiness weights [€/s]."""
         return self._column(at.WEIGHT)
 
     @property
     def epochs_done(self) -> NDArray[np.float64]:
-        """Give the epochs done."""
+        """Return the epochs done."""
         return self._column(at.EPOCHS)
 
     @property
     def epochs_left(self) -> NDArray[np.float64]:
-        """Give the epochs left in the worst case: maximum epochs - epochs done."""
+        """Return the epochs left in the worst case: maximum epochs - epochs done."""
         return self._column(at.MAX_EPOCHS) - self.epochs_done
 
     @property
     def expected_epochs_left(self) -> NDArray[np.float64]:
-        """Give the expected epochs left, given the epochs done: ∫ S(x)/S(w) dx over x > w."""
+        """Return the expected epochs left, given the epochs done: ∫ S(x)/S(w) dx over x > w."""
         return np.array([expected_left(self.view.board, job) for job in self.index])
 
     @property
     def min_execution_s(self) -> NDArray[np.float64]:
-        """Give the least execution time left in the worst case [s]: all epochs left, fastest configuration."""
+        """Return the least execution time left in the worst case [s]: all epochs left, fastest configuration."""
         return self.epochs_left * self._column(at.MIN_TAU)
 
     @property
     def pressure(self) -> NDArray[np.float64]:
-        """Give the pressure: present time + least execution time left - due date [s]; where positive, times ω [€]."""
+        """Return the pressure: present time + least execution time left - due date [s]; where positive, times ω [€]."""
         return pressures(self.view.board, self.index, self.epochs_left)
 
     def _column(self, column: int) -> NDArray[np.float64]:

@@ -75,7 +75,7 @@ class Remembering(Protocol):
     """A policy that needs another number of columns of memory than others get."""
 
     def memory_columns(self, instance: Instance) -> int:
-        """Give the columns of `view.memory` that it needs on `instance`, ≥ 1."""
+        """Return the columns of `view.memory` that it needs on `instance`, ≥ 1."""
 
 
 @runtime_checkable
@@ -106,7 +106,7 @@ class AskedAs(Protocol):
 
 
 def memory_columns(policy: Policy, instance: Instance) -> int:
-    """Give the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + V, or as many as it says.
+    """Return the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + V, or as many as it says.
 
     Raises:
         InputError: The policy asks for none.
@@ -131,7 +131,7 @@ def check_fit(policies: Iterable[Policy], instance: Instance) -> None:
 
 
 def can_decide(policy: Policy, instance: Instance) -> bool:
-    """Say whether `policy` can decide on `instance`."""
+    """Return whether `policy` can decide on `instance`."""
     try:
         check_fit([policy], instance)
     except InputError:

@@ -65,7 +65,7 @@ def _row(instance: Instance, log: NDArray[np.float64], number: int, end_s: float
 
 
 def _busy(instance: Instance, log: NDArray[np.float64]) -> tuple[list[float], list[float]]:
-    """Give the times at which GPUs are taken or let go, and how many are held from then on; shares add up."""
+    """Return the times at which GPUs are taken or let go, and how many are held from then on; shares add up."""
     held = [
         configuration.gpus_per_node if configuration.kind != "shared" else configuration.share
         for configuration in (instance.configurations[int(row)] for row in log[:, at.LOG_CONFIG])
@@ -132,7 +132,7 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        """Say in a line what was run and what it cost."""
+        """Return in a line what was run and what it cost."""
         instance = self.instance
         return (
             f"Result({self.policy} on {instance.name or 'instance'}, seed {self.seed}: {self.total_eur:,.2f} € = "
@@ -141,7 +141,7 @@ class Result:
         )
 
     def _repr_html_(self) -> str:
-        """Say in a table what was run and what it cost, above the busy GPUs over time: what notebooks show."""
+        """Return in a table what was run and what it cost, above the busy GPUs over time: what notebooks show."""
         late, jobs = self.late_jobs, len(self.instance.jobs)
         facts = [
             ("total", f"{self.total_eur:,.2f} €"),
@@ -156,7 +156,7 @@ class Result:
 
     @property
     def total_eur(self) -> float:
-        """Give the total cost: energy + tardiness [€]."""
+        """Return the total cost: energy + tardiness [€]."""
         return self.energy_eur + self.tardiness_eur
 
     @property
@@ -166,11 +166,11 @@ class Result:
 
     @property
     def mean_completion_s(self) -> float:
-        """Give the mean time from submission to completion [s]."""
+        """Return the mean time from submission to completion [s]."""
         return float(np.mean(self.completion_s - self.instance.jobs.submission_s))
 
     def intervals(self) -> pl.DataFrame:
-        """Give every interval in which a job held one configuration in one place, a row for each of its nodes.
+        """Return every interval in which a job held one configuration in one place, a row for each of its nodes.
 
         Returns:
             Columns job, node, configuration (name), gpus (on this node), gpu (number of the shared GPU on the node, -1

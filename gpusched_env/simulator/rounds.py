@@ -55,7 +55,7 @@ def begin_round(board: Board, preemption: bool) -> None:
 
 @kernel
 def stays(board: Board, job: int) -> bool:
-    """Say whether a job holds the same configuration in the same place as when the round began."""
+    """Return whether a job holds the same configuration in the same place as when the round began."""
     jobs = board.jobs
     if jobs[job, at.CONFIG] != jobs[job, at.OLD_CONFIG] or jobs[job, at.NODE] != jobs[job, at.OLD_NODE]:
         return False

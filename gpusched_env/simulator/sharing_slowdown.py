@@ -13,19 +13,19 @@ from gpusched_env.simulator.run import Board
 
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:
-    """Give the slow-downs of pairs, (V, A, A); (0, 0, 0) if the instance has no such model."""
+    """Return the slow-downs of pairs, (V, A, A); (0, 0, 0) if the instance has no such model."""
     model = instance.interference
     return model.slowdown.copy() if isinstance(model, Interference) else np.zeros((0, 0, 0))
 
 
 def utilisation_table(instance: Instance) -> NDArray[np.float64]:
-    """Give the utilisations, (V, A); (0, 0) if GPUs are not shared by utilisation."""
+    """Return the utilisations, (V, A); (0, 0) if GPUs are not shared by utilisation."""
     model = instance.interference
     return model.utilisation.copy() if isinstance(model, UtilisationModel) else np.zeros((0, 0))
 
 
 def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
-    """Give the numbers of the interference model, (SHARING_COLUMNS,)."""
+    """Return the numbers of the interference model, (SHARING_COLUMNS,)."""
     numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
     numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
     if isinstance(model, UtilisationModel):
@@ -34,7 +34,7 @@ def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
 
 
 def idle_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
-    """Give what a GPU that is held draws less when it does nothing than when it is busy [kW], (V,).
+    """Return what a GPU that is held draws less when it does nothing than when it is busy [kW], (V,).
 
     (0,) if GPUs that are held draw the power of busy ones.
     """
@@ -45,7 +45,7 @@ def idle_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
 
 
 def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
-    """Give the factor on every application's time with which policies plan, (A, C): 1 but on shared GPUs.
+    """Return the factor on every application's time with which policies plan, (A, C): 1 but on shared GPUs.
 
     It is the worst that there can be: as many others as have room beside it, all of the worst application that may
     share a GPU of that type.
@@ -74,7 +74,7 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
 def _worst_by_utilisation(
     model: UtilisationModel, instance: Instance, column: int, utilisation: NDArray[np.float64], most: float
 ) -> NDArray[np.float64]:
-    """Give the worst factor of every application on a share, beside others whose utilisations are `most`, (A,)."""
+    """Return the worst factor of every application on a share, beside others whose utilisations are `most`, (A,)."""
     own = instance.configurations[column]
     free = at.UNITS - share_units(own.share)
     on_it = [c for c in instance.configurations if c.kind == "shared" and c.gpu_type == own.gpu_type]
@@ -101,7 +101,7 @@ def _most_others(configuration: Configuration, configurations: tuple[Configurati
 
 
 def share_units(share: float) -> int:
-    """Give a share of a GPU in units, rounded down: shares that sum to 1 always fit together."""
+    """Return a share of a GPU in units, rounded down: shares that sum to 1 always fit together."""
     return max(1, int(share * at.UNITS)) if share < 1.0 else 0
 
 
@@ -128,7 +128,7 @@ def neighbours(board: Board) -> tuple[Ints, Ints]:
 
 @lean_kernel
 def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> float:
-    """Give the speed of the jobs of a priority on a GPU, 1 as alone.
+    """Return the speed of the jobs of a priority on a GPU, 1 as alone.
 
     Args:
         demand: Sum of the utilisations of the jobs on it, by priority, (PRIORITIES,).

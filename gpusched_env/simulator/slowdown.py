@@ -22,7 +22,7 @@ from gpusched_env.simulator.sharing_slowdown import (
 
 @kernel
 def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -> float:
-    """Give the speed of `job` with a share beside the jobs on a GPU, 1 as alone; NaN if no model says it.
+    """Return the speed of `job` with a share beside the jobs on a GPU, 1 as alone; NaN if no model says it.
 
     Args:
         board: The run.
@@ -86,13 +86,13 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
 
 
 def iteration_table(instance: Instance) -> NDArray[np.float64]:
-    """Give how long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) if the instance does not say."""
+    """Return how long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) if the instance does not say."""
     own = instance.synchronisation
     return np.zeros((0, 0, 0)) if own is None else np.stack([own.compute_s, own.sync_s])
 
 
 def helper_count(instance: Instance) -> NDArray[np.int64]:
-    """Give the number of CPU machines that help to synchronise, (1,); (0,) if the instance does not say."""
+    """Return the number of CPU machines that help to synchronise, (1,); (0,) if the instance does not say."""
     own = instance.synchronisation
     return np.array([] if own is None else [own.cpu_machines], dtype=np.int64)
 
@@ -124,7 +124,7 @@ def write_interconnect_slowdowns(board: Board, slowdowns: Floats) -> None:
 
 @kernel
 def interconnect_slowdown(facts: Facts, config: int, application: int, part: float) -> float:
-    """Give the part of its time that an application takes if its nodes have `part` as many spare machines beside them.
+    """Return the part of its time that an application takes if its nodes have `part` as many spare machines beside them.
 
     Args:
         facts: With iterations.
@@ -138,7 +138,7 @@ def interconnect_slowdown(facts: Facts, config: int, application: int, part: flo
 
 
 def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
-    """Give the least speed that each application can have on every configuration, whoever is there, (A, C)."""
+    """Return the least speed that each application can have on every configuration, whoever is there, (A, C)."""
     least = 1.0 / facts.planned
     if facts.iteration.shape[0] > 0:
         for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):

@@ -12,13 +12,13 @@ from gpusched_env.simulator.run import Board
 
 @kernel
 def ranked(keys: Floats, size: int) -> Ints:
-    """Give the indices of the first `size` keys by key, equal ones by index, (size,)."""
+    """Return the indices of the first `size` keys by key, equal ones by index, (size,)."""
     return _merged(np.zeros(size, dtype=np.int64), keys, size)
 
 
 @kernel
 def ranked_in_groups(groups: Ints, keys: Floats) -> Ints:
-    """Give the indices by group, in a group by key, equal ones by index, (n,)."""
+    """Return the indices by group, in a group by key, equal ones by index, (n,)."""
     return _merged(groups, keys, groups.shape[0])
 
 
@@ -44,13 +44,13 @@ def _merged(groups: Ints, keys: Floats, size: int) -> Ints:
 
 @kernel
 def _first(groups: Ints, keys: Floats, one: int, other: int) -> bool:
-    """Say whether `one`, of the smaller index if they are equal, comes first."""
+    """Return whether `one`, of the smaller index if they are equal, comes first."""
     return groups[one] < groups[other] or (groups[one] == groups[other] and keys[one] <= keys[other])
 
 
 @lean_kernel
 def pressure(board: Board, job: int, left: float) -> float:
-    """Give t + least execution time of `left` epochs - due date [s]; where that is positive, times ω [€].
+    """Return t + least execution time of `left` epochs - due date [s]; where that is positive, times ω [€].
 
     So jobs that must be late rank by what their tardiness costs so far, before all others, which rank by slack.
     """
@@ -61,7 +61,7 @@ def pressure(board: Board, job: int, left: float) -> float:
 
 @kernel
 def pressures(board: Board, chosen: Ints, left: Floats) -> Floats:
-    """Give the pressures of the active jobs `chosen`, (A,), that are taken to have `left` epochs left, (A,)."""
+    """Return the pressures of the active jobs `chosen`, (A,), that are taken to have `left` epochs left, (A,)."""
     found = np.empty(chosen.shape[0])
     for i in range(chosen.shape[0]):
         found[i] = pressure(board, chosen[i], left[i])

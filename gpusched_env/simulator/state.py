@@ -41,16 +41,16 @@ class Common:
         return len(self._known)
 
     def once(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Give `array`, or an equal one that is there already."""
+        """Return `array`, or an equal one that is there already."""
         return self._known.setdefault((array.dtype.str, array.shape, array.tobytes()), array)
 
     def facts(self, facts: Facts) -> Facts:
-        """Give `facts`, or equal ones that are there already."""
+        """Return `facts`, or equal ones that are there already."""
         arrays = [(array.shape, array.tobytes()) for array in facts.__getstate__().values()]
         return self._known.setdefault(tuple(arrays), facts)
 
     def cluster(self, instance: Instance) -> tuple[Facts, Rates]:
-        """Give the facts and the rates of an instance; they are worked out once for instances of the same cluster."""
+        """Return the facts and the rates of an instance; they are worked out once for instances of the same cluster."""
         if instance.interference is not None:  # then facts follow from the jobs too
             return _facts(instance, self), self._rates(instance)
         parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation)
@@ -111,7 +111,7 @@ class State:
         self.view = View(self.board, instance.configurations)
 
     def __repr__(self) -> str:
-        """Say in a line what is run and how far it is."""
+        """Return in a line what is run and how far it is."""
         count, now_s = self.board.count, self.board.clock[at.NOW]
         return f"State({self.instance!r} at {now_s:,.0f} s, {count[at.DONE]} of {len(self.instance.jobs)} jobs done)"
 
@@ -130,7 +130,7 @@ class State:
 
     @property
     def words(self) -> int:
-        """Give how many numbers `move` needs."""
+        """Return how many numbers `move` needs."""
         return self.board.words + self.hidden.words
 
     def move(self, memory: NDArray[np.int64]) -> None:
@@ -310,7 +310,7 @@ def _first_rows(
 
 
 def cheapest_in_full_nodes(seconds: NDArray[np.float64], least_rate: NDArray[np.float64]) -> tuple[Any, Any]:
-    """Give every job's configuration whose epochs cost least in full nodes, and its seconds per epoch; -1, inf: none.
+    """Return every job's configuration whose epochs cost least in full nodes, and its seconds per epoch; -1, inf: none.
 
     Args:
         seconds: Seconds per epoch, (J, C); inf where not allowed.

@@ -70,13 +70,13 @@ class DistributionTable:
         return cls(own, different, survival, tail)
 
     def curve(self, distribution: int) -> Curve:
-        """Give the survival function of a distribution."""
+        """Return the survival function of a distribution."""
         return Curve(self.edges[self.bins[distribution]], self.survival[distribution], self.tail[distribution])
 
 
 @kernel
 def curve_of(board: Board, job: int) -> Curve:
-    """Give the survival function of a job."""
+    """Return the survival function of a job."""
     row = int(board.jobs[job, at.DISTRIBUTION])
     return Curve(board.edges[int(board.jobs[job, at.EDGES])], board.survival[row], board.tail[row])
 
@@ -105,14 +105,14 @@ def likely_bin(edges: Floats, fraction: float) -> int:
 
 @kernel
 def survival_after(curve: Curve, fraction: float) -> float:
-    """Give ∫ S from `fraction` to 1: summed from the far end, so that small tails keep all their digits."""
+    """Return ∫ S from `fraction` to 1: summed from the far end, so that small tails keep all their digits."""
     b = bin_of(curve.edges, fraction)
     return curve.tail[b + 1] + curve.survival[b] * (curve.edges[b + 1] - min(fraction, 1.0))
 
 
 @kernel
 def expected_rest(curve: Curve, fraction: float) -> float:
-    """Give the expected rest ∫ S(x)/S(w) dx over x > w, given that w = `fraction` was survived.
+    """Return the expected rest ∫ S(x)/S(w) dx over x > w, given that w = `fraction` was survived.
 
     A job that should be dead by now is taken to need everything that is left.
     """
@@ -124,6 +124,6 @@ def expected_rest(curve: Curve, fraction: float) -> float:
 
 @kernel
 def expected_left(board: Board, job: int) -> float:
-    """Give the epochs that a job is expected to need yet, given those done."""
+    """Return the epochs that a job is expected to need yet, given those done."""
     largest = board.jobs[job, at.MAX_EPOCHS]
     return expected_rest(curve_of(board, job), board.jobs[job, at.EPOCHS] / largest) * largest

@@ -24,7 +24,7 @@ def remember_place(board: Board, job: int, now: float) -> None:
 
 @kernel
 def ready_s(board: Board, job: int, now: float) -> float:
-    """Give from when on a job makes progress with what it holds from now on, which is not what it held before."""
+    """Return from when on a job makes progress with what it holds from now on, which is not what it held before."""
     jobs, told = board.jobs, board.count[at.DISTANCES] == 1
     if told and _changes_share(board, job):
         return max(now, jobs[job, at.READY_S])
@@ -38,7 +38,7 @@ def ready_s(board: Board, job: int, now: float) -> float:
 
 @lean_kernel
 def _changes_share(board: Board, job: int) -> bool:
-    """Say whether a job has another share now of the GPU of which it had one when the round began."""
+    """Return whether a job has another share now of the GPU of which it had one when the round began."""
     jobs, configs = board.jobs, board.facts.configs
     before, config = int(jobs[job, at.OLD_CONFIG]), int(jobs[job, at.CONFIG])
     if before < 0 or configs[before, at.CONFIG_UNITS] == 0 or configs[config, at.CONFIG_UNITS] == 0:
@@ -48,7 +48,7 @@ def _changes_share(board: Board, job: int) -> bool:
 
 @lean_kernel
 def place_of_state(board: Board, job: int) -> int:
-    """Give the first node of those on which the job was last ready; -1 if it never was."""
+    """Return the first node of those on which the job was last ready; -1 if it never was."""
     jobs = board.jobs
     if jobs[job, at.OLD_CONFIG] >= 0.0 and jobs[job, at.READY_S] <= board.clock[at.NOW]:
         return int(jobs[job, at.OLD_NODE])
@@ -57,7 +57,7 @@ def place_of_state(board: Board, job: int) -> int:
 
 @lean_kernel
 def switch_s(board: Board, job: int, config: int) -> float:
-    """Give the seconds without progress that `config` would cost the job now; 0 for what it holds already.
+    """Return the seconds without progress that `config` would cost the job now; 0 for what it holds already.
 
     That is where placement would bring it if it were the next to be placed: to the node where its state is if that has
     room, since that comes first. On several nodes it is taken to be a restart.
@@ -77,13 +77,13 @@ def switch_s(board: Board, job: int, config: int) -> float:
 
 @lean_kernel
 def longest_switch_s(board: Board, job: int) -> float:
-    """Give the most seconds without progress that a change may cost a job that has started."""
+    """Return the most seconds without progress that a change may cost a job that has started."""
     return max(board.jobs[job, at.RESUMING_S], board.jobs[job, at.RESTART_S])
 
 
 @lean_kernel
 def _share_fits(board: Board, job: int, config: int) -> bool:
-    """Say whether `config` is a share for which the GPU has room of which the job had a share when the round began."""
+    """Return whether `config` is a share for which the GPU has room of which the job had a share when the round began."""
     jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
     node, slot, units = int(jobs[job, at.OLD_NODE]), int(jobs[job, at.OLD_SLOT]), configs[config, at.CONFIG_UNITS]
     if units == 0 or slot < 0 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
@@ -95,7 +95,7 @@ def _share_fits(board: Board, job: int, config: int) -> bool:
 
 @lean_kernel
 def _fits_now(board: Board, job: int, config: int, node: int) -> bool:
-    """Say whether a configuration of one node has room on `node`, where the job itself counts as gone."""
+    """Return whether a configuration of one node has room on `node`, where the job itself counts as gone."""
     jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
     if configs[config, at.CONFIG_NODES] > 1 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
         return False

@@ -61,7 +61,7 @@ class View:
         self.board = board
 
     def __getattr__(self, name: str) -> Any:
-        """Give an array of the board, read-only, and keep it."""
+        """Return an array of the board, read-only, and keep it."""
         if name not in View.__annotations__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         array = getattr(self.board.facts if name in {"configs", "slowdown"} else self.board, name).view()
@@ -70,21 +70,21 @@ class View:
         return array
 
     def __repr__(self) -> str:
-        """Say in a line what time it is and how much goes on."""
+        """Return in a line what time it is and how much goes on."""
         return f"View(at {self.now_s:,.0f} s: {len(self.active)} active jobs, {len(self.nodes)} nodes)"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Give what a copy is made from: its arrays must be those of its own board."""
+        """Return what a copy is made from: its arrays must be those of its own board."""
         return {"board": self.board, "configurations": self.configurations}
 
     @property
     def now_s(self) -> float:
-        """Give the present time [s]."""
+        """Return the present time [s]."""
         return float(self.board.clock[at.NOW])
 
     @property
     def distributions(self) -> DistributionTable:
-        """Give the distributions of epochs needed, by `jobs[:, DISTRIBUTION]`; NaN while no submitted job has it.
+        """Return the distributions of epochs needed, by `jobs[:, DISTRIBUTION]`; NaN while no submitted job has it.
 
         Returns:
             A table with a row of edges for each distribution: a copy.
@@ -107,7 +107,7 @@ class View:
         return active[self.board.jobs[active, at.CONFIG] < 0]
 
     def place(self, job: int, config: int) -> bool:
-        """Give `job` the configuration with index `config`; return False, and change nothing, if it does not fit now.
+        """Return `job` the configuration with index `config`; return False, and change nothing, if it does not fit now.
 
         Raises:
             InputError: The job is not active, or there is no such configuration, or the job may not use it.
@@ -158,7 +158,7 @@ class View:
             set_preferred_node(self.board, job, node, gpu)
 
     def _place(self, choice: Choice) -> tuple[int, int]:
-        """Give the node on which a job shall be placed, and the GPU there; -1 for None."""
+        """Return the node on which a job shall be placed, and the GPU there; -1 for None."""
         if choice.node is None:
             if choice.gpu is not None:
                 raise InputError("choice.gpu", choice.gpu, "None without a node")
@@ -168,7 +168,7 @@ class View:
         return node, -1 if choice.gpu is None else _index("choice.gpu", choice.gpu, gpus)
 
     def speed_now(self, job: int, config: int) -> float:
-        """Give the speed that `job` would have with a configuration if it were placed now, 1 as alone; 0: no room.
+        """Return the speed that `job` would have with a configuration if it were placed now, 1 as alone; 0: no room.
 
         It depends on who is on the shared GPU where it would go now, and changes with them. Policies plan with the
         worst there can be (`tau`): what an epoch takes now is tau / planned / speed, `seconds_now`.
@@ -180,7 +180,7 @@ class View:
         return float(speed_now(self.board, job, config))
 
     def seconds_now(self, job: int, config: int) -> float:
-        """Give the seconds per epoch that `job` would take with a configuration if it were placed now; inf: no room.
+        """Return the seconds per epoch that `job` would take with a configuration if it were placed now; inf: no room.
 
         Raises:
             InputError: The job is not active, or may not use the configuration, or there is none with that index.

@@ -85,7 +85,7 @@ class Catalogue:
 
 
 def gpu_types_of(scenario: Scenario) -> dict[str, GpuType]:
-    """Give all GPU types that a scenario may name: its own, and the built-in ones.
+    """Return all GPU types that a scenario may name: its own, and the built-in ones.
 
     Raises:
         InputError: A type of its own is not whole.
@@ -109,7 +109,7 @@ def _table(name: str) -> Mapping[str, Application]:
 
 
 def _own_applications(scenario: Scenario) -> dict[str, Application]:
-    """Give the applications that the scenario brings, or names a table of; none with `measured`."""
+    """Return the applications that the scenario brings, or names a table of; none with `measured`."""
     given = scenario.applications
     if given is None or given == "measured":
         return {}
@@ -162,7 +162,7 @@ def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: 
 
 
 def _restart_s(scenario: Scenario, application: Application, own: bool) -> float | None:
-    """Give the seconds of a restart that the scenario, or the application itself, says; None if nobody does."""
+    """Return the seconds of a restart that the scenario, or the application itself, says; None if nobody does."""
     if application.name in scenario.restart_by_application:
         return scenario.restart_by_application[application.name]
     if scenario.restart_s == "measured":
@@ -216,12 +216,12 @@ class Site:
         return cls(gpu_types, nodes, (*single, *shared, *several))
 
     def of_kind(self, kind: Kind) -> NDArray[np.bool_]:
-        """Say which configurations are of a kind, shape (C,)."""
+        """Return which configurations are of a kind, shape (C,)."""
         return np.array([c.kind == kind for c in self.configurations])
 
     @property
     def memory_gib(self) -> NDArray[np.float64]:
-        """Give the memory that every configuration leaves to a job on each GPU [GiB]: its share of it, shape (C,)."""
+        """Return the memory that every configuration leaves to a job on each GPU [GiB]: its share of it, shape (C,)."""
         of_type = {v.name: v.memory_gib for v in self.gpu_types}
         return np.array([c.share * of_type[c.gpu_type] for c in self.configurations])
 
@@ -242,7 +242,7 @@ class Site:
 
 
 def of_size(gpu_type: GpuType, gpus: int) -> GpuType:
-    """Give the type of nodes with so many GPUs; a table of powers ends there."""
+    """Return the type of nodes with so many GPUs; a table of powers ends there."""
     table = gpu_type.node_power_w
     if table is not None and gpus > len(table):
         raise InputError("gpus_per_node", gpus, f"at most {len(table)}, for which {gpu_type.name} has powers")

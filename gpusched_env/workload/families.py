@@ -143,7 +143,7 @@ def _fraction(field: str, value: float) -> None:
 
 
 def given_library(epochs: Epochs, applications: Sequence[str]) -> tuple[EpochDistribution, ...] | None:
-    """Give the distributions that a section brings, as masses or in a file; None if they are to be drawn.
+    """Return the distributions that a section brings, as masses or in a file; None if they are to be drawn.
 
     With `by_application` they are those of `applications`, in that order.
 

@@ -118,7 +118,7 @@ class InstanceMaker:
 
     @property
     def trace(self) -> Trace | None:
-        """Give the trace that is replayed, as `replayed_trace` gives it."""
+        """Return the trace that is replayed, as `replayed_trace` gives it."""
         return self._trace
 
     def make(self, seed: int) -> Instance:
@@ -198,7 +198,7 @@ class InstanceMaker:
         seconds: NDArray[np.float64],
         rng: Generator,
     ) -> dict[str, NDArray[Any]]:
-        """Give the columns that a trace says, and what jobs are offered by what they asked for."""
+        """Return the columns that a trace says, and what jobs are offered by what they asked for."""
         scenario = self._scenario
         gpu_type = gpu_type_of_jobs(scenario, trace)
         epochs = epochs_of_duration(trace, self._applications, choice, fractions, gpu_type)
@@ -245,7 +245,7 @@ class InstanceMaker:
         )
 
     def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
-        """Give the tenants of jobs in this order: drawn by the shares of the scenario, else the trace's; else 0."""
+        """Return the tenants of jobs in this order: drawn by the shares of the scenario, else the trace's; else 0."""
         share = np.array([tenant.share for tenant in self._scenario.tenants])
         if len(share):
             return rng.choice(len(share), size=len(order), p=share / share.sum())
@@ -256,14 +256,14 @@ class InstanceMaker:
 
 
 def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:
-    """Give the scenario's tenants, else the names of those of the trace, in the order of their first jobs."""
+    """Return the scenario's tenants, else the names of those of the trace, in the order of their first jobs."""
     if scenario.tenants or trace is None or trace.tenant is None:
         return tuple(tenant.tenant() for tenant in scenario.tenants)
     return tuple(Tenant(name) for name in dict.fromkeys(map(tenant_name, trace.tenant)))
 
 
 def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:
-    """Give the times from which due dates follow: the single-node ones, so that sharing and whole nodes change none.
+    """Return the times from which due dates follow: the single-node ones, so that sharing and whole nodes change none.
 
     A traced job that is offered none, because it asked for a share or for several nodes, keeps all that it is offered.
     """
@@ -273,7 +273,7 @@ def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.flo
 
 
 def _one_gpu_s(application: Application, site: Site) -> float:
-    """Give the least execution time of all epochs on one GPU, over the types that have a node [s]."""
+    """Return the least execution time of all epochs on one GPU, over the types that have a node [s]."""
     types = {node.gpu_type for node in site.nodes}
     one = [s for (v, gpus), s in application.seconds_per_epoch.items() if v in types and gpus == 1]
     if not one:

@@ -63,7 +63,7 @@ class InterferenceModel(Protocol):
     """What sharing a GPU does to the time of jobs."""
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
-        """Give the jobs' times on the shared configurations.
+        """Return the jobs' times on the shared configurations.
 
         Args:
             jobs: The jobs and the configurations.
@@ -113,7 +113,7 @@ class MeasuredPairs:
     fastest: bool = False
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:  # noqa: ARG002 - nothing is drawn
-        """Give the times alone, and the slow-downs of all pairs."""
+        """Return the times alone, and the slow-downs of all pairs."""
         table, names = builtin_slowdowns(), jobs.applications
         for v in jobs.gpu_types:
             for name in names:
@@ -135,7 +135,7 @@ class ByUtilisation:
     sharing: Sharing
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
-        """Give the times alone, and the utilisations: of the table, or one number drawn for every application."""
+        """Return the times alone, and the utilisations: of the table, or one number drawn for every application."""
         sharing, shape = self.sharing, (len(jobs.gpu_types), 1)
         idle = [v.idle_gpu_power_w or sharing.idle_share * v.gpu_power_w for v in jobs.gpu_types]
         utilisation = UtilisationModel(
@@ -179,7 +179,7 @@ def job_times(
     model: InterferenceModel,
     rng: Generator,
 ) -> SharingTimes:
-    """Give τ of every job on every configuration, shape (J, C); inf where it does not fit, or is not known.
+    """Return τ of every job on every configuration, shape (J, C); inf where it does not fit, or is not known.
 
     Args:
         table: What `application_times` gives.
@@ -211,7 +211,7 @@ def job_times(
 
 
 def application_times(applications: tuple[Application, ...], site: Site) -> NDArray[np.float64]:
-    """Give τ of every application on every configuration, shape (A, C); inf where its memory does not fit.
+    """Return τ of every application on every configuration, shape (A, C); inf where its memory does not fit.
 
     Raises:
         InputError: An application fits no single-node configuration, no application fits a fraction, or none was
@@ -244,7 +244,7 @@ def application_times(applications: tuple[Application, ...], site: Site) -> NDAr
 
 
 def _fits_nowhere(application: Application, site: Site) -> InputError:
-    """Say why: too much memory on every GPU type, or never measured on what the cluster offers."""
+    """Return why: too much memory on every GPU type, or never measured on what the cluster offers."""
     has = _memory_of_types(site)
     if application.memory_gib > max(has.values()):
         allowed = f"applications whose memory fits: it needs {application.memory_gib:g} GiB, the GPUs have {_list(has)}"
@@ -255,7 +255,7 @@ def _fits_nowhere(application: Application, site: Site) -> InputError:
 
 
 def _memory_of_types(site: Site) -> dict[str, float]:
-    """Give the memory of a GPU of every type that offers something [GiB]."""
+    """Return the memory of a GPU of every type that offers something [GiB]."""
     offers = {c.gpu_type for c in site.configurations}
     return {v.name: v.memory_gib for v in site.gpu_types if v.name in offers}
 
@@ -265,7 +265,7 @@ def _list(memory: dict[str, float]) -> str:
 
 
 def offered_load(instance: Instance) -> float:
-    """Give the load that the jobs offer: the time that the cluster would need for them, over that in which they come.
+    """Return the load that the jobs offer: the time that the cluster would need for them, over that in which they come.
 
     The cluster's time for a job is what all its GPUs together need for the epochs that the job turns out to need, each
     GPU working alone at its own speed, those aside on which the job may not run: X_j / Σ_v (GPUs of v / τ_{j,v}). So a

@@ -70,7 +70,7 @@ def _rescaled(
     known: Mapping[tuple[int, str], Communication],
     sync_s: Mapping[tuple[int, str], float],
 ) -> NDArray[np.float64]:
-    """Give times over another network: the measured ones times what the model says of the change."""
+    """Return times over another network: the measured ones times what the model says of the change."""
     table = seconds.copy()
     for column, configuration in enumerate(site.configurations):
         n = float(configuration.nodes)
@@ -103,7 +103,7 @@ class SwitchingCosts(NamedTuple):
 
 
 def switching_costs(switching: Switching, state_gib: float, restart_s: float | None) -> SwitchingCosts:
-    """Give what switches cost an application.
+    """Return what switches cost an application.
 
     Where it goes on, its state S leaves the GPU and comes back, at a bandwidth B: 2 S / B, and what the model adds.
 
@@ -129,7 +129,7 @@ def switching_costs(switching: Switching, state_gib: float, restart_s: float | N
 def switching_columns(
     costs: Sequence[SwitchingCosts], application: NDArray[np.int64], *, told: bool
 ) -> dict[str, NDArray[Any]]:
-    """Give the columns of a table of jobs, by name, for the application of every job, (J,).
+    """Return the columns of a table of jobs, by name, for the application of every job, (J,).
 
     Where distances are `told` apart although nothing says what going on costs, that is a restart: then a job that
     changes from guest to host on its GPU loses nothing.

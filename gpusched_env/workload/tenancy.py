@@ -15,7 +15,7 @@ from gpusched_env.model.tenant import BETWEEN, OPPORTUNISTIC, TENANCIES, check_f
 
 
 def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
-    """Give the same cluster and jobs with another tenancy.
+    """Return the same cluster and jobs with another tenancy.
 
     `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
     and the configurations that fit there; a job may use those of its tenant only. With `cells`, the physical nodes come
@@ -102,7 +102,7 @@ def _made(
 
 
 def _by_type(model: Interference | UtilisationModel, base: list[int]) -> Interference | UtilisationModel:
-    """Give every owner's type the figures of the type that it was made from."""
+    """Return every owner's type the figures of the type that it was made from."""
     if isinstance(model, Interference):
         return replace(model, slowdown=model.slowdown[base])
     idle = model.idle_power_w

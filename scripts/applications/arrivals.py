@@ -93,7 +93,7 @@ def burstiness(counts: NDArray[np.int64], factors: NDArray[np.float64]) -> tuple
 
 
 def _traces(data: Path) -> Iterator[tuple[str, NDArray[np.int64], str]]:
-    """Give name, jobs in each hour of whole weeks, and source of each trace."""
+    """Yield name, jobs in each hour of whole weeks, and source of each trace."""
     philly = [row["timestamp"] for row in read_csv(data / "philly" / "philly.csv") if row["timestamp"]]
     times = [datetime.fromisoformat(text).replace(tzinfo=UTC) for text in philly]
     seconds = np.array([(time - PHILLY_BEGINS).total_seconds() for time in times])

@@ -57,11 +57,11 @@ class MeasuredPairs:
         return list(self._slowdowns.values())
 
     def beside_itself(self) -> dict[str, float]:
-        """Give the slow-down of every model beside a copy of itself."""
+        """Return the slow-down of every model beside a copy of itself."""
         return {one: slowdown for (one, other), slowdown in self._slowdowns.items() if one == other}
 
     def between(self, one: str | None, other: str | None) -> tuple[float, str, str]:
-        """Give slow-down, method and source of one model beside another; None is a model that Gavel did not run."""
+        """Return slow-down, method and source of one model beside another; None is a model that Gavel did not run."""
         table = f"{GAVEL} {self.gpu.lower()}"
         if one is not None and other is not None and (one, other) in self._slowdowns:
             return self._slowdowns[one, other], "measured", f"{table} {one}: null / beside {other}"

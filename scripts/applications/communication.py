@@ -52,7 +52,7 @@ class Fit:
     most: int
 
     def iteration_s(self, nodes: int) -> float:
-        """Give the time of an iteration on so many nodes [s]."""
+        """Return the time of an iteration on so many nodes [s]."""
         return self.compute_s / nodes + self.sync_s * 2.0 * (nodes - 1) / nodes
 
 

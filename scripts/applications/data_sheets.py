@@ -27,7 +27,7 @@ class Sheet:
 
     @property
     def index(self) -> float:
-        """Give the geometric mean of the two peaks: what the rule takes for the speed."""
+        """Return the geometric mean of the two peaks: what the rule takes for the speed."""
         return math.sqrt(self.tflops * self.gb_per_s)
 
 

@@ -45,10 +45,10 @@ class MeasuredNode:
 
     @property
     def base_w(self) -> float:
-        """Give the power beside the GPUs while all are idle [W]."""
+        """Return the power beside the GPUs while all are idle [W]."""
         return self.quiet_w - GPUS * self.idle_gpu_w
 
     @property
     def load_factor(self) -> float:
-        """Give by how much the node's power rises with each watt that its GPUs draw above idle: > 1."""
+        """Return by how much the node's power rises with each watt that its GPUs draw above idle: > 1."""
         return (self.loaded_w - self.quiet_w) / (GPUS * (self.busy_gpu_w - self.idle_gpu_w))

@@ -14,7 +14,7 @@ FILE = "alibaba_pai_minibatch/coefficient_variation.csv"
 
 
 def worker_spread(data: Path) -> str:
-    """Give a line with quantiles, over jobs, of the coefficient of variation of step times between a job's workers.
+    """Return a line with quantiles, over jobs, of the coefficient of variation of step times between a job's workers.
 
     Args:
         data: Folder of the public measurements.

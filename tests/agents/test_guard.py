@@ -17,7 +17,7 @@ HOURS = {ONE: 10.0, TWO: 6.0, FOUR: 4.0}  # of one epoch: 10, 12 and 16 € of e
 
 
 def guard(choice: int, due_h: float, weight_eur_per_h: float = 100.0, gpus: int = 4) -> int:
-    """Give what is made of a choice for the only job, all of whose epochs are sure to be needed."""
+    """Return what is made of a choice for the only job, all of whose epochs are sure to be needed."""
     state = State(kilowatt_cluster([hours_job(due_h, HOURS, weight_eur_per_h)], [gpus], [ONE, TWO, FOUR]))
     state.advance()
     state.begin_round(preemption=True)

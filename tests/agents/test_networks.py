@@ -27,12 +27,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def rows(observation: dict[str, torch.Tensor], part: str) -> torch.Tensor:
-    """Give the rows of options or cluster, (B, rows, F)."""
+    """Return the rows of options or cluster, (B, rows, F)."""
     return observation[part].reshape(len(observation[part]), -1, len(FEATURES[part]))
 
 
 def with_rows(observation: dict[str, torch.Tensor], **changed: torch.Tensor) -> dict[str, torch.Tensor]:
-    """Give the observation with other rows of options or cluster."""
+    """Return the observation with other rows of options or cluster."""
     return observation | {part: values.reshape(len(values), -1) for part, values in changed.items()}
 
 

@@ -109,7 +109,7 @@ def curve(folder: Path) -> list[dict[str, str]]:
 
 
 def outcome(folder: Path) -> dict[str, Any]:
-    """Give all that a finished run must give again: everything but the seconds that it took."""
+    """Return all that a finished run must give again: everything but the seconds that it took."""
     points = [{name: value for name, value in point.items() if name != "seconds"} for point in curve(folder)]
     last = Checkpoint.read(folder / "checkpoint.safetensors")
     progress = last.facts["progress"]
@@ -130,7 +130,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> None:
 
 @pytest.fixture(scope="module")
 def whole_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """Give the folder of a run that was never stopped, by its name in `CASES`."""
+    """Return the folder of a run that was never stopped, by its name in `CASES`."""
 
     @cache
     def run(name: str) -> Path:
@@ -425,7 +425,7 @@ def test_an_agent_that_would_let_all_jobs_wait_is_evaluated_too(tmp_path: Path):
 
 @pytest.fixture
 def stopped(tmp_path: Path) -> Path:
-    """Give the folder of a run that was stopped after some checkpoints."""
+    """Return the folder of a run that was stopped after some checkpoints."""
     with pytest.raises(Stopped):
         Training(BASE, tmp_path / "run", on_progress=stop_after(6)).run()
     assert (tmp_path / "run" / "checkpoint.safetensors").exists()

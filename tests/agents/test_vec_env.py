@@ -78,7 +78,7 @@ def allowed(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Say whether two infos or observations hold the same, but for the time of day."""
+    """Return whether two infos or observations hold the same, but for the time of day."""
     if isinstance(one, dict):
         keys = one.keys() - {"t"}
         return keys == other.keys() - {"t"} and all(same(one[key], other[key]) for key in keys)
@@ -264,7 +264,7 @@ def test_a_wake_up_is_for_one_environment():
 
 
 def now(env: SchedulerVecEnv, i: int) -> float:
-    """Give the time in environment i."""
+    """Return the time in environment i."""
     return float(env.get_attr("view", indices=i)[0].clock[at.NOW])
 
 

@@ -97,7 +97,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 def changed(document: dict[str, Any], field: str, value: object) -> dict[str, Any]:
-    """Give a copy of `document` in which `field`, such as `jobs.due_s[1]`, has another value."""
+    """Return a copy of `document` in which `field`, such as `jobs.due_s[1]`, has another value."""
     copied = json.loads(json.dumps(document))
     *way, last = [int(key) if key.isdigit() else key for key in field.replace("]", "").replace("[", ".").split(".")]
     place = copied

@@ -54,7 +54,7 @@ class Case:
 
 
 def least_cost(case: Case) -> Fraction | None:
-    """Give the optimum, as the largest value of its dual, in which a second before the due date costs y; None: late.
+    """Return the optimum, as the largest value of its dual, in which a second before the due date costs y; None: late.
 
     The dual is concave and linear between the y at which two ways cost the same in some bin.
     """
@@ -69,7 +69,7 @@ def least_cost(case: Case) -> Fraction | None:
 
 
 def played(case: Case, plan: Plan) -> float:
-    """Give the expected cost of a plan's segments, one after the other on the clock."""
+    """Return the expected cost of a plan's segments, one after the other on the clock."""
     clock, cost, weight = Fraction(0), Fraction(0), Fraction(case.weight or 0.0)
     for segment in plan.segments:
         tau, price = Fraction(case.tau[segment.configuration]), Fraction(case.price[segment.configuration])

@@ -30,7 +30,7 @@ def placed(*pairs: tuple[int, int]) -> View:
 
 
 def value(view: View) -> float:
-    """Give the guidance in hours per €."""
+    """Return the guidance in hours per €."""
     return guidance(view.board, ORDER, LEFT) / HOUR
 
 

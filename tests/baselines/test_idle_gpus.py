@@ -14,7 +14,7 @@ CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 
 
 def gpus_held(nodes: tuple[int, ...], *seconds: tuple[float, ...]) -> list[int]:
-    """Give the GPUs that it gives each job, whose seconds per epoch on 1, 2, ... GPUs are given; none is critical."""
+    """Return the GPUs that it gives each job, whose seconds per epoch on 1, 2, ... GPUs are given; none is critical."""
     configurations = [Configuration("V", g + 1) for g in range(len(seconds[0]))]
     jobs = [
         Job(0.0, 100 * HOUR, 0.01, 10.0, CERTAIN, 10.0, dict(zip(configurations, row, strict=True))) for row in seconds

@@ -48,7 +48,7 @@ def in_a_round(instance: Instance, *, epochs: dict[int, float] | None = None, ru
 
 
 def indices(state: State, policy: IndexRule) -> np.ndarray:
-    """Give 1 / the index of every active job [GPU-s · s/€], or -log of it where due dates count."""
+    """Return 1 / the index of every active job [GPU-s · s/€], or -log of it where due dates count."""
     rule = policy._rule
     return rank_jobs(state.board, rule, prices(state.board, rule.gpu_price)).key
 
@@ -197,12 +197,12 @@ def outcomes(instance: Instance):
 
 
 def expected_tardiness(instance: Instance, policy: IndexRule) -> float:
-    """Give the expected tardiness cost [€], over every outcome."""
+    """Return the expected tardiness cost [€], over every outcome."""
     return sum(p * simulate(each, policy).tardiness_eur for p, each in outcomes(instance))
 
 
 def best_tardiness(instance: Instance) -> float:
-    """Give the least expected tardiness cost [€] of all policies that may change at the edges of bins."""
+    """Return the least expected tardiness cost [€] of all policies that may change at the edges of bins."""
     table = instance.jobs
     kinds = [table.distributions[k] for k in table.distribution]
     seconds = table.max_epochs * table.seconds_per_epoch[:, 0]

@@ -43,7 +43,7 @@ class Case:
         return self.solve(self.weight)
 
     def bins(self) -> tuple[np.ndarray, np.ndarray]:
-        """Give the edges of what is left of the bins [epochs], and S(x)/S(w) on them."""
+        """Return the edges of what is left of the bins [epochs], and S(x)/S(w) on them."""
         edges = self.distribution.edges * self.largest
         first = int(np.searchsorted(edges, self.done, side="right")) - 1
         edges = np.append(self.done, edges[first + 1 :])

@@ -84,7 +84,7 @@ def test_moves_only_help_and_nobody_comes_to_wait(seed, kinds, slack):
 
 
 def may_take_now(view: View, found: Constructions, i: int) -> bool:
-    """Say whether a running job is in time with what it holds, at worst."""
+    """Return whether a running job is in time with what it holds, at worst."""
     job = found.order[i]
     ends = view.now_s + found.left[i] * view.tau[job, int(view.jobs[job, at.CONFIG])]
     return bool(view.jobs[job, at.CONFIG] < 0 or ends <= view.jobs[job, at.DUE] + 1e-6)

@@ -22,7 +22,7 @@ X1, X2 = range(2)
 
 
 def proxy(*placed: tuple[int, int]) -> float:
-    """Give the proxy of the first round with the given (job, configuration), placed in turn."""
+    """Return the proxy of the first round with the given (job, configuration), placed in turn."""
     state = State(three_jobs())
     state.advance()
     state.begin_round(preemption=True)

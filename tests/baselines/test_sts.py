@@ -141,7 +141,7 @@ def test_with_less_than_one_per_cent_to_go_a_job_with_time_stays_cheap():
 
 
 def paused(policy: Sts) -> list[int]:
-    """Give what a job that held two GPUs, and was paused, has in three rounds: at 0, at 0.25 h, and at 0.85 h.
+    """Return what a job that held two GPUs, and was paused, has in three rounds: at 0, at 0.25 h, and at 0.85 h.
 
     Only the cheap node counts. The first job, four epochs due at 30 h, is given two GPUs by hand; the second takes both
     for 36 min from 0.25 h on, since it has no time to lose. At 0.85 h the first would be in time on one.

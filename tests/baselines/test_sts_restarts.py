@@ -21,7 +21,7 @@ CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 
 
 def state(due_h: float) -> State:
-    """Give the first round of a job with two epochs; a review opens another one each half hour."""
+    """Return the first round of a job with two epochs; a review opens another one each half hour."""
     seconds = {CONFIGURATIONS[ONE]: HOUR, CONFIGURATIONS[TWO]: 0.6 * HOUR}
     job = Job(0.0, due_h * HOUR, 0.01, 2.0, CERTAIN, 2.0, seconds)
     of = Instance.from_jobs(

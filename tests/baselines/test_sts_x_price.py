@@ -14,7 +14,7 @@ CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 
 
 def price(gpu_hours: float, value_eur_per_h: float, eur_per_kwh: float = 1.0) -> float:
-    """Give the price with one job that is due in four hours, and needs so many GPU-hours until then."""
+    """Return the price with one job that is due in four hours, and needs so many GPU-hours until then."""
     gpu_type = GpuType("V", gpu_power_w=1000.0, node_base_power_w=2000.0, memory_gib=16.0, max_gpus_per_node=2)
     job = Job(0.0, 4.0 * HOUR, 0.001, 1.0, CERTAIN, 1.0, {Configuration("V", 1): HOUR})
     nodes = [Node("V", 2), Node("V", 2)]

@@ -36,24 +36,24 @@ def squash(x: float) -> float:
 
 
 def squash_of(part: float, whole: float) -> float:
-    """Give squash(part / whole), for a whole that may be 0."""
+    """Return squash(part / whole), for a whole that may be 0."""
     return part / (part + whole) if part > 0.0 else 0.0
 
 
 def survival(of: EpochDistribution, fraction: float) -> float:
-    """Give S at a fraction of the maximum epochs; what is less than rounding below an edge is on it."""
+    """Return S at a fraction of the maximum epochs; what is less than rounding below an edge is on it."""
     bins = zip(of.edges[:-1].tolist(), of.edges[1:].tolist(), of.survival.tolist(), strict=True)
     return next((s for low, high, s in bins if low <= fraction + 1e-12 < high), float(of.survival[-1]))
 
 
 def area(of: EpochDistribution, fraction: float) -> float:
-    """Give the integral of S from a fraction of the maximum epochs to 1."""
+    """Return the integral of S from a fraction of the maximum epochs to 1."""
     bins = zip(of.edges[:-1].tolist(), of.edges[1:].tolist(), of.survival.tolist(), strict=True)
     return math.fsum(s * max(0.0, high - max(low, fraction)) for low, high, s in bins)
 
 
 def planned_seconds(instance: Instance, job: int, c: int) -> float:
-    """Give the seconds per epoch to plan with: of a share, beside as many of the worst jobs as have room."""
+    """Return the seconds per epoch to plan with: of a share, beside as many of the worst jobs as have room."""
     seconds = float(instance.jobs.seconds_per_epoch[job, c])
     configuration, interference = instance.configurations[c], instance.interference
     if configuration.share == 1.0 or interference is None:
@@ -123,21 +123,21 @@ class Facts:
         return self.planned[job][c]
 
     def fastest(self, job: int) -> float:
-        """Give the job's T: its least execution time left in the worst case [s]."""
+        """Return the job's T: its least execution time left in the worst case [s]."""
         return self.left(job) * min(self.seconds(job, c) for c in range(len(self.instance.configurations)))
 
     def time_left(self, job: int) -> float:
-        """Give the job's D: its time to the due date [s]."""
+        """Return the job's D: its time to the due date [s]."""
         return self.fact("due_s", job) - self.now
 
     def node_rate(self, gpu_type: str, gpus: int) -> float:
-        """Give what a node costs while `gpus` of its GPUs are busy [€/s]."""
+        """Return what a node costs while `gpus` of its GPUs are busy [€/s]."""
         v = next(v for v in self.instance.gpu_types if v.name == gpu_type)
         kilowatts = (v.node_base_power_w + gpus * v.gpu_power_w) / 1000.0
         return kilowatts * self.instance.energy_price_eur_per_kwh * self.instance.pue / 3600.0
 
     def least_rate(self, c: int) -> float:
-        """Give the least that a configuration can cost, on a node that is as full as it can be [€/s]; inf without one.
+        """Return the least that a configuration can cost, on a node that is as full as it can be [€/s]; inf without one.
 
         It is a share of the node's rate, by GPUs, whoever holds the others.
         """
@@ -148,7 +148,7 @@ class Facts:
         return min(rates, default=math.inf) * configuration.nodes * configuration.share
 
     def added_rate(self, c: int) -> float:
-        """Give what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use, if one fits.
+        """Return what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use, if one fits.
 
         Whether the job has been elsewhere before is not asked. Shares and several nodes count as alone.
         """
@@ -162,16 +162,16 @@ class Facts:
         return self.node_rate(configuration.gpu_type, busy + gpus) - self.node_rate(configuration.gpu_type, busy)
 
     def cheapest(self, job: int) -> int:
-        """Give the configuration whose epochs cost the job least in full nodes."""
+        """Return the configuration whose epochs cost the job least in full nodes."""
         every = range(len(self.instance.configurations))
         return min(every, key=lambda c: self.seconds(job, c) * self.least_rate(c))
 
     def cheapest_s(self, job: int) -> float:
-        """Give the job's worst-case execution time left in its cheapest configuration [s]."""
+        """Return the job's worst-case execution time left in its cheapest configuration [s]."""
         return self.left(job) * self.seconds(job, self.cheapest(job))
 
     def full_energy(self, c: int) -> float:
-        """Give the worst-case energy cost left of a configuration in full nodes [€]."""
+        """Return the worst-case energy cost left of a configuration in full nodes [€]."""
         return self.left(self.job) * self.seconds(self.job, c) * self.least_rate(c)
 
     def rate(self, c: int) -> float:
@@ -190,7 +190,7 @@ class Facts:
         return self.instance.jobs.distributions[int(self.instance.jobs.distribution[self.job])]
 
     def expected_left(self) -> float:
-        """Give the epochs that the job at hand is expected to need still, given that it has survived so far."""
+        """Return the epochs that the job at hand is expected to need still, given that it has survived so far."""
         largest = self.fact("max_epochs", self.job)
         fraction = self.done(self.job) / largest
         alive = survival(self.distribution(), fraction)
@@ -202,7 +202,7 @@ class Facts:
         return [(node.gpus, free) for node, free in pairs if node.gpu_type == gpu_type]
 
     def placing(self, c: int) -> tuple[bool, int, bool]:
-        """Say whether configuration c can be placed, what it leaves on the emptiest node, if it fits on one in use."""
+        """Return whether configuration c can be placed, what it leaves on the emptiest node, if it fits on one in use."""
         configuration = self.instance.configurations[c]
         nodes, gpus = self.nodes_of(configuration.gpu_type), configuration.gpus_per_node
         gap = max((free for _, free in nodes), default=0)

@@ -186,12 +186,12 @@ class Turn:
     keeps: bool
 
     def switches_on(self) -> bool:
-        """Say whether one node was switched on for it."""
+        """Return whether one node was switched on for it."""
         single = self.action in {ON_ONE, ON_TWO, ON_HALF} and self.node >= 0
         return single and self.nodes[self.node, at.FREE] == self.nodes[self.node, at.NODE_GPUS]
 
     def capacity_in_use(self) -> bool:
-        """Say whether a node that was on had room for it."""
+        """Return whether a node that was on had room for it."""
         on = self.nodes[self.nodes[:, at.FREE] < self.nodes[:, at.NODE_GPUS]]
         used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(board_of(nodes=self.nodes))]
         half_free = self.action == ON_HALF and bool(((used > 0) & (used <= at.UNITS // 2)).any())

@@ -185,7 +185,7 @@ def alone(seed: int, restart_s: float) -> Instance:
 
 
 def cheapest_in_time(state: State, time_left: float) -> int:
-    """Give the cheapest configuration in full nodes that has `LEAST_MARGIN` to spare in so many seconds; -1: none."""
+    """Return the cheapest configuration in full nodes that has `LEAST_MARGIN` to spare in so many seconds; -1: none."""
     jobs, tau, rate = state.view.jobs, state.view.tau[0].tolist(), state.view.least_rate.tolist()
     left = float(jobs[0, at.MAX_EPOCHS] - jobs[0, at.EPOCHS])
     in_time = [c for c in range(len(tau)) if (1.0 + LEAST_MARGIN) * left * tau[c] < time_left]
@@ -193,7 +193,7 @@ def cheapest_in_time(state: State, time_left: float) -> int:
 
 
 def until_the_next_event(state: State, config: int, timer_s: float | None = None) -> bool:
-    """Give job 0 a configuration (-1: none) until the next event; say whether it has work left.
+    """Return job 0 a configuration (-1: none) until the next event; say whether it has work left.
 
     It wakes at `timer_s`, by default in time for its due date.
     """

@@ -50,7 +50,7 @@ def busy_gpus(result: Result) -> list[tuple[int, float, float, int]]:
 
 
 def ordered_configurations(result: Result) -> np.ndarray:
-    """Give the configuration of every row of `intervals()`."""
+    """Return the configuration of every row of `intervals()`."""
     order = np.lexsort((result.log[:, at.LOG_NODE], result.log[:, at.LOG_JOB], result.log[:, at.LOG_START]))
     return result.log[order, at.LOG_CONFIG]
 

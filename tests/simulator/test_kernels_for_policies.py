@@ -103,7 +103,7 @@ def look_around(board: Board, job: int, config: int, told: np.ndarray) -> None:
 
 @pytest.fixture
 def board() -> Board:
-    """Give the first round of the instance that `test_hand_computed.py` works out."""
+    """Return the first round of the instance that `test_hand_computed.py` works out."""
     state = State(three_jobs())
     state.advance()
     state.begin_round(preemption=True)

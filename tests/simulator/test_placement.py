@@ -98,7 +98,7 @@ class Round:
         return self.nodes[:, at.FREE].tolist()
 
     def used(self, node: int) -> list[float]:
-        """Give what is used of every shared GPU of a node."""
+        """Return what is used of every shared GPU of a node."""
         return (self.nodes[node, at.NODE_COLUMNS : at.NODE_COLUMNS + 4] / at.UNITS).tolist()
 
     def next_round(self) -> None:

@@ -25,7 +25,7 @@ CURVE = DistributionTable.of([EpochDistribution.from_masses(HALVES)]).curve(0)
 
 
 def below(edge: float, times: int = 1) -> float:
-    """Give the number that is `times` roundings below an edge."""
+    """Return the number that is `times` roundings below an edge."""
     for _ in range(times):
         edge = float(np.nextafter(edge, 0.0))
     return edge

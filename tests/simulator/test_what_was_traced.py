@@ -28,7 +28,7 @@ def scenario(tmp_path: Path) -> Scenario:
 
 
 def shown(rows: np.ndarray) -> tuple[list[float], list[float]]:
-    """Give what rows of jobs say of their traced starts and configurations, without rows that are not there yet."""
+    """Return what rows of jobs say of their traced starts and configurations, without rows that are not there yet."""
     there = rows[~np.isnan(rows[:, at.SUBMISSION])]
     return there[:, at.TRACED_START_S].tolist(), there[:, at.TRACED_CONFIG].tolist()
 

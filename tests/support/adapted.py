@@ -42,7 +42,7 @@ def adapted_sts_x(
 
 
 def nothing() -> NDArray[np.float32]:
-    """Give weights of 0."""
+    """Return weights of 0."""
     return np.zeros(sum(int(np.prod(shape)) for shape in own_shapes(HIDDEN).values()), dtype=np.float32)
 
 
@@ -52,7 +52,7 @@ def drawn(seed: int, scale: float = 1.0) -> NDArray[np.float32]:
 
 
 def saying(**entries: Mapping[tuple[int, ...], float]) -> NDArray[np.float32]:
-    """Give weights of 0 but for some entries of arrays, whose dots are written as double underscores."""
+    """Return weights of 0 but for some entries of arrays, whose dots are written as double underscores."""
     arrays = {name: np.zeros(shape, dtype=np.float32) for name, shape in own_shapes(HIDDEN).items()}
     for name, values in entries.items():
         for index, value in values.items():

@@ -32,7 +32,7 @@ def small_instance(seed: int = 0) -> Instance:
 
 
 def any_of(name: str) -> Instance:
-    """Give a small instance of a scenario, `small_instance` for "all kinds", or one where consolidation matters."""
+    """Return a small instance of a scenario, `small_instance` for "all kinds", or one where consolidation matters."""
     if name == "crowded":
         return random_instance(2, jobs=16, nodes=6, types=1, span_s=500.0)
     return small_instance() if name == "all kinds" else make_instance(load_scenario(name).replace({"jobs.count": 8}), 0)

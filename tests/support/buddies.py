@@ -143,7 +143,7 @@ class Buddies:
         heapq.heappush(self._free[level], start)
 
     def _piece(self, start: int) -> int:
-        """Give the start of the piece in which a GPU lies."""
+        """Return the start of the piece in which a GPU lies."""
         low, high = 0, len(self._starts) - 1
         while low < high:
             middle = (low + high + 1) // 2
@@ -154,7 +154,7 @@ class Buddies:
         return self._top[self._piece(start)]
 
     def _corner(self, start: int, level: int) -> int:
-        """Give the start of the cell of a level in which a GPU lies, counted from the start of its piece."""
+        """Return the start of the cell of a level in which a GPU lies, counted from the start of its piece."""
         piece = self._piece(start)
         return piece + (start - piece) // self.levels[level] * self.levels[level]
 

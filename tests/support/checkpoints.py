@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def parts_of(env: GpuClusterVectorEnv, state: dict[str, np.ndarray], i: int) -> dict[str, np.ndarray]:
-    """Give the arrays of environment i, by name: views into those of `state`, which `env` gave just now."""
+    """Return the arrays of environment i, by name: views into those of `state`, which `env` gave just now."""
     shapes = [{name: array.shape for name, array in changing(run).items()} for run in env._runs.states]
     parts = {}
     for name, shape in shapes[i].items():

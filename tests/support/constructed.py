@@ -32,7 +32,7 @@ def proxy(view: View, found: Constructions) -> float:
 
 
 def may_take(view: View, job: int, config: int, left: float) -> bool:
-    """Say whether a job may run on `config`: if it gets no slower, or is in time still."""
+    """Return whether a job may run on `config`: if it gets no slower, or is in time still."""
     seconds, old = left * view.tau[job, config], int(view.jobs[job, at.CONFIG])
     in_time = view.now_s + seconds <= view.jobs[job, at.DUE] + 1e-6
     return np.isfinite(seconds) and (in_time or old < 0 or seconds <= left * view.tau[job, old])

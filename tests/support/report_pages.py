@@ -88,5 +88,5 @@ class Page(HTMLParser):
             self.text += data
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
-        """Give the attributes of every element of this name."""
+        """Return the attributes of every element of this name."""
         return [attributes for name, attributes in self.elements if name == tag]

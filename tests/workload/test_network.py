@@ -21,7 +21,7 @@ def several(**more: object) -> Scenario:
 
 
 def seconds(scenario: Scenario, application: str, nodes: int) -> float:
-    """Give the time of an epoch on so many whole nodes."""
+    """Return the time of an epoch on so many whole nodes."""
     instance = make_instance(scenario, 0)
     job = instance.jobs.applications.index(application)
     row = instance.jobs.seconds_per_epoch[int(np.argmax(instance.jobs.application == job))]

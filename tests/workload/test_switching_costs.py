@@ -16,7 +16,7 @@ PUBLISHED = Path("../shared/data/pipeswitch/pipeswitch_v100.csv")
 
 
 def costs(application: str, **values: object) -> tuple[float, float | None, float]:
-    """Give start, resume and restart of the jobs of a scenario with one application."""
+    """Return start, resume and restart of the jobs of a scenario with one application."""
     made = {f"switching.{name}": value for name, value in values.items() if not name.startswith("restart")}
     more = {name: value for name, value in values.items() if name.startswith("restart")}
     scenario = Scenario().replace({"jobs.applications": [application], "jobs.count": 2, **made, **more})

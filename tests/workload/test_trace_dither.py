@@ -45,13 +45,13 @@ def undithered(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def full_s(instance: Instance) -> np.ndarray:
-    """Give E · τ on one GPU of the reference type [s], (J,)."""
+    """Return E · τ on one GPU of the reference type [s], (J,)."""
     jobs = instance.jobs
     return jobs.max_epochs * np.array([TAU[jobs.applications[a]] for a in jobs.application])
 
 
 def percent(instance: Instance) -> np.ndarray:
-    """Give 100 φ, (J,)."""
+    """Return 100 φ, (J,)."""
     return np.round(100 * instance.jobs.epochs_needed / instance.jobs.max_epochs).astype(int)
 
 
@@ -63,7 +63,7 @@ def guesses(seconds: float, masses: np.ndarray, tolerance_s: float) -> tuple[int
 
 
 def rates(instance: Instance, tolerance: Callable[[float], float]) -> tuple[float, float]:
-    """Give how many jobs are guessed right without and with a look at whole seconds."""
+    """Return how many jobs are guessed right without and with a look at whole seconds."""
     jobs, true = instance.jobs, percent(instance)
     pairs = [
         guesses(seconds, jobs.distributions[d].masses, tolerance(seconds))
@@ -123,7 +123,7 @@ def test_the_part_of_a_second_is_spread_evenly_for_the_true_fraction_as_for_any_
 
 
 def reachable(epochs: np.ndarray, divisor: np.ndarray) -> float:
-    """Give the share of `epochs` that are the quotient of some number and the `divisor` to the last bit."""
+    """Return the share of `epochs` that are the quotient of some number and the `divisor` to the last bit."""
     found = 0
     for quotient, by in zip(epochs.tolist(), divisor.tolist(), strict=True):
         exact = float(Fraction(quotient) * Fraction(by))

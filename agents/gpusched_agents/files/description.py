@@ -92,7 +92,7 @@ def _check_network(entry: Any, spec: AgentSpec) -> None:
 
 
 def _plain(where: str, value: Any) -> dict[str, Any]:
-    """Give `value`, an object, as it will be read back from JSON: nobody else holds the copy."""
+    """Return `value`, an object, as it will be read back from JSON: nobody else holds the copy."""
     try:
         plain = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -186,7 +186,7 @@ def _no_constant(constant: str) -> float:
 
 
 def _flat(spec: AgentSpec) -> dict[str, Any]:
-    """Give a spec as an object: how its rounds ask stands there setting by setting, before the features."""
+    """Return a spec as an object: how its rounds ask stands there setting by setting, before the features."""
     document: dict[str, Any] = {}
     for name, value in asdict(spec).items():
         document |= value if name == "asking" else {name: value}

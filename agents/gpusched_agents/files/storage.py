@@ -254,7 +254,7 @@ def find_agent(text: str) -> Path:
 
 
 def _is_there(name: str) -> bool:
-    """Say whether there is such a folder, or a file that `load_agent` has more to say about."""
+    """Return whether there is such a folder, or a file that `load_agent` has more to say about."""
     try:
         return Path(name).exists() or Path(f"{name}.zip").exists()
     except OSError:  # such as a name that is too long

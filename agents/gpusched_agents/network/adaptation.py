@@ -50,7 +50,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def shapes(jobs: int, options: int, whole: int, hidden: int) -> Shapes:
-    """Give the shapes of the network's arrays by name, in the order in which they lie; matrices are (outputs, inputs).
+    """Return the shapes of the network's arrays by name, in the order in which they lie; matrices are (outputs, inputs).
 
     Args:
         jobs: Features of a job.
@@ -69,12 +69,12 @@ def shapes(jobs: int, options: int, whole: int, hidden: int) -> Shapes:
 
 
 def own_shapes(hidden: int) -> Shapes:
-    """Give the shapes with the features of this release."""
+    """Return the shapes with the features of this release."""
     return shapes(len(JOBS), len(OPTIONS), len(ROUND), hidden)
 
 
 def seen_weights(hidden: int, *, distribution: bool) -> NDArray[np.float64]:
-    """Give 1 for every weight that may be other than 0, (W,): without `distribution`, none on what comes from that."""
+    """Return 1 for every weight that may be other than 0, (W,): without `distribution`, none on what comes from that."""
     hides = set() if distribution else {EXPECTED, SURVIVAL}
     job = [feature not in hides for feature in range(len(JOBS))]
     whole = [feature - MEANS not in {AVERAGED.index(each) for each in hides} for feature in range(len(ROUND))]
@@ -89,7 +89,7 @@ def seen_weights(hidden: int, *, distribution: bool) -> NDArray[np.float64]:
 
 
 def named_weights(hidden: int, beginning: str) -> NDArray[np.float64]:
-    """Give 1 for every weight of the arrays whose names begin so, 0 for the others, (W,)."""
+    """Return 1 for every weight of the arrays whose names begin so, 0 for the others, (W,)."""
     shapes = own_shapes(hidden).items()
     return np.concatenate([np.full(int(np.prod(shape)), float(name.startswith(beginning))) for name, shape in shapes])
 
@@ -100,7 +100,7 @@ def flat_of(weights: Mapping[str, NDArray[np.float32]], hidden: int) -> NDArray[
 
 
 def arrays_of(flat: NDArray[np.floating], hidden: int) -> dict[str, NDArray[np.float32]]:
-    """Give the arrays of a network by name; the inverse of `flat_of`."""
+    """Return the arrays of a network by name; the inverse of `flat_of`."""
     arrays, begin = {}, 0
     for name, shape in own_shapes(hidden).items():
         size = int(np.prod(shape))
@@ -111,7 +111,7 @@ def arrays_of(flat: NDArray[np.floating], hidden: int) -> dict[str, NDArray[np.f
 
 @kernel
 def _part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Floats, int]:
-    """Give the matrix (rows, columns) that begins at `begin`, and where the next one does."""
+    """Return the matrix (rows, columns) that begins at `begin`, and where the next one does."""
     end = begin + rows * columns
     return flat[begin:end].astype(np.float64).reshape(rows, columns), end
 
@@ -120,7 +120,7 @@ def _part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Floats, i
 def forward(
     jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int, outputs: Floats, prices: Floats
 ) -> float:
-    """Say what is to be done differently in a round.
+    """Return what is to be done differently in a round.
 
     Of a job with features x in a round with features g: most · gate · tanh(A [x, g] + a). Of a configuration with
     features y: most · gate · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for critical jobs, once for deferrable ones. Each
@@ -176,7 +176,7 @@ def forward(
 
 @kernel
 def _dot(a: Floats, b: Floats) -> float:
-    """Give the scalar product, summed in one order everywhere."""
+    """Return the scalar product, summed in one order everywhere."""
     total = 0.0
     for i in range(a.shape[0]):
         total += a[i] * b[i]

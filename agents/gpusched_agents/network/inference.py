@@ -25,7 +25,7 @@ from gpusched_env.simulator.switching import switch_s
 
 @kernel
 def guarded(board: Board, job: int, config: int) -> int:
-    """Give the choice that is made in place of another: itself, unless it must be late.
+    """Return the choice that is made in place of another: itself, unless it must be late.
 
     A configuration must be late if the job, with the epochs that it is expected to need yet, ends after its due date
     there. Where another one that can be placed now would end in time, and its energy costs less than the energy of the
@@ -53,7 +53,7 @@ def guarded(board: Board, job: int, config: int) -> int:
 
 @lean_kernel
 def _ends_late(board: Board, job: int, config: int, epochs: float) -> tuple[float, float]:
-    """Give how much later than due a job ends in a configuration [s], and what its energy costs till then [€]."""
+    """Return how much later than due a job ends in a configuration [s], and what its energy costs till then [€]."""
     seconds = switch_s(board, job, config) + epochs * board.tau[job, config]
     time_left = board.jobs[job, at.DUE] - board.clock[at.NOW]
     return max(0.0, seconds - time_left), seconds * board.planning_rate[config]
@@ -80,7 +80,7 @@ def flat_weights(network: str, weights: Mapping[str, NDArray[np.float32]]) -> ND
 
 @kernel
 def part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Singles, int]:
-    """Give the matrix (rows, columns) that begins at `begin`, and where the next one does."""
+    """Return the matrix (rows, columns) that begins at `begin`, and where the next one does."""
     end = begin + rows * columns
     return flat[begin:end].reshape(rows, columns), end
 
@@ -174,7 +174,7 @@ def mlp_scores(
 
 @kernel
 def best_action(scores: Singles, mask: Mask, may_wait: bool) -> int:
-    """Give the allowed action with the highest score, of equals the first; waiting only if it may or must."""
+    """Return the allowed action with the highest score, of equals the first; waiting only if it may or must."""
     best = 0
     for a in range(1, scores.shape[0]):
         if mask[a] == 1 and (scores[a] > scores[best] or (best == 0 and not may_wait)):

@@ -36,7 +36,7 @@ OPTION_DISTRIBUTION = {IN_TIME_EXPECTED, EXPECTED_COST}
 
 
 def sees(features: int, without: Collection[int]) -> Tensor:
-    """Give 1 for each of a number of features that a network may see, (F,), and 0 for those that it goes `without`."""
+    """Return 1 for each of a number of features that a network may see, (F,), and 0 for those that it goes `without`."""
     return torch.tensor([0.0 if feature in without else 1.0 for feature in range(features)])
 
 
@@ -84,7 +84,7 @@ class SetNetwork(nn.Module):
         self._constant("option_seen", sees(len(OPTION_FEATURES), () if distribution else OPTION_DISTRIBUTION))
 
     def forward(self, observation: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Give the scores, (B, 1 + C), waiting first, and the context, (B, hidden)."""
+        """Return the scores, (B, 1 + C), waiting first, and the context, (B, hidden)."""
         code, context = self.codes(observation)
         scored = torch.relu(self.score(code) + self.score_context(context)[:, None])
         scores = self.score_out(scored).squeeze(2)
@@ -95,11 +95,11 @@ class SetNetwork(nn.Module):
         return torch.cat([waiting, scores], dim=1), context
 
     def summary(self, observation: dict[str, Tensor]) -> Tensor:
-        """Give the context alone, (B, hidden), which is all that a value estimate needs."""
+        """Return the context alone, (B, hidden), which is all that a value estimate needs."""
         return self.codes(observation)[1]
 
     def codes(self, observation: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Give the codes of the configurations, (B, C, hidden), and the context, (B, hidden)."""
+        """Return the codes of the configurations, (B, C, hidden), and the context, (B, hidden)."""
         batch = len(observation["job"])
         options = observation["options"].reshape(batch, self.actions - 1, -1)
         cluster = observation["cluster"].reshape(batch, -1, len(CLUSTER_FEATURES))
@@ -113,7 +113,7 @@ class SetNetwork(nn.Module):
         return code, context
 
     def outputs(self) -> tuple[nn.Linear, ...]:
-        """Give the layers that end in scores."""
+        """Return the layers that end in scores."""
         return self.score_out, self.wait_out
 
     def _constant(self, name: str, value: Tensor) -> None:
@@ -153,7 +153,7 @@ class MlpNetwork(nn.Module):
         self.register_buffer("seen", torch.cat([job, option.repeat(configurations)]), persistent=False)
 
     def forward(self, observation: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Give the scores, (B, 1 + C), waiting first, and the context, (B, hidden)."""
+        """Return the scores, (B, 1 + C), waiting first, and the context, (B, hidden)."""
         context = self.summary(observation)
         scores = self.out(context)
         if self.masks:
@@ -162,13 +162,13 @@ class MlpNetwork(nn.Module):
         return scores, context
 
     def summary(self, observation: dict[str, Tensor]) -> Tensor:
-        """Give the context alone, (B, hidden), which is all that a value estimate needs."""
+        """Return the context alone, (B, hidden), which is all that a value estimate needs."""
         known = torch.cat([observation["job"], observation["options"]], dim=1) * self.seen
         inputs = torch.cat([known, observation["cluster"], observation["queue"]], dim=1)
         return torch.relu(self.second(torch.relu(self.first(inputs))))
 
     def outputs(self) -> tuple[nn.Linear, ...]:
-        """Give the layers that end in scores."""
+        """Return the layers that end in scores."""
         return (self.out,)
 
 
@@ -209,7 +209,7 @@ class ScoringExtractor(BaseFeaturesExtractor):
         self.network = NETWORKS[kind](type_of_configuration, hidden, distribution=distribution, masks=masks)
 
     def forward(self, observations: dict[str, Tensor]) -> Tensor:
-        """Give scores and context, (B, 1 + C + hidden)."""
+        """Return scores and context, (B, 1 + C + hidden)."""
         if self.scores:
             return torch.cat(self.network(observations), dim=1)
         context = self.network.summary(observations)
@@ -266,7 +266,7 @@ class ScoringQNetwork(QNetwork):
         self.q_net = nn.Sequential()
 
     def forward(self, obs: Any) -> Tensor:
-        """Give the value of every action, (B, 1 + C)."""
+        """Return the value of every action, (B, 1 + C)."""
         scored: Tensor = self.extract_features(obs, self.features_extractor)
         return scored[:, : int(self.action_space.n)]
 
@@ -281,7 +281,7 @@ class ScoringDqnPolicy(DQNPolicy):
 
 
 def actor_of(model: BaseAlgorithm) -> ScoringExtractor:
-    """Give the network with which a model chooses.
+    """Return the network with which a model chooses.
 
     Raises:
         InputError: Its policy is none of `gpusched_agents.network.policies`.
@@ -296,7 +296,7 @@ def actor_of(model: BaseAlgorithm) -> ScoringExtractor:
 
 
 def export_model(model: BaseAlgorithm) -> tuple[str, dict[str, Any], dict[str, NDArray[np.float32]]]:
-    """Give the kind of a model's network, its settings, and its weights, by name, as `AgentPolicy` takes them.
+    """Return the kind of a model's network, its settings, and its weights, by name, as `AgentPolicy` takes them.
 
     Raises:
         InputError: Its policy is none of `gpusched_agents.network.policies`.
@@ -308,7 +308,7 @@ def export_model(model: BaseAlgorithm) -> tuple[str, dict[str, Any], dict[str, N
 
 
 def export_network(network: SetNetwork | MlpNetwork) -> dict[str, NDArray[np.float32]]:
-    """Give the weights of a network by name; those of features that it may not see are 0."""
+    """Return the weights of a network by name; those of features that it may not see are 0."""
     weights = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
     if isinstance(network, SetNetwork):
         job, width = len(network.job_seen), network.width

@@ -174,7 +174,7 @@ def _first_weights(config: TrainingConfig, es: EsConfig) -> NDArray[np.floating]
 
 
 def _spec_of(config: TrainingConfig) -> AgentSpec:
-    """Give the spec of an agent that is trained on all these scenarios: it has met all their configurations."""
+    """Return the spec of an agent that is trained on all these scenarios: it has met all their configurations."""
     most: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, "max_gpu_types": MOST_GPU_TYPES}
     configurations: dict[str, Configuration] = {}
     gpu_types: dict[str, GpuType] = {}

@@ -90,7 +90,7 @@ class SlottedVecEnv(VecEnv):
         return np.concatenate([group.vector.jobs for group in self.groups])  # type: ignore[attr-defined]
 
     def to_slots(self, actions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the slotted actions, (N,), for actions of the environments' own."""
+        """Return the slotted actions, (N,), for actions of the environments' own."""
         return np.concatenate(
             [
                 np.concatenate([[0], 1 + slots])[own]
@@ -137,7 +137,7 @@ class SlottedVecEnv(VecEnv):
         return self._slotted([step[0] for step in steps]), rewards, ended, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Give what can be placed now, (N, 1 + slots)."""
+        """Return what can be placed now, (N, 1 + slots)."""
         masks = np.zeros((self.num_envs, 1 + len(self.type_of_slot)), dtype=np.bool_)
         masks[:, 0] = True
         for rows, slots, group in zip(self._parts(masks), self._slots, self.groups, strict=True):
@@ -145,7 +145,7 @@ class SlottedVecEnv(VecEnv):
         return masks
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Give the states of all groups as plain arrays."""
+        """Return the states of all groups as plain arrays."""
         return {
             f"{k}/{name}": array for k, group in enumerate(self.groups) for name, array in group.get_state().items()
         }
@@ -160,14 +160,14 @@ class SlottedVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Give the action masks; nothing else can be called."""
+        """Return the action masks; nothing else can be called."""
         if method_name != "action_masks" or method_args or method_kwargs:
             raise InputError("method_name", method_name, "action_masks")
         masks = self.action_masks()
         return [masks[i] for i in self._get_indices(indices)]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Give an attribute that all environments share."""
+        """Return an attribute that all environments share."""
         return [getattr(self, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:  # noqa: ARG002
@@ -175,7 +175,7 @@ class SlottedVecEnv(VecEnv):
         raise InputError("attr_name", attr_name, "nothing: the environments share their attributes")
 
     def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
-        """Say whether they are wrapped, as `SchedulerVecEnv` does."""
+        """Return whether they are wrapped, as `SchedulerVecEnv` does."""
         return [self.groups[0].env_is_wrapped(wrapper_class, [0])[0] for _ in self._get_indices(indices)]
 
     def close(self) -> None:
@@ -242,7 +242,7 @@ class TrainingReward:
     tardiness_factor: float
 
     def __call__(self, energy_eur: float, tardiness_eur: float) -> float:
-        """Give the reward of one step."""
+        """Return the reward of one step."""
         return -energy_eur - self.tardiness_factor * tardiness_eur
 
 
@@ -272,13 +272,13 @@ def make_env(config: TrainingConfig) -> SlottedVecEnv:
 
 
 def first_seeds(config: TrainingConfig) -> list[int]:
-    """Give the seeds of the first episodes, one for each environment: none that is held out."""
+    """Return the seeds of the first episodes, one for each environment: none that is held out."""
     generator = np.random.default_rng([config.seed, 1])
     return generator.integers(FIRST_SAMPLED_SEED, 2**31, size=config.envs).tolist()
 
 
 def falling(first: float, last: float) -> Callable[[float], float]:
-    """Give the schedule of a rate that falls in a line, as Stable-Baselines3 asks it: from what is left, 1 to 0."""
+    """Return the schedule of a rate that falls in a line, as Stable-Baselines3 asks it: from what is left, 1 to 0."""
     return lambda left: last + (first - last) * left
 
 

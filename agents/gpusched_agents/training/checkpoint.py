@@ -40,7 +40,7 @@ class Checkpoint:
         write_atomically(path, save(arrays, metadata={"version": str(VERSION), "facts": json.dumps(self.facts)}))
 
     def copy(self) -> Checkpoint:
-        """Give one that stays as it is while the run goes on."""
+        """Return one that stays as it is while the run goes on."""
         arrays = {name: np.array(array) for name, array in self.arrays.items()}
         return Checkpoint(arrays, copy.deepcopy(self.facts))
 
@@ -68,7 +68,7 @@ class Checkpoint:
             self.arrays[f"{prefix}/{name}"] = np.asarray(value)
 
     def get(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """Give the arrays under `prefix`/."""
+        """Return the arrays under `prefix`/."""
         return {name[len(prefix) + 1 :]: array for name, array in self.arrays.items() if name.startswith(f"{prefix}/")}
 
 
@@ -99,12 +99,12 @@ class Progress:
 
 
 def cost_of(point: Mapping[str, Any]) -> float:
-    """Give that by which evaluations are compared: what the agent costs over STS-X if that was measured, else in €."""
+    """Return that by which evaluations are compared: what the agent costs over STS-X if that was measured, else in €."""
     return float(point.get("relative", point["total_eur"]))
 
 
 def best_point(curve: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Give the evaluation whose agent is kept: the best, of equals the first."""
+    """Return the evaluation whose agent is kept: the best, of equals the first."""
     return min(curve, key=cost_of)
 
 

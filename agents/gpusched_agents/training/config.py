@@ -183,7 +183,7 @@ class TrainingConfig:
         return load_scenario(self.scenarios[index]).replace(self.scenario_settings)
 
     def as_dict(self) -> dict[str, Any]:
-        """Give the settings as JSON can hold them, the algorithm's name among those of the agent."""
+        """Return the settings as JSON can hold them, the algorithm's name among those of the agent."""
         document = asdict(self)
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
         if self.network.kind != "controls":
@@ -213,7 +213,7 @@ def _plain_settings(settings: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Give a value without tuples and NumPy's numbers."""
+    """Return a value without tuples and NumPy's numbers."""
     if isinstance(value, dict):
         return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -53,7 +53,7 @@ class Evolution:
         return cls(begin, begin.copy(), np.zeros_like(begin), np.zeros_like(begin))
 
     def candidates(self, config: EsConfig, seed: int, free: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Give the weights that this update tries, (2 pairs, W): changed one way and the other, in turn.
+        """Return the weights that this update tries, (2 pairs, W): changed one way and the other, in turn.
 
         Args:
             config: The settings.
@@ -100,7 +100,7 @@ class Evolution:
 
 
 def first_weights(hidden: int, seed: int) -> NDArray[np.float64]:
-    """Give the weights of a network that says nothing, (W,): only its hidden layer is drawn."""
+    """Return the weights of a network that says nothing, (W,): only its hidden layer is drawn."""
     rng = np.random.default_rng([seed, INITIAL])
     arrays = {name: np.zeros(shape) for name, shape in own_shapes(hidden).items()}
     arrays["code.weight"] = rng.normal(0.0, 1.0 / np.sqrt(8.0), arrays["code.weight"].shape)
@@ -159,7 +159,7 @@ class Workers:
         return differences, sum(rounds for _, rounds in answers)
 
     def validate(self, weights: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give costs and tardiness costs of an agent on the validation workloads [€], both (`validation_places`,)."""
+        """Return costs and tardiness costs of an agent on the validation workloads [€], both (`validation_places`,)."""
         config = self._config
         policy = AdaptationPolicy(spec=self._spec, weights=weights, hidden=config.network.hidden)
         calls = [(config, policy, place) for place in validation_places(config)]
@@ -191,12 +191,12 @@ def validate(config: TrainingConfig, policy: Policy, place: Place) -> tuple[floa
 
 
 def validation_costs(config: TrainingConfig, policy: Policy, first: int | None = None) -> NDArray[np.float64]:
-    """Give the costs of a policy on the validation workloads [€], all (`validation_places`,) or the first so many."""
+    """Return the costs of a policy on the validation workloads [€], all (`validation_places`,) or the first so many."""
     return np.array([validate(config, policy, place)[0] for place in validation_places(config)[:first]])
 
 
 def relative_cost(config: TrainingConfig, costs: NDArray[np.float64], base: NDArray[np.float64]) -> float:
-    """Give the cost over another policy's, both [€] on the validation workloads, (`validation_places`,).
+    """Return the cost over another policy's, both [€] on the validation workloads, (`validation_places`,).
 
     It is the geometric mean over scenarios, each with the mean of its seeds, and over drawn workloads, each alone;
     the latter count as much as they do in the training.

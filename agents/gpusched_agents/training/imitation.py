@@ -42,7 +42,7 @@ class Expert:
         self.policy = make_policy(self.name)
 
     def actions(self, views: tuple[View, ...], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give its action for the job at hand in every environment, (N,)."""
+        """Return its action for the job at hand in every environment, (N,)."""
         choose = self.policy.choose
         return np.array([choose(view, job).config + 1 for view, job in zip(views, jobs.tolist(), strict=True)])
 
@@ -123,7 +123,7 @@ class Imitation:
         return decisions
 
     def _left(self, infos: Sequence[dict[str, Any]], ended: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Give the critic's value of what is left of episodes that were truncated, 0 elsewhere, (N,)."""
+        """Return the critic's value of what is left of episodes that were truncated, 0 elsewhere, (N,)."""
         values = np.zeros(len(infos), np.float32)
         for i in ended.tolist():
             if infos[i]["TimeLimit.truncated"]:
@@ -162,7 +162,7 @@ class Imitation:
                 mean.lerp_(new, 1.0 - self._config.averaging)
 
     def _returns(self, decisions: _Decisions) -> NDArray[np.float32]:
-        """Give the λ-returns (Schulman et al., 2016), (T, N)."""
+        """Return the λ-returns (Schulman et al., 2016), (T, N)."""
         values = np.stack(decisions.values)
         returns = np.empty_like(values[:-1])
         advantage = np.zeros_like(values[0])
@@ -175,12 +175,12 @@ class Imitation:
 
 
 def tensors(observation: dict[str, NDArray[np.float32]]) -> dict[str, torch.Tensor]:
-    """Give the observations of N environments as tensors that share their memory."""
+    """Return the observations of N environments as tensors that share their memory."""
     return {name: torch.from_numpy(array) for name, array in observation.items()}
 
 
 def score(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the scores of all actions, (B, 1 + C), and the values, (B,), by actor and critic of `policy`."""
+    """Return the scores of all actions, (B, 1 + C), and the values, (B,), by actor and critic of `policy`."""
     features = policy.extract_features(observation)
     actor, critic = features if isinstance(features, tuple) else (features, features)
     scores = policy.mlp_extractor.forward_actor(actor)
@@ -188,6 +188,6 @@ def score(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tens
 
 
 def evaluate_scores(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Give the same without gradients."""
+    """Return the same without gradients."""
     with torch.no_grad():
         return score(policy, observation)

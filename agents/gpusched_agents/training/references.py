@@ -21,7 +21,7 @@ BASE = "sts-x"  # what a adaptation agent begins as
 
 
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:
-    """Give the policies that a run is measured by: its expert, if it has one, STS and EDF."""
+    """Return the policies that a run is measured by: its expert, if it has one, STS and EDF."""
     expert = (config.imitation.expert,) if config.imitation.steps else ()
     if config.adapts:
         expert = (BASE,)
@@ -29,7 +29,7 @@ def reference_names(config: TrainingConfig) -> tuple[str, ...]:
 
 
 def reference_costs(names: Iterable[str], instances: Sequence[Instance]) -> dict[str, float]:
-    """Give the mean cost of each policy on the instances [€]."""
+    """Return the mean cost of each policy on the instances [€]."""
     return {
         name: float(np.mean([simulate(one, make_policy(name), record=False).total_eur for one in instances]))
         for name in names
@@ -53,7 +53,7 @@ def costs_over_base(config: TrainingConfig) -> dict[str, Any]:
 def warnings_of(
     config: TrainingConfig, curve: Sequence[Mapping[str, Any]], references: Mapping[str, float]
 ) -> list[str]:
-    """Say what speaks against the agent that a run kept, and what to try; nothing if it is as it should be.
+    """Return what speaks against the agent that a run kept, and what to try; nothing if it is as it should be.
 
     Args:
         config: The settings of the run.
@@ -72,14 +72,14 @@ def warnings_of(
 
 
 def first_agent(config: TrainingConfig) -> str:
-    """Say what the agent is before it has learnt anything."""
+    """Return what the agent is before it has learnt anything."""
     if config.adapts:
         return f"{getattr(config.agent, 'begin', '') or BASE} itself"
     return "the untrained one"
 
 
 def _advice(config: TrainingConfig) -> str:
-    """Say what helps most: a warm start, or a longer one; nothing but time helps who adapts."""
+    """Return what helps most: a warm start, or a longer one; nothing but time helps who adapts."""
     if config.adapts:
         return "try more decisions (--steps), or another --seed, in another --out"
     if config.imitation.steps == 0:

@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
 
 def places(config: TrainingConfig, randomised: float, first: int, count: int) -> list[Place]:
-    """Give the workloads `first` to `first + count - 1` of a run: every scenario once before one comes again.
+    """Return the workloads `first` to `first + count - 1` of a run: every scenario once before one comes again.
 
     Args:
         config: The settings of the run.
@@ -75,7 +75,7 @@ def places(config: TrainingConfig, randomised: float, first: int, count: int) ->
 
 
 def validation_places(config: TrainingConfig) -> list[Place]:
-    """Give the workloads that choose an agent: every scenario's, seed by seed; drawn ones, if it learns on some."""
+    """Return the workloads that choose an agent: every scenario's, seed by seed; drawn ones, if it learns on some."""
     chosen = [Place(index, seed) for index in range(len(config.scenarios)) for seed in config.validation_seeds]
     randomised = isinstance(config.agent, EsConfig) and config.agent.randomised > 0.0
     return chosen + [Place(RANDOMISED, seed) for seed in RANDOMISED_VALIDATION if randomised]
@@ -165,7 +165,7 @@ class WorkMeter:
         ended: NDArray[np.bool_],
         stalled: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64]:
-        """Give the least cost of the work of the last step [€], (N,).
+        """Return the least cost of the work of the last step [€], (N,).
 
         Args:
             views: The states after it; where an episode ended, at the beginning of the next one.
@@ -184,14 +184,14 @@ class WorkMeter:
 
 
 def work_eur(view: View) -> float:
-    """Give the least energy cost of the epochs done so far [€]."""
+    """Return the least energy cost of the epochs done so far [€]."""
     jobs = view.jobs[: view.count[at.SUBMITTED]]
     rates = view.least_rate[jobs[:, at.CHEAPEST].astype(np.int64)]
     return float(np.sum(jobs[:, at.EPOCHS] * jobs[:, at.CHEAPEST_TAU] * rates))
 
 
 def whole_work_eur(view: View, instance: Instance) -> float:
-    """Give the least energy cost of all the epochs that the jobs of an episode need [€]."""
+    """Return the least energy cost of all the epochs that the jobs of an episode need [€]."""
     table = instance.jobs
     seconds = table.seconds_per_epoch * planned_slowdown(instance)[table.application]
     cheapest, least_s = cheapest_in_full_nodes(seconds, view.least_rate)

@@ -227,7 +227,7 @@ def _sum_up(
 
 @lean_kernel
 def _offered(board: Board, job: int) -> float:
-    """Give the GPU-seconds that a job needs in the mean, where its epochs are cheapest; looked up once."""
+    """Return the GPU-seconds that a job needs in the mean, where its epochs are cheapest; looked up once."""
     rows, memory, config = board.jobs, board.memory, int(board.jobs[job, at.CHEAPEST])
     if memory[job, of.OFFERED] == 0.0 and config >= 0:
         size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
@@ -238,7 +238,7 @@ def _offered(board: Board, job: int) -> float:
 
 @kernel
 def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
-    """Give what the latest submissions need all the time over the GPUs, and whether they come faster, both squashed."""
+    """Return what the latest submissions need all the time over the GPUs, and whether they come faster, both squashed."""
     rows, last = board.jobs, board.count[at.SUBMITTED]
     first, newest, now = max(0, last - RECENT), max(0, last - NEWEST), board.clock[at.NOW]
     work = 0.0

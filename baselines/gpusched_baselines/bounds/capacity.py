@@ -27,7 +27,7 @@ from gpusched_env.simulator.kernels import Curve, DistributionTable, Floats, ker
 
 
 def clairvoyant_bound(instance: Instance) -> float:
-    """Give a total cost [€] that no policy can undercut on this instance, even one that knows X_j.
+    """Return a total cost [€] that no policy can undercut on this instance, even one that knows X_j.
 
     Per job: the cheapest way to run X_j epochs, mixing configurations at will, with tardiness priced at ω_j. It holds to
     rounding, for runs that end within `checks.LONGEST_S` (others may have jobs whose tardiness costs next to nothing).
@@ -36,7 +36,7 @@ def clairvoyant_bound(instance: Instance) -> float:
 
 
 def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
-    """Give the clairvoyant bound of every job [€], (J,)."""
+    """Return the clairvoyant bound of every job [€], (J,)."""
     jobs = instance.jobs
     bounds = np.empty(len(jobs))
     _clairvoyant(
@@ -52,7 +52,7 @@ def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
 
 
 def non_clairvoyant_bound(instance: Instance) -> float:
-    """Give an expected total cost [€] that no policy undercuts that keeps due dates in the worst case.
+    """Return an expected total cost [€] that no policy undercuts that keeps due dates in the worst case.
 
     Per job: the exact stochastic plan over all configurations (design, section 2). A job that no configuration can
     bring home in time in the worst case has no such plan: it counts with the expectation of its clairvoyant bound,
@@ -62,7 +62,7 @@ def non_clairvoyant_bound(instance: Instance) -> float:
 
 
 def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
-    """Give the non-clairvoyant bound of every job [€], (J,)."""
+    """Return the non-clairvoyant bound of every job [€], (J,)."""
     jobs = instance.jobs
     table = DistributionTable.of(jobs.distributions)
     rate = least_rate_eur_per_s(instance)
@@ -75,7 +75,7 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
 
 @kernel
 def _cheapest_known(tau: Floats, price: Floats, epochs: float, time_left: float, weight: float) -> float:
-    """Give the least cost of `epochs` over the points of a hull: speed up while a second costs less than ω."""
+    """Return the least cost of `epochs` over the points of a hull: speed up while a second costs less than ω."""
     cost = epochs * price[0]
     late = epochs * tau[0] - time_left
     for k in range(tau.shape[0] - 1):
@@ -92,7 +92,7 @@ def _cheapest_known(tau: Floats, price: Floats, epochs: float, time_left: float,
 
 @kernel
 def _least_known(tau: Floats, price: Floats, epochs: float, submission: float, due: float, weight: float) -> float:
-    """Give the least cost of what must be done of `epochs`: a completion may be taken a little early.
+    """Return the least cost of what must be done of `epochs`: a completion may be taken a little early.
 
     How early depends on when: a run in which the tardiness alone costs what all epochs cost at best need not be
     looked at.
@@ -105,7 +105,7 @@ def _least_known(tau: Floats, price: Floats, epochs: float, submission: float, d
 
 @kernel
 def _hull_of(tau: Floats, rate: Floats) -> tuple[Floats, Floats]:
-    """Give seconds and cost per epoch of the points of the hull over all configurations."""
+    """Return seconds and cost per epoch of the points of the hull over all configurations."""
     price = np.where(tau < np.inf, tau * rate, np.inf)
     hull = np.empty(tau.shape[0], dtype=np.int64)
     chosen = hull[: lower_hull(tau, price, hull)]
@@ -167,7 +167,7 @@ class Prices:
 
 
 def capacity_bound(instance: Instance) -> float:
-    """Give a total cost [€] that no policy can undercut on this instance, even one that knows X_j and all arrivals.
+    """Return a total cost [€] that no policy can undercut on this instance, even one that knows X_j and all arrivals.
 
     Like the clairvoyant bound, and never below it, but it sees how many GPUs of each type there are at any time. It
     holds to rounding, for runs that end within `checks.LONGEST_S`.
@@ -176,7 +176,7 @@ def capacity_bound(instance: Instance) -> float:
 
 
 def capacity_prices(instance: Instance) -> Prices:
-    """Give prices at which the bound is large: what a GPU second is worth to others, by GPU type and time."""
+    """Return prices at which the bound is large: what a GPU second is worth to others, by GPU type and time."""
     types = len(instance.gpu_types)
     begin_s, end_s, tardiness_eur = _in_a_queue(instance)
     for _ in range(MOST_DOUBLINGS):
@@ -193,7 +193,7 @@ def capacity_prices(instance: Instance) -> Prices:
 
 
 def _in_a_queue(instance: Instance) -> tuple[float, float, float]:
-    """Say when jobs begin and end [s], and what tardiness costs [€], if one after the other gets all GPUs.
+    """Return when jobs begin and end [s], and what tardiness costs [€], if one after the other gets all GPUs.
 
     Each takes its fewest GPU seconds. That is no bound, only what is to be expected. The end is later by what the
     longest job takes.
@@ -224,7 +224,7 @@ def _finer(found: Prices, periods: int) -> tuple[NDArray[np.float64], NDArray[np
 
 
 def _valued(instance: Instance, grid_s: NDArray[np.float64], eur_per_gpu_s: NDArray[np.float64]) -> Prices:
-    """Give these prices with their bound."""
+    """Return these prices with their bound."""
     demand = Demand.of(instance, float(grid_s[-1]))
     return Prices(grid_s, eur_per_gpu_s, *value_and_used(demand, gpus_of_types(instance), grid_s, eur_per_gpu_s))
 

@@ -123,7 +123,7 @@ def add(bought_steps: MarginalSteps, offered: MarginalSteps) -> None:
 
 @lean_kernel
 def cost_with(bought_steps: MarginalSteps, offered: MarginalSteps) -> float:
-    """Give what the epochs would cost [€] if `sale` were added; inf if they are still short then."""
+    """Return what the epochs would cost [€] if `sale` were added; inf if they are still short then."""
     size, demand_left, total = bought_steps.size[0], bought_steps.demand_left[0], 0.0
     kept = bought_steps.amount[size - 1, EPOCHS] if size > 0 else 0.0
     for s in range(offered.size[0]):
@@ -210,7 +210,7 @@ def gpus_of_types(instance: Instance) -> NDArray[np.float64]:
 
 
 def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> float:
-    """Give a total cost [€] that no policy can undercut on this instance, whatever the prices are.
+    """Return a total cost [€] that no policy can undercut on this instance, whatever the prices are.
 
     Args:
         instance: The instance.
@@ -235,14 +235,14 @@ def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> fl
 def value_and_used(
     demand: Demand, gpus: NDArray[np.float64], grid_s: NDArray[np.float64], prices: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Give the bound at these prices [€], and the GPU seconds that jobs would use of each type and period, (V, K)."""
+    """Return the bound at these prices [€], and the GPU seconds that jobs would use of each type and period, (V, K)."""
     costs, used = np.zeros(len(demand.jobs)), np.zeros(prices.shape)
     write_costs(demand, grid_s, prices, costs, used)
     return float(costs.sum() - (gpus[:, None] * np.diff(grid_s) * prices).sum()), used
 
 
 def _epochs_to_do(instance: Instance, end_s: float) -> NDArray[np.float64]:
-    """Give the epochs that must be done of every job, since its completion may be taken a little early, (J,).
+    """Return the epochs that must be done of every job, since its completion may be taken a little early, (J,).
 
     How early depends on when. A run on the cheapest configuration after `end_s` is no cheaper than the best one, so one
     in which the tardiness alone costs as much need not be looked at.
@@ -285,7 +285,7 @@ def _least_cost(
     bought_steps: MarginalSteps,
     best: MarginalSteps,
 ) -> float:
-    """Give the least cost of a job [€], and leave what it buys for that in `best`.
+    """Return the least cost of a job [€], and leave what it buys for that in `best`.
 
     Stretches of time begin with the submission, with periods and at the due date; the job completes in any of them.
     Before the due date that costs nothing by itself. In the stretch of a late completion a second used costs ω more,
@@ -320,7 +320,7 @@ def _least_cost(
 
 @lean_kernel
 def _least_at_base(demand: Demand, job: int, order: Ints, rate: Floats) -> float:
-    """Give what a job's epochs cost at least without a price of GPU time [€]."""
+    """Return what a job's epochs cost at least without a price of GPU time [€]."""
     least = np.inf
     for i in range(order.shape[0]):
         least = min(least, rate[order[i]] / demand.speed[job, order[i]])

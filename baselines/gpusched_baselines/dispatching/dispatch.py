@@ -203,7 +203,7 @@ class AsTraced:
 
     @property
     def replays(self) -> bool:
-        """Say that it may see what really ran."""
+        """Return that it may see what really ran."""
         return True
 
     def check(self, instance: Instance) -> None:

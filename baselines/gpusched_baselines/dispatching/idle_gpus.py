@@ -60,7 +60,7 @@ def _jobs_by_node(board: Board, order: Ints) -> tuple[Ints, Ints]:
 
 @lean_kernel
 def _charged(board: Board, node: int, head: int, following: Ints) -> tuple[float, float]:
-    """Give what each job on `node` is charged for the node, and what for each of its GPUs [€/s]."""
+    """Return what each job on `node` is charged for the node, and what for each of its GPUs [€/s]."""
     nodes, node_rate = board.nodes, board.node_rate
     v, most_gpus = nodes[node, at.NODE_TYPE], nodes[node, at.NODE_GPUS]
     each = (node_rate[v, most_gpus] - node_rate[v, 1]) / max(1, most_gpus - 1)

@@ -78,7 +78,7 @@ class TimeSlice:
         self._set_timers(view, active[~critical].tolist())
 
     def _is_over(self, view: View, active: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say whose quantum is over, (A,); that of a job that is not sliced never is."""
+        """Return whose quantum is over, (A,); that of a job that is not sliced never is."""
         ran_s = view.now_s - view.jobs[active, at.BASE_S]
         return self._sliced(view, active) & (ran_s >= self.quantum_s * SAME)
 
@@ -178,7 +178,7 @@ def _place_cheapest(view: View, job: int) -> None:
 
 
 def _keeps(view: View, job: int) -> bool:
-    """Say whether a job goes on with what it had when the round began."""
+    """Return whether a job goes on with what it had when the round began."""
     now, before = (at.CONFIG, at.NODE, at.SLOT), (at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT)
     return bool(np.array_equal(view.jobs[job, now], view.jobs[job, before]))
 
@@ -203,7 +203,7 @@ class HiveD:
 
     @property
     def preemption(self) -> bool:
-        """Say whether a round begins from an empty cluster."""
+        """Return whether a round begins from an empty cluster."""
         return self.inner.preemption
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
@@ -240,7 +240,7 @@ def _decide(board: Board, order: Ints, estimated: int, opportunistic: bool) -> N
 
 @kernel
 def _is_opportunistic(board: Board, job: int) -> bool:
-    """Say whether the configurations of a job are those of opportunistic ones."""
+    """Return whether the configurations of a job are those of opportunistic ones."""
     for c in range(board.tau.shape[1]):
         if board.tau[job, c] < np.inf:
             return sim.is_opportunistic_config(board, c)

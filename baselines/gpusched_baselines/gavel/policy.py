@@ -27,7 +27,7 @@ MOST_STEPS = 20  # towards it
 
 
 def proportional_shares(demand: Demand) -> NDArray[np.float64]:
-    """Give the shares that are fair where all types are alike: each GPU type in proportion to its GPUs, (A, K).
+    """Return the shares that are fair where all types are alike: each GPU type in proportion to its GPUs, (A, K).
 
     Job j runs min(1, level · w_j / s_j) of the time, with the largest level for which there are GPUs. Of the optima of
     max-min fairness for equal speeds this is the one that treats types alike.
@@ -103,7 +103,7 @@ def cost_slo(demand: Demand) -> NDArray[np.float64]:
 
 
 def fifo(demand: Demand) -> NDArray[np.float64]:
-    """Give the jobs, in the order of their submission, all the time of the fastest type that has room for them.
+    """Return the jobs, in the order of their submission, all the time of the fastest type that has room for them.
 
     The first for which no type has room ends it: nobody overtakes. As in Gavel's program, one for which there is room
     only where it cannot run waits, but does not hold up those behind it.
@@ -121,7 +121,7 @@ def fifo(demand: Demand) -> NDArray[np.float64]:
 
 
 def any_fifo(demand: Demand, rng: Generator) -> NDArray[np.float64]:
-    """Give the jobs, in the order of their submission, all the time of a type that has room, drawn at random.
+    """Return the jobs, in the order of their submission, all the time of a type that has room, drawn at random.
 
     Jobs keep the type that they have had. The first that fits nowhere ends it: nobody overtakes.
     """
@@ -146,7 +146,7 @@ STUCK = 1e-7  # a job whose dual value is larger, relative to the largest, canno
 def slopes(
     demand: Demand, entity_weight: NDArray[np.float64], within: Within, live: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Give what every job gets as the level rises by 1, (A,): its part of its entity's weight; 0 if it is stuck.
+    """Return what every job gets as the level rises by 1, (A,): its part of its entity's weight; 0 if it is stuck.
 
     Args:
         demand: The jobs, in the order of their submission.
@@ -301,7 +301,7 @@ class Gavel(ByRounds):
         return self.idle_too and self.objective != "fifo"
 
     def demand(self, view: View) -> Demand:
-        """Give the jobs with an option for each GPU type."""
+        """Return the jobs with an option for each GPU type."""
         found = rigid(view)
         if self.objective != "hierarchical":
             return found
@@ -323,7 +323,7 @@ class Gavel(ByRounds):
         )
 
     def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:
-        """Give the GPU types, the one on which jobs are fastest on average first; at random if that is not seen."""
+        """Return the GPU types, the one on which jobs are fastest on average first; at random if that is not seen."""
         if not self.aware:
             return rng.permutation(len(demand.capacity))
         relative = demand.speed / np.maximum(demand.speed.max(axis=1), 1e-300)[:, None]
@@ -371,7 +371,7 @@ class GavelCost(ByRounds):
         checks.seconds("reset_s", self.reset_s)
 
     def demand(self, view: View) -> Demand:
-        """Give the jobs with all their configurations."""
+        """Return the jobs with all their configurations."""
         return elastic(view, self.epochs)
 
     def shares(self, demand: Demand, rng: Generator) -> NDArray[np.float64]:  # noqa: ARG002 - nothing is drawn
@@ -379,7 +379,7 @@ class GavelCost(ByRounds):
         return priced(demand, self.guard_s)
 
     def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:  # noqa: ARG002 - nothing is drawn
-        """Give the GPU types, the one with the cheapest epochs on average first."""
+        """Return the GPU types, the one with the cheapest epochs on average first."""
         per_epoch = np.where(demand.speed > 0.0, demand.rate / np.maximum(demand.speed, 1e-300), np.inf)
         least = np.array(
             [per_epoch[:, demand.kind == v].min(axis=1, initial=np.inf) for v in range(len(demand.capacity))]

@@ -54,7 +54,7 @@ class Program:
         self.base = hstack([base, csr_array((jobs + types, extra))]) if extra else base
 
     def per_job(self, worth: NDArray[np.float64]) -> csr_array:
-        """Give the matrix that makes Σ_k worth[j, k] x[j, k] of the variables of the options, (A, n)."""
+        """Return the matrix that makes Σ_k worth[j, k] x[j, k] of the variables of the options, (A, n)."""
         each = np.arange(len(self.row))
         return csr_array((worth[self.row, self.option], (self.row, each)), (len(worth), len(each)))
 
@@ -164,26 +164,26 @@ class Demand:
     entity: NDArray[np.int64]
 
     def thr(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the epochs per second of every job with the shares of time `x`, (A, K)."""
+        """Return the epochs per second of every job with the shares of time `x`, (A, K)."""
         return (self.speed * x).sum(axis=1)
 
     def used(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the GPUs of every type that the shares `x`, (A, K), take on average, (V,)."""
+        """Return the GPUs of every type that the shares `x`, (A, K), take on average, (V,)."""
         return np.bincount(self.kind, (self.gpus * x).sum(axis=0), len(self.capacity)).astype(np.float64)
 
     @property
     def proportional(self) -> NDArray[np.float64]:
-        """Give the epochs per second of every job that runs on each type in proportion to its GPUs, (A,)."""
+        """Return the epochs per second of every job that runs on each type in proportion to its GPUs, (A,)."""
         share = self.capacity / self.capacity.sum()
         return np.maximum(self.thr(np.broadcast_to(share[self.kind], self.speed.shape)), 1e-300)
 
     @property
     def size(self) -> NDArray[np.float64]:
-        """Give the GPUs that every job asks for: the most of its options, (A,)."""
+        """Return the GPUs that every job asks for: the most of its options, (A,)."""
         return self.gpus.max(axis=1)
 
     def agnostic(self) -> Demand:
-        """Give what a scheduler sees that takes all GPU types for equally fast: the mean speed everywhere."""
+        """Return what a scheduler sees that takes all GPU types for equally fast: the mean speed everywhere."""
         there = self.speed > 0.0
         mean = self.speed.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
         return replace(self, speed=np.where(there, mean[:, None], 0.0))

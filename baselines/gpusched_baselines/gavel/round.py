@@ -146,7 +146,7 @@ class ByRounds:
         return False
 
     def demand(self, view: View) -> Demand:
-        """Give the jobs with their options."""
+        """Return the jobs with their options."""
         raise NotImplementedError
 
     def shares(self, demand: Demand, rng: Generator) -> NDArray[np.float64]:
@@ -154,11 +154,11 @@ class ByRounds:
         raise NotImplementedError
 
     def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:
-        """Give the GPU types in the order in which rounds fill them, (V,)."""
+        """Return the GPU types in the order in which rounds fill them, (V,)."""
         raise NotImplementedError
 
     def memory_columns(self, instance: Instance) -> int:
-        """Give the columns of memory that it needs."""
+        """Return the columns of memory that it needs."""
         types = len(instance.gpu_types)
         return columns(len(instance.configurations) if self.any_configuration else types, types)
 
@@ -188,7 +188,7 @@ class ByRounds:
         reevaluate_all(board, view.now_s + self.round_s)
 
     def _is_due(self, view: View, own: int) -> bool:
-        """Say whether shares are to be solved for anew."""
+        """Return whether shares are to be solved for anew."""
         first = view.memory[0]
         changed = first[own + SEEN] != 1.0 + view.count[at.ACTIVE] + 2 * view.count[at.DONE]
         reset_at = first[own + RESET_AT]

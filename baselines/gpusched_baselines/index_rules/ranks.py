@@ -13,7 +13,7 @@ from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lea
 
 @kernel
 def prices(board: Board, gpu_price: float) -> Floats:
-    """Give r_c + μ · ρ · g_c of every configuration [€/s], (C,): its power, and its GPUs as others would pay for them.
+    """Return r_c + μ · ρ · g_c of every configuration [€/s], (C,): its power, and its GPUs as others would pay for them.
 
     r_c is the least rate, inf where the type has no node, g_c the GPUs held in all, ρ the rate of the full cluster per
     GPU. Where energy is free ρ is 1, so that GPU-seconds alone count.
@@ -176,7 +176,7 @@ def _epochs_left(board: Board, rule: Rule, job: int) -> float:
 
 @lean_kernel
 def _restart_s(board: Board, job: int, config: int) -> float:
-    """Give the seconds of a restart that count as work of a job, for its efficient configuration; -1: it has none.
+    """Return the seconds of a restart that count as work of a job, for its efficient configuration; -1: it has none.
 
     They are those of the jobs that do not run: theirs, or those of the one that makes room for them.
     """
@@ -188,7 +188,7 @@ def _restart_s(board: Board, job: int, config: int) -> float:
 
 @kernel
 def _work(board: Board, rule: Rule, job: int, restart: float) -> float:
-    """Give the work of a job, in epochs, with that of its `restart`, if it counts."""
+    """Return the work of a job, in epochs, with that of its `restart`, if it counts."""
     jobs = board.jobs
     largest, done, runs = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS], jobs[job, at.OLD_CONFIG] >= 0
     if rule.work == GITTINS:
@@ -200,7 +200,7 @@ def _work(board: Board, rule: Rule, job: int, restart: float) -> float:
 
 @kernel
 def review_epochs(board: Board, rule: Rule, job: int, work: float) -> float:
-    """Give the epochs done at which a job that runs gets more work than `work`, in epochs; inf: it never does.
+    """Return the epochs done at which a job that runs gets more work than `work`, in epochs; inf: it never does.
 
     In the worst case work only falls. What is attained grows all the time, what is expected jumps up at edges of bins,
     and what Gittins' index is made of at the ends of quanta.
@@ -224,7 +224,7 @@ def review_epochs(board: Board, rule: Rule, job: int, work: float) -> float:
 
 @lean_kernel
 def _key(level: float, slack: float, due_scale: float, mean_s: float) -> float:
-    """Give `level`, or -log of the index exp(-slack / (K · mean_s)) / level, which neither overflows nor vanishes."""
+    """Return `level`, or -log of the index exp(-slack / (K · mean_s)) / level, which neither overflows nor vanishes."""
     if due_scale == np.inf:
         return level
     if level <= 0.0 or level == np.inf:
@@ -281,7 +281,7 @@ def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
 
 @kernel
 def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
-    """Give what the plan of the round says of a job: its configuration, -1 to wait, and its wake-up [s]."""
+    """Return what the plan of the round says of a job: its configuration, -1 to wait, and its wake-up [s]."""
     config = int(board.memory[job, sim.PLANNED])
     if config >= 0 and not sim.can_place(board, job, config):  # the placement came out otherwise than planned
         config = cheapest_by(board, job, board.memory[job, LEFT], prices(board, rule.gpu_price))
@@ -290,7 +290,7 @@ def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
 
 @lean_kernel
 def _timer_s(board: Board, job: int, config: int) -> float:
-    """Give when a job is asked again, or will have done the epochs at which it is [s]; inf for never."""
+    """Return when a job is asked again, or will have done the epochs at which it is [s]; inf for never."""
     jobs, now = board.jobs, board.clock[at.NOW]
     review = board.memory[job, REVIEW]
     if config < 0:

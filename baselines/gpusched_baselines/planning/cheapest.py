@@ -77,7 +77,7 @@ def preference(board: Board, job: int, left: float, order: Ints) -> int:
 
 @kernel
 def any_capacity(board: Board) -> bool:
-    """Say whether anything may fit: a GPU is free, or a shared one has room."""
+    """Return whether anything may fit: a GPU is free, or a shared one has room."""
     capacity = board.capacity
     for v in range(capacity.shape[0]):
         if capacity[v, at.FREE_BLOCK] > 0 or capacity[v, at.FREE_SHARE] > 0:
@@ -107,7 +107,7 @@ def check_epochs(epochs: str) -> None:
 
 
 def epochs_left(view: View, jobs: Ints, epochs: Epochs) -> Floats:
-    """Give the epochs that the active jobs with the indices `jobs`, (A,), are taken to have left, (A,)."""
+    """Return the epochs that the active jobs with the indices `jobs`, (A,), are taken to have left, (A,)."""
     return left_of_all(view.board, jobs, ESTIMATE[epochs])
 
 
@@ -122,7 +122,7 @@ def by_pressure(epochs: Epochs) -> Callable[[ActiveJobs], Floats]:
 
 @kernel
 def left_of_all(board: Board, chosen: Ints, estimated: int) -> Floats:
-    """Give the epochs that the active jobs `chosen`, (A,), are taken to have left, (A,)."""
+    """Return the epochs that the active jobs `chosen`, (A,), are taken to have left, (A,)."""
     left = np.empty(chosen.shape[0])
     for i in range(chosen.shape[0]):
         left[i] = left_of(board, chosen[i], estimated)
@@ -131,7 +131,7 @@ def left_of_all(board: Board, chosen: Ints, estimated: int) -> Floats:
 
 @lean_kernel
 def left_of(board: Board, job: int, estimated: int) -> float:
-    """Give the epochs that an active job is taken to have left; `reckoned` is one of `ESTIMATE`."""
+    """Return the epochs that an active job is taken to have left; `reckoned` is one of `ESTIMATE`."""
     jobs = board.jobs
     largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
     if estimated == CONDITIONAL_MEAN:
@@ -141,7 +141,7 @@ def left_of(board: Board, job: int, estimated: int) -> float:
 
 
 def with_co_runners(board: Board) -> Board:
-    """Give the board with the times per epoch to be expected on shared GPUs; itself if nobody slows others down.
+    """Return the board with the times per epoch to be expected on shared GPUs; itself if nobody slows others down.
 
     Everything else is the same, not a copy: what is placed on it is placed on `board`.
     """
@@ -153,7 +153,7 @@ def with_co_runners(board: Board) -> Board:
 
 
 def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
-    """Give the rates of configurations [€/s], (C,), where GPUs draw power by their utilisation: for the active jobs' mean.
+    """Return the rates of configurations [€/s], (C,), where GPUs draw power by their utilisation: for the active jobs' mean.
 
     `rate` is that of busy GPUs. A share counts with all that its GPU draws at rest: work draws the same wherever it is
     done, so that others on the GPU save nothing but that, and slow the job down.
@@ -170,7 +170,7 @@ def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
 
 @kernel
 def _mix(board: Board) -> Floats:
-    """Give the part of the active jobs that each application has, (A,)."""
+    """Return the part of the active jobs that each application has, (A,)."""
     mix = np.zeros(board.facts.planned.shape[0])
     for i in range(board.count[at.ACTIVE]):
         mix[int(board.jobs[board.active[i], at.APPLICATION])] += 1.0 / board.count[at.ACTIVE]
@@ -179,7 +179,7 @@ def _mix(board: Board) -> Floats:
 
 @kernel
 def _factors(board: Board, mix: Floats) -> Floats:
-    """Give the factors on times beside such a mix of applications, (A, C); 1 but on shares."""
+    """Return the factors on times beside such a mix of applications, (A, C); 1 but on shares."""
     planned, configs = board.facts.planned, board.facts.configs
     factor = np.ones_like(planned)
     for c in range(configs.shape[0]):
@@ -208,7 +208,7 @@ def write_times(board: Board, tau: Floats) -> None:
 
 @kernel
 def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
-    """Give the factor on the time of an application with a share of a GPU that others like the active jobs fill."""
+    """Return the factor on the time of an application with a share of a GPU that others like the active jobs fill."""
     configs, facts = board.facts.configs, board.facts
     v, free = configs[config, at.CONFIG_TYPE], at.UNITS - configs[config, at.CONFIG_UNITS]
     least, priority = at.UNITS + 1, configs[config, at.CONFIG_PRIORITY]

@@ -191,7 +191,7 @@ def solve(
 
 @kernel
 def expected_cost(price: Floats, curve: Curve, first: int, largest: float, starts: Floats) -> float:
-    """Give ∫ S(x)/S(w) · p(x) dx of a plan [€]; a job that should be dead by now is taken to need all its epochs."""
+    """Return ∫ S(x)/S(w) · p(x) dx of a plan [€]; a job that should be dead by now is taken to need all its epochs."""
     alive = curve.survival[first]
     cost = 0.0
     for k in range(price.shape[0]):
@@ -318,7 +318,7 @@ def solve_late(board: Board, job: int, points: int, time_left: float, scratch: S
 
 @kernel
 def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: float, scratch: Scratch) -> float:
-    """Give what the plan that `solve_late` made gets costlier by if it begins later [€]; it is sped up on the way.
+    """Return what the plan that `solve_late` made gets costlier by if it begins later [€]; it is sped up on the way.
 
     Args:
         points: Points of the hull, the late one included.

@@ -113,7 +113,7 @@ class SingleJobProblem:
         object.__setattr__(self, "epochs_done", float(self.epochs_done))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Give what rebuilds the problem, arrays read-only again."""
+        """Return what rebuilds the problem, arrays read-only again."""
         return checks.rebuilt(self)
 
     @cached_property
@@ -127,51 +127,51 @@ class SingleJobProblem:
 
     @cached_property
     def tau(self) -> NDArray[np.float64]:
-        """Give the seconds per epoch of `configurations`, strictly falling, (K,)."""
+        """Return the seconds per epoch of `configurations`, strictly falling, (K,)."""
         return self.seconds_per_epoch[self.configurations]
 
     @cached_property
     def price(self) -> NDArray[np.float64]:
-        """Give the cost per epoch of `configurations` [€], strictly rising, (K,)."""
+        """Return the cost per epoch of `configurations` [€], strictly rising, (K,)."""
         return self.cost_eur_per_epoch[self.configurations]
 
     @cached_property
     def curve(self) -> Curve:
-        """Give the survival function as kernels take it."""
+        """Return the survival function as kernels take it."""
         return DistributionTable.of([self.distribution]).curve(0)
 
     @property
     def edges(self) -> NDArray[np.float64]:
-        """Give the bin edges as fractions of the maximum epochs, (B + 1,)."""
+        """Return the bin edges as fractions of the maximum epochs, (B + 1,)."""
         return self.curve.edges
 
     @property
     def survival(self) -> NDArray[np.float64]:
-        """Give S on each bin, (B,)."""
+        """Return S on each bin, (B,)."""
         return self.curve.survival
 
     @property
     def share_done(self) -> float:
-        """Give the epochs done as a fraction of the maximum epochs."""
+        """Return the epochs done as a fraction of the maximum epochs."""
         return self.epochs_done / self.max_epochs
 
     @property
     def epochs_left(self) -> float:
-        """Give the epochs left in the worst case, E - w."""
+        """Return the epochs left in the worst case, E - w."""
         return self.max_epochs - self.epochs_done
 
     @property
     def first_bin(self) -> int:
-        """Give the bin that holds the present epoch."""
+        """Return the bin that holds the present epoch."""
         return int(sim.bin_of(self.edges, self.share_done))
 
     @property
     def alive(self) -> float:
-        """Give S(w), the probability of having got this far; 0 if the job should be dead by now."""
+        """Return S(w), the probability of having got this far; 0 if the job should be dead by now."""
         return float(self.survival[self.first_bin])
 
     def plan_without_choice(self) -> Plan | None:
-        """Give the plan if there is nothing to solve: slack or late, or no more than rounding is left; else None."""
+        """Return the plan if there is nothing to solve: slack or late, or no more than rounding is left; else None."""
         if sim.misses(self.epochs_left * self.tau[-1], self.time_left_s):
             return self._throughout(len(self.tau) - 1, "late")
         if not sim.misses(self.epochs_left * self.tau[0], self.time_left_s):
@@ -192,7 +192,7 @@ class SingleJobProblem:
         return Plan(status, float(cost), self.worst_case_s(starts), segments)
 
     def worst_case_s(self, starts: NDArray[np.float64]) -> float:
-        """Give the time of a plan if all epochs left are needed [s]."""
+        """Return the time of a plan if all epochs left are needed [s]."""
         return float(np.dot(np.diff(starts), self.tau))
 
     def _throughout(self, k: int, status: Status) -> Plan:
@@ -259,7 +259,7 @@ def solve_single_job(
 
 
 def solve_exactly(problem: SingleJobProblem) -> Plan:
-    """Give the optimal plan, as `solve_single_job` does."""
+    """Return the optimal plan, as `solve_single_job` does."""
     tau, price = problem.seconds_per_epoch, problem.cost_eur_per_epoch
     scratch = new_scratch(len(tau))
     points = find_hull(tau, price, scratch)
@@ -269,7 +269,7 @@ def solve_exactly(problem: SingleJobProblem) -> Plan:
 
 
 def _solve_priced(problem: SingleJobProblem, weight: float) -> Plan:
-    """Give the plan that costs least, tardiness at `weight` [€/s] included.
+    """Return the plan that costs least, tardiness at `weight` [€/s] included.
 
     Late epochs are run in the configuration of the last point before theirs, so they lengthen its segment.
     """

@@ -143,7 +143,7 @@ class Settings:
 
     @property
     def heats(self) -> tuple[int, int, int]:
-        """Give the draws of a race, in parts."""
+        """Return the draws of a race, in parts."""
         return self.first, self.second, self.challenger_samples
 
 

@@ -27,7 +27,7 @@ def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
 
 @kernel
 def needed(board: Board, job: int, uniform: float) -> float:
-    """Give the epochs that a job needs at a quantile of its distribution, given those done: the right edge of a bin."""
+    """Return the epochs that a job needs at a quantile of its distribution, given those done: the right edge of a bin."""
     curve, largest = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS]
     b = sim.bin_of(curve.edges, board.jobs[job, at.EPOCHS] / largest)
     level = uniform * curve.survival[b]
@@ -147,7 +147,7 @@ def best_arm(cost: Callable[[int, int], float], size: int, heats: tuple[int, int
 
 
 def _is_sure(gains: Floats, certainty: float) -> bool:
-    """Say whether the mean of gains is above 0 by more than so many standard errors."""
+    """Return whether the mean of gains is above 0 by more than so many standard errors."""
     return bool(gains.mean() > certainty * gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
@@ -192,7 +192,7 @@ def plan_of(copy: SimulationCopy, rate: Floats, base: Base, order: Order | None 
 
 
 def _wait_until(start: Board, job: int) -> float:
-    """Give when a job that is told to wait is asked again [s]."""
+    """Return when a job that is told to wait is asked again [s]."""
     seconds = sim.expected_left(start, job) * start.jobs[job, at.CHEAPEST_TAU]
     return float(start.clock[at.NOW] + max(1.0, PATIENCE * seconds))
 
@@ -248,5 +248,5 @@ def deviations(copy: SimulationCopy, rate: Floats, base: Base, own: Floats, most
 
 
 def same_plan(one: Floats, other: Floats) -> bool:
-    """Say whether two plans give every job the same in the same place."""
+    """Return whether two plans give every job the same in the same place."""
     return bool(np.array_equal(one[:, :TIMER], other[:, :TIMER]))

@@ -80,7 +80,7 @@ def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
 
 
 def _longer(rows: NDArray[np.float64], more: int) -> NDArray[np.float64]:
-    """Give the rows and so many rows of zeros more, contiguous."""
+    """Return the rows and so many rows of zeros more, contiguous."""
     return np.concatenate([rows, np.zeros((more, rows.shape[1]))])
 
 
@@ -133,7 +133,7 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
 
 @kernel
 def _least(board: Board, job: int, left: float, begin: float, rate: Floats) -> float:
-    """Give the least that `left` epochs of a job cost that begin in `begin` seconds [€]."""
+    """Return the least that `left` epochs of a job cost that begin in `begin` seconds [€]."""
     jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
     held, least = int(jobs[job, at.CONFIG]), np.inf
     for c in range(tau.shape[1]):

@@ -50,7 +50,7 @@ def best_exchange(
 
 @lean_kernel
 def _may_help(seen: its.Seen, first: float, i: int, k: int) -> bool:
-    """Tell at a glance the exchanges that cannot make the round cheaper, most of them.
+    """Return at a glance the exchanges that cannot make the round cheaper, most of them.
 
     Two running jobs leave the cost rate of the nodes as it is, so they must bring the first completion forward.
     """
@@ -61,7 +61,7 @@ def _may_help(seen: its.Seen, first: float, i: int, k: int) -> bool:
 
 @lean_kernel
 def _first_after(board: Board, order: Ints, left: Floats, seen: its.Seen, i: int, k: int) -> float:
-    """Give the time until the first completion after the exchange [s]; inf if it may not be."""
+    """Return the time until the first completion after the exchange [s]; inf if it may not be."""
     tau = board.tau
     ends = left[i] * tau[order[i], int(seen.jobs[k, its.HOLDS])]
     if not its.may_take(seen, i, ends):
@@ -76,7 +76,7 @@ def _first_after(board: Board, order: Ints, left: Floats, seen: its.Seen, i: int
 
 @lean_kernel
 def _tardiness_after(seen: its.Seen, first: float, i: int, k: int) -> float:
-    """Give what the running jobs cost by their tardiness up to the first completion, after the exchange [€]."""
+    """Return what the running jobs cost by their tardiness up to the first completion, after the exchange [€]."""
     late = its.tardiness(seen, first)
     if seen.jobs[i, its.HOLDS] < 0:
         late += its.own_tardiness(seen, i, first) - its.own_tardiness(seen, k, first)
@@ -122,7 +122,7 @@ def _chain(board: Board, job: int) -> Ints:
 
 @kernel
 def _own_rate(board: Board, job: int) -> float:
-    """Give by how much less the nodes would cost without `job` [€/s]."""
+    """Return by how much less the nodes would cost without `job` [€/s]."""
     jobs, nodes, configs, node_rate = board.jobs, board.nodes, board.facts.configs, board.node_rate
     config, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
     if config < 0:
@@ -160,7 +160,7 @@ def _best_move(board: Board, job: int, left: float, seen: its.Seen, i: int, idle
 
 @lean_kernel
 def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
-    """Give the proxy cost of the round [€], but what it charges for the other jobs that wait.
+    """Return the proxy cost of the round [€], but what it charges for the other jobs that wait.
 
     Job `i` runs for `seconds`, or waits (inf); the nodes cost `bill` [€/s].
     """

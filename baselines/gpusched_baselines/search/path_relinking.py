@@ -45,7 +45,7 @@ def guidance(board: Board, order: Ints, left: Floats) -> float:
 
 @kernel
 def merit(board: Board, job: int, left: float, seconds: float, rate: float) -> float:
-    """Give one job's part of the guidance [s/€], if it runs for `seconds` at `rate` [€/s]."""
+    """Return one job's part of the guidance [s/€], if it runs for `seconds` at `rate` [€/s]."""
     jobs, now = board.jobs, board.clock[at.NOW]
     late = max(0.0, now + seconds - jobs[job, at.DUE])
     return left * jobs[job, at.MAX_TAU] / max(LEAST_COST_EUR, rate * seconds + jobs[job, at.WEIGHT] * late)
@@ -106,7 +106,7 @@ def _moves(board: Board, order: Ints, left: Floats, goal: Floats) -> Ints:
 
 @kernel
 def _move(board: Board, job: int, config: int) -> bool:
-    """Give `job` a configuration, if it fits, or let it wait (-1)."""
+    """Return `job` a configuration, if it fits, or let it wait (-1)."""
     if config >= 0:
         return sim.place(board, job, config)
     sim.release(board, job)

@@ -17,7 +17,7 @@ POSTPONED = 100.0  # how much heavier the tardiness of a job that is left out co
 
 @kernel
 def proxy_cost(board: Board, order: Ints) -> float:
-    """Give the proxy cost as `proxy_with` does, in the worst case: all epochs left are needed."""
+    """Return the proxy cost as `proxy_with` does, in the worst case: all epochs left are needed."""
     jobs = board.jobs
     left = jobs[order, at.MAX_EPOCHS] - jobs[order, at.EPOCHS]
     return proxy_with(board, order, left)
@@ -25,7 +25,7 @@ def proxy_cost(board: Board, order: Ints) -> float:
 
 @kernel
 def proxy_with(board: Board, order: Ints, left: Floats) -> float:
-    """Give the proxy cost of what the jobs of a round hold [€] (design, section 3).
+    """Return the proxy cost of what the jobs of a round hold [€] (design, section 3).
 
     Energy of all nodes until the first completion, tardiness of the jobs that run up to then, and, for jobs left out,
     100 · ω · max(0, t + max execution time - d).
@@ -50,7 +50,7 @@ def proxy_with(board: Board, order: Ints, left: Floats) -> float:
 
 @kernel
 def left_out_cost(board: Board, job: int, left: float) -> float:
-    """Give what the proxy charges for a job that is left out [€]: a hundred times what it may come to cost."""
+    """Return what the proxy charges for a job that is left out [€]: a hundred times what it may come to cost."""
     jobs, now = board.jobs, board.clock[at.NOW]
     late = now + left * jobs[job, at.MAX_TAU] - jobs[job, at.DUE]
     return POSTPONED * jobs[job, at.WEIGHT] * max(0.0, late)
@@ -127,7 +127,7 @@ def _write_soonest(jobs: Floats, soonest: Ints) -> None:
 
 @lean_kernel
 def first_beside(seen: Seen, i: int, k: int) -> float:
-    """Give the time until the first completion among the running jobs but `i` and `k` [s]; inf if no other runs."""
+    """Return the time until the first completion among the running jobs but `i` and `k` [s]; inf if no other runs."""
     for rank in range(3):
         s = seen.soonest[rank]
         if s >= 0 and s != i and s != k:  # noqa: PLR1714 - a set would be made
@@ -164,7 +164,7 @@ def give(seen: Seen, i: int, config: int, seconds: float) -> None:
 
 @lean_kernel
 def tardiness(seen: Seen, first: float) -> float:
-    """Give what the running jobs cost by their tardiness up to the first completion, `first` seconds from now [€]."""
+    """Return what the running jobs cost by their tardiness up to the first completion, `first` seconds from now [€]."""
     before = _due_before(seen.by_due, first)
     return seen.by_due[1, before] * first - seen.by_due[2, before]
 
@@ -184,13 +184,13 @@ def _due_before(table: Floats, seconds: float) -> int:
 
 @lean_kernel
 def own_tardiness(seen: Seen, i: int, first: float) -> float:
-    """Give what job `i` costs by its tardiness up to the first completion, if it runs [€]."""
+    """Return what job `i` costs by its tardiness up to the first completion, if it runs [€]."""
     return seen.jobs[i, WEIGHT] * max(0.0, first - seen.jobs[i, DUE_IN])
 
 
 @lean_kernel
 def may_take(seen: Seen, i: int, seconds: float) -> bool:
-    """Say whether a search may let job `i` run for `seconds` more: no slower than now, or still by its due date.
+    """Return whether a search may let job `i` run for `seconds` more: no slower than now, or still by its due date.
 
     The proxy does not see tardiness beyond the first completion, so without this rule a search would slow all jobs down.
     """

@@ -53,7 +53,7 @@ def plan_fill(board: Board, most_busy: float, number: int) -> None:
 
 @kernel
 def classes(board: Board, number: int) -> Ints:
-    """Give the class of every active job, 0 to `number` - 1, (A,): where its weight is among those submitted so far."""
+    """Return the class of every active job, 0 to `number` - 1, (A,): where its weight is among those submitted so far."""
     weights = board.jobs[: board.count[at.SUBMITTED], at.WEIGHT]
     rank = np.empty(board.count[at.ACTIVE], dtype=np.int64)
     for i in range(rank.shape[0]):
@@ -66,7 +66,7 @@ def classes(board: Board, number: int) -> Ints:
 
 @kernel
 def _by_class(board: Board, rank: Ints) -> Ints:
-    """Give the places in `active` by class, and then by pressure, the greatest first."""
+    """Return the places in `active` by class, and then by pressure, the greatest first."""
     jobs, keys = board.jobs, np.empty(rank.shape[0])
     for i in range(rank.shape[0]):
         job = board.active[i]
@@ -164,7 +164,7 @@ def _work_of(board: Board, rank: Ints, k: int, least_rank: int) -> float:
 
 @lean_kernel
 def _may_be(board: Board, opportunistic: Mask, own: int, job: int, config: int) -> bool:
-    """Say whether a job of class `own` may use a guest's share: none of a priority above its class."""
+    """Return whether a job of class `own` may use a guest's share: none of a priority above its class."""
     return (
         opportunistic[config] != 0
         and board.facts.configs[config, at.CONFIG_PRIORITY] <= own

@@ -104,7 +104,7 @@ class Gpus(NamedTuple):
 
 @kernel
 def opportunistic_shares(board: Board) -> Mask:
-    """Say of every configuration whether it is a guest's, (C,): a share, but not of the highest priority of its type.
+    """Return for every configuration whether it is a guest's, (C,): a share, but not of the highest priority of its type.
 
     Where the shares of a type have one priority, all are guests': nobody with a share comes first there.
     """
@@ -138,7 +138,7 @@ def look_at_gpus(board: Board, opportunistic: Mask) -> Gpus:
 
 @kernel
 def _kept_for_guaranteed(board: Board, opportunistic: Mask) -> Ints:
-    """Give the least share of a host of every GPU type, in units, (V,)."""
+    """Return the least share of a host of every GPU type, in units, (V,)."""
     configs = board.facts.configs
     kept = np.zeros(board.capacity.shape[0], dtype=np.int64)
     for c in range(configs.shape[0]):
@@ -218,7 +218,7 @@ def least_busy(
 
 @kernel
 def fits_on_gpu(board: Board, config: int, node: int, gpu: int) -> bool:
-    """Say whether a share fits on a GPU of a node of its type."""
+    """Return whether a share fits on a GPU of a node of its type."""
     nodes = board.nodes
     used = nodes[node, at.NODE_COLUMNS + gpu]
     return used + board.facts.configs[config, at.CONFIG_UNITS] <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
@@ -291,7 +291,7 @@ def cheapest_guaranteed(board: Board, opportunistic: Mask, full: Mask, job: int)
 
 @lean_kernel
 def may_own(board: Board, opportunistic: Mask, job: int) -> bool:
-    """Say whether a job may use whole GPUs or a host's share; else it may use guests' shares only."""
+    """Return whether a job may use whole GPUs or a host's share; else it may use guests' shares only."""
     for c in range(opportunistic.shape[0]):
         if opportunistic[c] == 0 and board.tau[job, c] < np.inf:
             return True
@@ -300,7 +300,7 @@ def may_own(board: Board, opportunistic: Mask, job: int) -> bool:
 
 @lean_kernel
 def _may_be_guaranteed(board: Board, opportunistic: Mask, config: int, job: int) -> bool:
-    """Say whether a job may be host of a GPU in place of `config`, which is one whole GPU."""
+    """Return whether a job may be host of a GPU in place of `config`, which is one whole GPU."""
     configs = board.facts.configs
     if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
         return False

@@ -63,7 +63,7 @@ def _place_share(board: Board, opportunistic: Mask, gpus: Gpus, label: Ints, mos
 
 @kernel
 def labels(board: Board, light: float, medium: float) -> Ints:
-    """Give the label of every application on every GPU type, (V, A): by its mean speed beside all, both jobs counted.
+    """Return the label of every application on every GPU type, (V, A): by its mean speed beside all, both jobs counted.
 
     Where nothing is known of applications beside one another, all have the label 0.
     """
@@ -81,7 +81,7 @@ def labels(board: Board, light: float, medium: float) -> Ints:
 
 @lean_kernel
 def _speed(board: Board, v: int, one: int, other: int) -> float:
-    """Give the mean speed of two applications on one GPU, 1 as alone."""
+    """Return the mean speed of two applications on one GPU, 1 as alone."""
     facts = board.facts
     if facts.utilisation.shape[0] > 0:
         return 1.0 / max(1.0, facts.utilisation[v, one] + facts.utilisation[v, other])
@@ -90,7 +90,7 @@ def _speed(board: Board, v: int, one: int, other: int) -> float:
 
 @kernel
 def _shortest_first(board: Board) -> Ints:
-    """Give the places in `active` of the jobs that wait, by the GPU-seconds that they are expected to need."""
+    """Return the places in `active` of the jobs that wait, by the GPU-seconds that they are expected to need."""
     jobs, active, total = board.jobs, board.active, board.count[at.ACTIVE]
     key, waiting, members = np.empty(total), 0, np.empty(total, dtype=np.int64)
     nothing = np.zeros(board.tau.shape[1], dtype=np.int8)

@@ -138,7 +138,7 @@ class BinProgram:
         return np.maximum(totals, 0.0) * problem.epochs_left
 
     def _keep_structure(self) -> None:
-        """Tell the solver to look for nothing but new values of parameters from now on."""
+        """Report the solver to look for nothing but new values of parameters from now on."""
         updates = self._solver.config.auto_updates
         for name in updates:
             updates[name] = name == "update_parameters"
@@ -170,7 +170,7 @@ def _model(pyomo: Any, bins: int, configurations: int) -> Any:
 
 
 def _bins_ahead(problem: SingleJobProblem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give of every bin the part that is left, of all epochs left, and S_b/S(w); 0 and 1 for bins that are past."""
+    """Return for every bin the part that is left, of all epochs left, and S_b/S(w); 0 and 1 for bins that are past."""
     done, first = problem.share_done, problem.first_bin
     starts = np.maximum(problem.edges[:-1], done)
     lengths = np.maximum(0.0, problem.edges[1:] - starts) / (1.0 - done)

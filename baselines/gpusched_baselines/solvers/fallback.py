@@ -24,7 +24,7 @@ class SingleJobSolver(Protocol):
     """Solves single-job problems: `solve_exactly` and all that can stand in its place."""
 
     def __call__(self, problem: SingleJobProblem) -> Plan:
-        """Give the plan of one problem."""
+        """Return the plan of one problem."""
 
 
 def single_job_solver(name: str) -> SingleJobSolver:

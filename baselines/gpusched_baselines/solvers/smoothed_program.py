@@ -67,16 +67,16 @@ class SmoothedSurvival:
         return cls(knots, values, np.append(0.0, np.cumsum(pieces)))
 
     def value(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the smoothed S at the fractions `x` in [0, 1]."""
+        """Return the smoothed S at the fractions `x` in [0, 1]."""
         piece, slope = self._piece(x)
         return self.values[piece] + slope * (x - self.knots[piece])
 
     def slope(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the derivative of the smoothed S at `x`, ≤ 0; at a knot that of the piece after it."""
+        """Return the derivative of the smoothed S at `x`, ≤ 0; at a knot that of the piece after it."""
         return self._piece(x)[1]
 
     def integral(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give F(x), the integral of the smoothed S from 0 to `x`."""
+        """Return F(x), the integral of the smoothed S from 0 to `x`."""
         piece, slope = self._piece(x)
         beyond = x - self.knots[piece]
         return self.integrals[piece] + beyond * (self.values[piece] + 0.5 * slope * beyond)
@@ -101,20 +101,20 @@ class Program:
 
     @property
     def most(self) -> float:
-        """Give the greatest value of a variable, which stands for the maximum epochs."""
+        """Return the greatest value of a variable, which stands for the maximum epochs."""
         return 1.0
 
     @property
     def falls(self) -> NDArray[np.float64]:
-        """Give p_k - p_{k+1}, scaled, for every variable, (n,)."""
+        """Return p_k - p_{k+1}, scaled, for every variable, (n,)."""
         raise NotImplementedError
 
     def gradient(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the first derivatives of the objective: (p_k - p_{k+1}) · S(x_k)."""
+        """Return the first derivatives of the objective: (p_k - p_{k+1}) · S(x_k)."""
         return self.falls * self.smoothed.value(x / self.most)
 
     def hessianstructure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give rows and columns of the entries of `hessian`: the diagonal."""
+        """Return rows and columns of the entries of `hessian`: the diagonal."""
         diagonal = np.arange(len(self.falls))
         return diagonal, diagonal
 
@@ -124,7 +124,7 @@ class Program:
         multipliers: NDArray[np.float64],  # noqa: ARG002 - of the constraints, which are linear
         factor: float,
     ) -> NDArray[np.float64]:
-        """Give the second derivatives of `factor` · objective: (p_k - p_{k+1}) · S'(x_k)."""
+        """Return the second derivatives of `factor` · objective: (p_k - p_{k+1}) · S'(x_k)."""
         return factor * self.falls * self.smoothed.slope(x / self.most) / self.most
 
 
@@ -168,46 +168,46 @@ class SmoothedProgram(Program):
 
     @property
     def start(self) -> NDArray[np.float64]:
-        """Give the point that the solver starts from: all segments equally long."""
+        """Return the point that the solver starts from: all segments equally long."""
         points: NDArray[np.float64] = np.linspace(self.done, 1.0, len(self.tau) + 1)[1:-1]
         return points
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the bounds of the variables: w and E."""
+        """Return the bounds of the variables: w and E."""
         return np.full(len(self.tau) - 1, self.done), np.ones(len(self.tau) - 1)
 
     @property
     def constraint_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the bounds of `constraints`: at most the time left, and never after the next breakpoint."""
+        """Return the bounds of `constraints`: at most the time left, and never after the next breakpoint."""
         count = len(self.tau) - 1
         return np.full(count, -np.inf), np.append(self.time_left, np.zeros(count - 1))
 
     def objective(self, x: NDArray[np.float64]) -> float:
-        """Give the scaled expected cost."""
+        """Return the scaled expected cost."""
         ends = self.smoothed.integral(np.concatenate([[self.done], x, [1.0]]))
         return float(np.dot(self.price, np.diff(ends)))
 
     def constraints(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the worst-case time, and x_k - x_{k+1} for every two neighbours."""
+        """Return the worst-case time, and x_k - x_{k+1} for every two neighbours."""
         lengths = np.diff(np.concatenate([[self.done], x, [1.0]]))
         return np.append(np.dot(self.tau, lengths), x[:-1] - x[1:])
 
     def jacobianstructure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give rows and columns of the entries of `jacobian`."""
+        """Return rows and columns of the entries of `jacobian`."""
         count = len(self.tau) - 1
         order = np.arange(1, count)
         rows = np.concatenate([np.zeros(count, dtype=np.int64), order, order])
         return rows, np.concatenate([np.arange(count), order - 1, order])
 
     def jacobian(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the first derivatives of the constraints, which are linear."""
+        """Return the first derivatives of the constraints, which are linear."""
         ones = np.ones(len(x) - 1)
         return np.concatenate([self.tau[:-1] - self.tau[1:], ones, -ones])
 
     @property
     def falls(self) -> NDArray[np.float64]:
-        """Give p_k - p_{k+1}, (K - 1,)."""
+        """Return p_k - p_{k+1}, (K - 1,)."""
         return self.price[:-1] - self.price[1:]
 
 
@@ -258,49 +258,49 @@ class PublishedProgram(Program):
 
     @property
     def most(self) -> float:
-        """Give the greatest value of a variable: E."""
+        """Return the greatest value of a variable: E."""
         return self.largest
 
     @property
     def start(self) -> NDArray[np.float64]:
-        """Give the point that the solver starts from: 0."""
+        """Return the point that the solver starts from: 0."""
         return np.zeros(len(self.tau) + 1)
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the bounds of the variables: 0 and E."""
+        """Return the bounds of the variables: 0 and E."""
         return np.zeros(len(self.tau) + 1), np.full(len(self.tau) + 1, self.largest)
 
     @property
     def constraint_bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give the bounds of `constraints`: D, w and E exactly, and never after the next breakpoint."""
+        """Return the bounds of `constraints`: D, w and E exactly, and never after the next breakpoint."""
         fixed, ordered = np.array([self.time_left_s, self.done, self.largest]), np.zeros(len(self.tau))
         return np.append(fixed, ordered - np.inf), np.append(fixed, ordered)
 
     def objective(self, x: NDArray[np.float64]) -> float:
-        """Give the expected cost [€] by the smoothed S."""
+        """Return the expected cost [€] by the smoothed S."""
         epochs = np.diff(self.smoothed.integral(x / self.largest)) * self.largest
         return float(np.dot(self.price, epochs)) / self.alive
 
     def constraints(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the worst-case time, both ends, and x_{k-1} - x_k for every two neighbours."""
+        """Return the worst-case time, both ends, and x_{k-1} - x_k for every two neighbours."""
         return np.concatenate([[np.dot(self.tau, np.diff(x)), x[0], x[-1]], x[:-1] - x[1:]])
 
     def jacobianstructure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Give rows and columns of the entries of `jacobian`."""
+        """Return rows and columns of the entries of `jacobian`."""
         count = len(self.tau)
         order = np.arange(count)
         rows = np.concatenate([np.zeros(count + 1, dtype=np.int64), [1, 2], order + 3, order + 3])
         return rows, np.concatenate([np.arange(count + 1), [0, count], order, order + 1])
 
     def jacobian(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the first derivatives of the constraints, which are linear."""
+        """Return the first derivatives of the constraints, which are linear."""
         ones = np.ones(len(x) - 1)
         seconds = np.append(0.0, self.tau) - np.append(self.tau, 0.0)
         return np.concatenate([seconds, [1.0, 1.0], ones, -ones])
 
     @property
     def falls(self) -> NDArray[np.float64]:
-        """Give (p_k - p_{k+1}) / S(w), with p_0 = p_{N+1} = 0, (N + 1,)."""
+        """Return (p_k - p_{k+1}) / S(w), with p_0 = p_{N+1} = 0, (N + 1,)."""
         falls: NDArray[np.float64] = (np.append(0.0, self.price) - np.append(self.price, 0.0)) / self.alive
         return falls

@@ -31,7 +31,7 @@ LEAST_PRICE = 0.01  # a price below this part of that of power is none
 
 @kernel
 def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floats, free_rate: float) -> float:
-    """Give the price of a GPU-second, as a multiple of what its power costs in the mean; 0 where GPUs are not short.
+    """Return the price of a GPU-second, as a multiple of what its power costs in the mean; 0 where GPUs are not short.
 
     One GPU-second more for a job delays all that wait for it by 1 / GPUs seconds, and a second costs each of them its
     value. How many do wait shows later, how full the cluster is now: the load of due work. So the price is
@@ -59,7 +59,7 @@ def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floa
 
 @kernel
 def load_of_due_work(board: Board, chosen: Ints, gpu_seconds: Floats) -> float:
-    """Give how many GPUs are needed all the time: the most, over due dates, of what is due by then over the time.
+    """Return how many GPUs are needed all the time: the most, over due dates, of what is due by then over the time.
 
     A job that is due before it can be expected to end counts as due when it then ends, as fast as it can.
     """
@@ -180,20 +180,20 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
 
 @lean_kernel
 def restart_penalty(scale: float) -> float:
-    """Give as how many restarts a change counts, for a job that runs."""
+    """Return as how many restarts a change counts, for a job that runs."""
     return 1.0 + RESTART_PENALTY * (scale - 1.0) / scale
 
 
 @lean_kernel
 def _standing(board: Board, job: int) -> float:
-    """Give the configuration that a job holds; -1 if it has not started, -2 if it waits and would have to restart."""
+    """Return the configuration that a job holds; -1 if it has not started, -2 if it waits and would have to restart."""
     held = board.jobs[job, at.OLD_CONFIG]
     return held if held >= 0.0 or np.isnan(board.jobs[job, at.START_S]) else -2.0
 
 
 @lean_kernel
 def _holds(board: Board, job: int) -> bool:
-    """Say whether the job's last plan is still good."""
+    """Return whether the job's last plan is still good."""
     memory, now = board.memory, board.clock[at.NOW]
     same = memory[job, of.HELD] == _standing(board, job) and memory[job, of.SCALE] > 0.0
     return same and now < memory[job, of.UNTIL] and now < memory[job, of.NEXT]
@@ -209,7 +209,7 @@ def _new_plans(chosen: Ints) -> Plans:
 
 @lean_kernel
 def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: bool) -> float:
-    """Tell whether a job is deferrable, and if so what it begins with, when it wakes up, and its place in the order.
+    """Return whether a job is deferrable, and if so what it begins with, when it wakes up, and its place in the order.
 
     Returns:
         The time that it is expected to run yet where its epochs are cheapest [s].
@@ -268,7 +268,7 @@ def _plan(
 
 @kernel
 def _gpu_seconds(board: Board, job: int, points: int, scratch: Scratch) -> float:
-    """Give the GPU-seconds that the plan in `scratch` is expected to take."""
+    """Return the GPU-seconds that the plan in `scratch` is expected to take."""
     jobs, configs, use = board.jobs, board.facts.configs, scratch.price[:points]
     for k in range(points):
         config = scratch.hull[k]
@@ -280,6 +280,6 @@ def _gpu_seconds(board: Board, job: int, points: int, scratch: Scratch) -> float
 
 @lean_kernel
 def _slack_at_best(board: Board, job: int) -> float:
-    """Give the time to spare if all epochs are needed, in the fastest configuration [s]."""
+    """Return the time to spare if all epochs are needed, in the fastest configuration [s]."""
     jobs = board.jobs
     return jobs[job, at.DUE] - board.clock[at.NOW] - epochs_at_worst(board, job) * jobs[job, at.MIN_TAU]

@@ -72,7 +72,7 @@ class Adaptation(NamedTuple):
 
 @kernel
 def unadapted(active: int, rate: Floats) -> Adaptation:
-    """Give the adaptation that changes nothing.
+    """Return the adaptation that changes nothing.
 
     Args:
         active: Number of active jobs.
@@ -82,7 +82,7 @@ def unadapted(active: int, rate: Floats) -> Adaptation:
 
 @lean_kernel
 def factor(adaptation: Adaptation, i: int, control: int) -> float:
-    """Give the factor that is said of an active job by one of the columns; exactly 1 where nothing is said."""
+    """Return the factor that is said of an active job by one of the columns; exactly 1 where nothing is said."""
     said = adaptation.jobs[i, control]
     return np.exp(said) if said != 0.0 else 1.0
 
@@ -105,7 +105,7 @@ VALUE = 14  # what a second is worth to it [€/s]
 
 @lean_kernel
 def epochs_expected(board: Board, job: int) -> float:
-    """Give the epochs that a job is expected to need yet, > 0; looked up as long as it makes no progress."""
+    """Return the epochs that a job is expected to need yet, > 0; looked up as long as it makes no progress."""
     jobs, memory = board.jobs, board.memory
     if memory[job, KNOWN_AT] != 1.0 + jobs[job, at.EPOCHS]:
         memory[job, KNOWN_AT] = 1.0 + jobs[job, at.EPOCHS]
@@ -138,7 +138,7 @@ def price_out(board: Board, rate: Floats, job: int, restart_penalty: float, seco
 
 @lean_kernel
 def epochs_at_worst(board: Board, job: int) -> float:
-    """Give the epochs left if all are needed, > 0."""
+    """Return the epochs left if all are needed, > 0."""
     largest = board.jobs[job, at.MAX_EPOCHS]
     return max(largest - board.jobs[job, at.EPOCHS], 1e-12 * largest)
 

@@ -239,5 +239,5 @@ class StsX(PlannedPolicy):
         plan_round(board, self.parts, self._adaptation(board, self.rates(board)))
 
     def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
-        """Give what is said of the round, which an agent may: here, nothing."""
+        """Return what is said of the round, which an agent may: here, nothing."""
         return unadapted(int(board.count[at.ACTIVE]), rate)

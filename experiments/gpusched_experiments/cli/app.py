@@ -95,7 +95,7 @@ class Commands(TyperGroup):
 
 
 def _usage(error: Any, given: list[str]) -> str:
-    """Give the message of a wrong option, with the value that was given for it."""
+    """Return the message of a wrong option, with the value that was given for it."""
     message = str(error.format_message()).strip()
     names = getattr(getattr(error, "param", None), "opts", [])
     for index, word in enumerate(given):

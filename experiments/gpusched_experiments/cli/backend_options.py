@@ -27,7 +27,7 @@ class BackendOptions:
     ] = None  # fmt: skip
 
     def chosen(self) -> Backend:
-        """Give the backend of this name.
+        """Return the backend of this name.
 
         Raises:
             InputError: There is none, or it has no address.
@@ -42,7 +42,7 @@ class BackendOptions:
 
 
 def chosen_workers(workers: int | None, backend: Backend) -> int:
-    """Give the number of calls at once: the one that is given, else one for each core of the backend.
+    """Return the number of calls at once: the one that is given, else one for each core of the backend.
 
     Raises:
         InputError: The number is not a whole one ≥ 1, or there is no such cluster.

@@ -59,7 +59,7 @@ class ComparisonPlan:
 
     @property
     def title(self) -> str:
-        """Say what is run."""
+        """Return what is run."""
         policies, seeds = len(self.policies), len(self.seeds)
         return f"{policies} {'policies' if policies > 1 else 'policy'}, {seeds} {'seeds' if seeds > 1 else 'seed'}"
 
@@ -131,7 +131,7 @@ def _usual_workers() -> int:
 
 
 def _gpu_demands(scenario: Scenario | None) -> tuple[GpuDemand, ...]:
-    """Give the rules that are compared: those of the scenario, else its own, and exact demand."""
+    """Return the rules that are compared: those of the scenario, else its own, and exact demand."""
     if scenario is None or scenario.trace is None:
         return ()
     usual: tuple[GpuDemand, ...] = (scenario.trace.gpu_demand, "exact")
@@ -204,6 +204,6 @@ PADDING = 3  # between two columns
 
 
 def _width(table: Table, texts: list[list[str]], index: int) -> int:
-    """Give how wide a column must be: as its widest value (an interval has its own line), or word of its title."""
+    """Return how wide a column must be: as its widest value (an interval has its own line), or word of its title."""
     values = [part for row in texts for part in row[index].split(" [")]
     return max(map(len, (*values, *table.columns[index].title.split())), default=0) + 1

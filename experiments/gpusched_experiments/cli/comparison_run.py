@@ -68,11 +68,11 @@ class _Part:
 
     @property
     def billing(self) -> Billing:
-        """Say what is billed."""
+        """Return what is billed."""
         return Billing.of(self.workload.scenario)
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
-        """Give what identifies every run, by seed and policy."""
+        """Return what identifies every run, by seed and policy."""
         made_by = {policy.name: origin(policy.name) for policy in plan.policies}
         keys, billing = {}, asdict(self.billing)
         for seed in plan.seeds:
@@ -82,7 +82,7 @@ class _Part:
         return keys
 
     def modelled(self) -> tuple[str, ...]:
-        """Say what the figures depend on that a trace does not say."""
+        """Return what the figures depend on that a trace does not say."""
         scenario = self.workload.scenario
         if scenario is None:
             return ()
@@ -90,7 +90,7 @@ class _Part:
         return (*self.billing.said(), *modelled(scenario, self.trace), *off, *self._free_restarts())
 
     def _free_restarts(self) -> tuple[str, ...]:
-        """Say if changes cost nothing in a replay, where that decides much."""
+        """Return if changes cost nothing in a replay, where that decides much."""
         restart_s = self.make(self.first).jobs.restart_s
         if self.trace is None or restart_s.any():
             return ()
@@ -145,7 +145,7 @@ def instance_title(plan: ComparisonPlan) -> str | None:
 
 @contextmanager
 def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
-    """Say, where the body is interrupted, what is kept."""
+    """Return, where the body is interrupted, what is kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -155,7 +155,7 @@ def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
 
 
 def _print_what_is_run(part: _Part) -> None:
-    """Say on which cluster how many jobs are run, before it begins."""
+    """Report on which cluster how many jobs are run, before it begins."""
     instance = part.make(part.first)
     nodes = machines(instance)
     count = Counter(node.gpu_type for node in nodes)

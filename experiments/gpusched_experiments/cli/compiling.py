@@ -20,21 +20,21 @@ class _Listener(event.Listener):
         self.tell, self.kernels = tell, 0
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002 - Numba's
-        """Hear that a kernel was not found on the disk."""
+        """Handle that a kernel was not found on the disk."""
         self.kernels += 1
         if self.tell:
             self.tell = False
             sys.stderr.write(f"note: {NOTE}\n")
 
     def on_end(self, event: Any) -> None:
-        """Hear that it is compiled."""
+        """Handle that it is compiled."""
 
 
 _TELLER = _Listener(tell=True)
 
 
 def tell_of_compiling() -> None:
-    """Say on stderr, once, when a kernel has to be compiled in this process: it is not found on the disk.
+    """Report on stderr, once, when a kernel has to be compiled in this process: it is not found on the disk.
 
     Numba tells when it compiles; there is nothing to look up, and nothing to pay for when all is on the disk.
     """

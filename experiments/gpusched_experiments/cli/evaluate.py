@@ -111,7 +111,7 @@ def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None
 
 
 def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:
-    """Give the time that `policy` took to decide in all its runs, for each of their jobs [ms]."""
+    """Return the time that `policy` took to decide in all its runs, for each of their jobs [ms]."""
     own = [run for run in runs if run.policy == policy]
     return 1000.0 * sum(run.decision_s for run in own) / sum(run.jobs for run in own)
 

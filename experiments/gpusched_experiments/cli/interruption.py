@@ -47,7 +47,7 @@ _leaving = threading.RLock()  # taken for good by the first thread that ends the
 
 
 def listen() -> None:
-    """Hear Ctrl-C and SIGTERM from now on, for the rest of this process."""
+    """Handle Ctrl-C and SIGTERM from now on, for the rest of this process."""
     if threading.current_thread() is not threading.main_thread():
         return
     # Its helper would speak of semaphores that it has cleared away, on the terminal, after a command that had to go.
@@ -63,17 +63,17 @@ def listen() -> None:
 
 
 def stopped() -> bool:
-    """Say whether this command was stopped: whatever is raised after that is no error of anybody's."""
+    """Return whether this command was stopped: whatever is raised after that is no error of anybody's."""
     return _heard.signal is not None
 
 
 def exit_code() -> int:
-    """Give the exit code of a command that was stopped."""
+    """Return the exit code of a command that was stopped."""
     return TERMINATED if _heard.signal == signal.SIGTERM else INTERRUPTED
 
 
 def say(kept: str = "") -> None:
-    """Say that the command was stopped, and what is kept; only once in a process that listens.
+    """Report that the command was stopped, and what is kept; only once in a process that listens.
 
     Args:
         kept: What is kept, and how to go on.
@@ -110,7 +110,7 @@ def _hear(number: int, _frame: FrameType | None) -> None:
 
 
 def _is_second() -> bool:
-    """Say whether a signal is the second one, and not the first once more, as from a program that hands it on."""
+    """Return whether a signal is the second one, and not the first once more, as from a program that hands it on."""
     return stopped() and time.monotonic() - _heard.at_s > ONE_S
 
 

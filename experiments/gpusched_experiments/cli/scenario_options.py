@@ -30,11 +30,11 @@ class Workload:
 
     @property
     def title(self) -> str:
-        """Say what it is."""
+        """Return what it is."""
         return Path(self.file).name if self.scenario is None else self.scenario.name
 
     def maker(self) -> Callable[[int], Instance]:
-        """Give what makes the instance of a seed.
+        """Return what makes the instance of a seed.
 
         Raises:
             InputError: The scenario makes none (`InstanceMaker`).
@@ -44,7 +44,7 @@ class Workload:
         return InstanceMaker(self.scenario or Scenario()).make
 
     def facts(self) -> dict[str, Any]:
-        """Say where the instances come from, for the provenance of files."""
+        """Return where the instances come from, for the provenance of files."""
         if self.scenario is not None:
             return {"scenario": self.scenario.model_dump(mode="json")}
         return {"instance_file": self.file}
@@ -83,7 +83,7 @@ def _flag(name: str) -> str:
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options of the settings classes that its parameters are annotated with.
+    """Return a command the options of the settings classes that its parameters are annotated with.
 
     A field that is annotated with an option, or with the text of its help, is an option of its type and default. Beside
     the class may stand a text, its panel in the help, or a tuple: the only fields that are options. The command gets an
@@ -126,7 +126,7 @@ OF_A_FILE = ("trace_format", "where", "skip_invalid", "encoding", "jobs", "nodes
 
 
 def scenario_or_track(scenario: str, track: str | None) -> str:
-    """Give the scenario of the track, if one is given; else the scenario.
+    """Return the scenario of the track, if one is given; else the scenario.
 
     Raises:
         InputError: Both are given.
@@ -167,7 +167,7 @@ class ScenarioOptions:
 
     @property
     def written(self) -> list[str]:
-        """Give the settings of `--set` with that of `--encoding`."""
+        """Return the settings of `--set` with that of `--encoding`."""
         return [*(self.settings or ()), *([] if self.encoding is None else [f"trace.encoding={self.encoding}"])]
 
     def counts(self) -> dict[str, object]:
@@ -247,7 +247,7 @@ class WorkloadOptions(ScenarioOptions):
     ] = None
 
     def workload(self, scenario: str) -> Workload:
-        """Give what the options describe: the scenario, or the instance of a file, beside which no other may stand.
+        """Return what the options describe: the scenario, or the instance of a file, beside which no other may stand.
 
         Raises:
             InputError: There is no such scenario, file or setting, or a value is not allowed.

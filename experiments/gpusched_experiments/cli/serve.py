@@ -58,7 +58,7 @@ def serve_command(
 
 
 def _key() -> bytes | None:
-    """Give the key of the environment; None if there is none.
+    """Return the key of the environment; None if there is none.
 
     Raises:
         InputError: It is short enough to be guessed: who knows it can write indices that kernels use as they are.

@@ -87,7 +87,7 @@ def simulate_command(
 
 @contextmanager
 def _draft(target: str) -> Iterator[Path]:
-    """Give another name beside the file to write under; it gets its own when all else is written, or goes."""
+    """Yield another name beside the file to write under; it gets its own when all else is written, or goes."""
     path = Path(target)
     draft = path.with_name(f".part.{path.name}")
     with one_error(target):

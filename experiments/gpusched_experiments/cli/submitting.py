@@ -91,7 +91,7 @@ def submit_policy(path: str, given: Given, plan: Plan, limits: Limits, workers: 
 
 
 def _place(name: str, rows: "list[dict[str, Value]]") -> str:
-    """Say where the entry stands."""
+    """Return where the entry stands."""
     places = {str(row["policy"]): (number, row) for number, row in enumerate(rows, 1)}
     number, row = places[name]
     ratio, tracks = cast("Estimate", row["mean_ratio"]).value, f"{row['tracks']} track{'s' * (row['tracks'] != 1)}"

@@ -32,7 +32,7 @@ PLAIN = {
 
 
 def output() -> Console:
-    """Give the console for results: as wide as the terminal, or as COLUMNS says; else wide, as files and pipes are."""
+    """Return the console for results: as wide as the terminal, or as COLUMNS says; else wide, as files and pipes are."""
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(width=None if known else WIDE, highlight=False, soft_wrap=False)
 
@@ -52,12 +52,12 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def progress_output() -> Console:
-    """Give the console for progress."""
+    """Return the console for progress."""
     return Console(stderr=True, highlight=False)
 
 
 def note_if_one_seed(seeds: str | None) -> None:
-    """Say what `--seeds 40` is, which may be meant as forty seeds."""
+    """Report what `--seeds 40` is, which may be meant as forty seeds."""
     if seeds is not None and seeds.strip().isdecimal() and int(seeds) > 1:
         count = int(seeds)
         typer.echo(f"note: --seeds {count} is the one seed {count}; {count} seeds are 0-{count - 1}", err=True)

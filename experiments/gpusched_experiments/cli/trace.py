@@ -75,7 +75,7 @@ def _command(asked: options.ScenarioOptions, trace: Trace) -> str:
 
 
 def _lines(trace: Trace, summary: TraceSummary, scenario: str, site: Site) -> Iterator[tuple[str, str]]:
-    """Give what stands on the screen: a label and a text for each line."""
+    """Yield what stands on the screen: a label and a text for each line."""
     yield "trace", f"{trace.name}, format {trace.format}"
     yield "columns", ", ".join(f"{field} = {column}" for field, column in trace.columns)
     yield "jobs", f"{summary.jobs:,}"
@@ -101,7 +101,7 @@ def _lines(trace: Trace, summary: TraceSummary, scenario: str, site: Site) -> It
 
 
 def _of_type(own: TypeLoad) -> str:
-    """Say how many jobs name a GPU type, and what they are for the cluster's GPUs of it."""
+    """Return how many jobs name a GPU type, and what they are for the cluster's GPUs of it."""
     text = f"{own.name or 'none':>6}  {own.jobs:,} jobs, {own.gpu_hours:,.1f} GPU-hours"
     if own.gpu_type is None or not own.gpus:
         return f"{text}; the cluster has none"

@@ -131,7 +131,7 @@ def _callback(text: str) -> Any:
 
 
 def _going_on(training: "ResumableTraining | None", folder: Path) -> str:
-    """Say what the same command will do after an interrupt."""
+    """Return what the same command will do after an interrupt."""
     if training is not None and training.resumes_at is not None:
         return f"goes on at {training.resumes_at:,} steps"
     if training is None and (folder / CHECKPOINT).exists():
@@ -150,7 +150,7 @@ class _Screen:
 
     @contextmanager
     def shown(self, training: "ResumableTraining") -> "Iterator[None]":
-        """Say where the training goes on, and show it until the end of the body."""
+        """Return where the training goes on, and show it until the end of the body."""
         progress, config = training.progress, training.config
         self._curve, self._printed = progress.curve, len(progress.curve)
         self._first = first_agent(config)
@@ -201,7 +201,7 @@ def _draw_curve(training: "ResumableTraining") -> None:
 
 
 def _print_end(training: "ResumableTraining") -> None:
-    """Say how long it took, where the agent is, what it cost, and how to compare it."""
+    """Report how long it took, where the agent is, what it cost, and how to compare it."""
     config, progress = training.config, training.progress
     best = best_point(progress.curve)
     if progress.worse >= config.patience:

@@ -80,7 +80,7 @@ def _flag(name: str) -> str:
 
 
 def _parameter(name: str) -> Parameter:
-    """Give an option as Typer reads it from a command; its type is that of its setting, or else a text."""
+    """Return an option as Typer reads it from a command; its type is that of its setting, or else a text."""
     usual = attrgetter(SETTINGS[name])(USUAL) if name in SETTINGS else ""
     kind = type(usual) if isinstance(usual, int) else str
     default = USUAL.agent.algorithm if name == "agent" else None
@@ -89,7 +89,7 @@ def _parameter(name: str) -> Parameter:
 
 
 def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command every training option in the place of its parameter `options`, which gets those given by name."""
+    """Return a command every training option in the place of its parameter `options`, which gets those given by name."""
 
     @wraps(command)
     def called(**given: Any) -> None:
@@ -121,7 +121,7 @@ class _Setting(NamedTuple):
 def training_config(
     options: Mapping[str, Any], settings: Sequence[str] = (), scenario_settings: Mapping[str, object] | None = None
 ) -> TrainingConfig:
-    """Give the settings of the training run that the options describe; what they leave out has its default.
+    """Return the settings of the training run that the options describe; what they leave out has its default.
 
     Args:
         options: The values of options (`HELP`) that were given, by name.
@@ -175,7 +175,7 @@ def _check_track(place: str) -> None:
 
 
 def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Give the names of the scenarios that `training_config` takes from the options."""
+    """Return the names of the scenarios that `training_config` takes from the options."""
     if "track" in options:
         if "scenario" in options:
             raise InputError("--track", options["track"], "nothing beside --scenario")
@@ -225,7 +225,7 @@ def _check_adaptation(given: Mapping[str, _Given], usual: TrainingConfig) -> Non
 
 
 def _known(whole: TrainingConfig) -> dict[str, _Setting]:
-    """Give every setting of an algorithm's by its dotted name, with its default."""
+    """Return every setting of an algorithm's by its dotted name, with its default."""
     sections = {"agent.": whole.agent, "network.": whole.network, "imitation.": whole.imitation}
     keywords: dict[str, _Setting] = {}
     if isinstance(whole.agent, AdaptationConfig):  # which checks its settings itself

@@ -57,6 +57,6 @@ def warm_up_command(
 
 
 def _place() -> str:
-    """Give the folder that holds all compiled kernels."""
+    """Return the folder that holds all compiled kernels."""
     kernels: list[Any] = [place, solve]
     return commonpath([kernel.stats.cache_path for kernel in kernels])

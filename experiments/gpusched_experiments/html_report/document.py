@@ -59,7 +59,7 @@ def _needed(module: str, package: str) -> Any:
 
 
 def plotly_script() -> str:
-    """Give the whole of plotly.js, as it can stand in a `script` element.
+    """Return the whole of plotly.js, as it can stand in a `script` element.
 
     Raises:
         MissingExtraError: plotly is not installed.
@@ -122,7 +122,7 @@ def seeds_text(seeds: object) -> str:
 
 
 def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
-    """Say where the page comes from; empty texts for what is not known."""
+    """Return where the page comes from; empty texts for what is not known."""
     facts, packages = (value if isinstance(value, dict) else {} for value in map(provenance.get, ("facts", "packages")))
     seeds = facts.get("seeds", facts.get("seed", ""))
     versions = [f"{name} {version}" for name, version in packages.items() if version]

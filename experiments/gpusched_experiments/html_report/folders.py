@@ -109,7 +109,7 @@ def leaderboard_report(folder: Path) -> ReportData:
 
 
 def estimate_of(row: Row, name: str) -> Estimate | None:
-    """Give an estimate of a row with its interval, if it has one; None where there is nothing."""
+    """Return an estimate of a row with its interval, if it has one; None where there is nothing."""
     if not row[name]:
         return None
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
@@ -129,7 +129,7 @@ def _rows(path: Path) -> list[Row]:
 
 
 def _verdict(policies: list[Row], submission: str) -> tuple[str, ...]:
-    """Say who is first over all tracks, and where the submitted policy stands."""
+    """Return who is first over all tracks, and where the submitted policy stands."""
     named = {row["policy"]: (place, row) for place, row in enumerate(policies, 1)}
     said = []
     for name in dict.fromkeys((policies[0]["policy"], submission)):

@@ -85,14 +85,14 @@ def job_text(timeline: Timeline, job: int) -> str:
 
 
 def due_text(timeline: Timeline, job: int) -> str:
-    """Say when the job is due and by how much it ended before or after that."""
+    """Return when the job is due and by how much it ended before or after that."""
     due_s, end_s = float(timeline.instance.jobs.due_s[job]), float(timeline.completion_s[job])
     by = f"ended {duration_text(abs(end_s - due_s))} {'late' if timeline.late[job] else 'early'}"
     return f"due at {duration_text(due_s)}, {by}"
 
 
 def bar_text(timeline: Timeline, bar: Bar) -> str:
-    """Say which job held what, from when to when, and what became of it, a line each."""
+    """Return which job held what, from when to when, and what became of it, a line each."""
     node = timeline.instance.nodes[bar.node]
     lanes = lanes_of(bar.runs)
     if bar.gpu >= 0:
@@ -139,7 +139,7 @@ def _whole(bars: Iterable[Bar]) -> list[tuple[Bar, float, float]]:
 
 
 def _edges(rows: Rows, axis: Axis, pieces: Iterable[tuple[Bar, float, float]]) -> list[list[float]]:
-    """Give left, right, upper and lower edges of parts of bars, from one time to another."""
+    """Return left, right, upper and lower edges of parts of bars, from one time to another."""
     boxes = [(start / axis.unit_s, end / axis.unit_s, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
     return [short(edges, 5 if place < 2 else 3) for place, edges in enumerate(zip(*boxes, strict=True))]
 

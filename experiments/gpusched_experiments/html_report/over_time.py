@@ -59,7 +59,7 @@ class Axis:
 
 
 def thinned(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give a line of steps, from each time on a value, with `MOST_STEPS` at most: else means over equal times.
+    """Return a line of steps, from each time on a value, with `MOST_STEPS` at most: else means over equal times.
 
     Args:
         times: When the value changes, rising, (T,).
@@ -82,7 +82,7 @@ def workload_of(recorded: Sequence[Result]) -> str:
 
 
 def cost_rate(timeline: Timeline) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
-    """Give times [s] and from each time on the cost rate of all nodes [€/h], both (T,).
+    """Return times [s] and from each time on the cost rate of all nodes [€/h], both (T,).
 
     A node's rate is r_v(u) of its busy GPUs. Where a run is billed otherwise (what GPUs draw at rest, hosts of cells, a
     price that changes), its sum over time is not the run's energy cost: then there is no rate to give, and it is None.

@@ -28,12 +28,12 @@ class Picture:
 
     @property
     def kind(self) -> str:
-        """Give the name's ending, in small letters and without the dot."""
+        """Return the name's ending, in small letters and without the dot."""
         return self.name.rpartition(".")[2].lower()
 
     @property
     def source(self) -> str:
-        """Give the picture as an address of an image (`data:`)."""
+        """Return the picture as an address of an image (`data:`)."""
         kind = "svg+xml" if self.kind == "svg" else self.kind
         return f"data:image/{kind};base64,{b64encode(self.content).decode('ascii')}"
 
@@ -134,7 +134,7 @@ class View:
     boxes: tuple[Boxes, ...] = ()
 
     def spec(self) -> dict[str, Any]:
-        """Give what the page's script draws."""
+        """Return what the page's script draws."""
         return asdict(self)
 
 
@@ -173,5 +173,5 @@ def script_json(value: object) -> str:
 
 
 def short(values: Any, digits: int = 6) -> list[float]:
-    """Give numbers as the page keeps them, to so many decimals."""
+    """Return numbers as the page keeps them, to so many decimals."""
     return [round(float(value), digits) for value in values]

@@ -30,7 +30,7 @@ FORMAT = "gpusched comparison"
 
 
 def scenario_of(facts: Mapping[str, Any]) -> Scenario | None:
-    """Give the scenario that these facts hold; None if they hold none that this release can read."""
+    """Return the scenario that these facts hold; None if they hold none that this release can read."""
     settings = facts.get("scenario")
     try:
         return Scenario().replace(settings) if isinstance(settings, dict) else None
@@ -39,13 +39,13 @@ def scenario_of(facts: Mapping[str, Any]) -> Scenario | None:
 
 
 def scenario_text(facts: Mapping[str, Any]) -> str:
-    """Give the scenario as TOML; empty if there is none."""
+    """Return the scenario as TOML; empty if there is none."""
     scenario = scenario_of(facts)
     return "" if scenario is None else scenario_toml(scenario)
 
 
 def modelled_of(instance: Instance, facts: Mapping[str, Any]) -> tuple[str, ...]:
-    """Say what is modelled: what the command said of it, and what the instance shows."""
+    """Return what is modelled: what the command said of it, and what the instance shows."""
     said, jobs, rented = facts.get("modelled", ()), instance.jobs, Billing.of(scenario_of(facts)).said()
     sentences = [*map(str, said if isinstance(said, list | tuple) else ()), *rented]
     if not rented:
@@ -166,7 +166,7 @@ def comparison_data(
 
 
 def _question(runs: Sequence[RunSummary], recorded: Sequence[Result], name: str, *, same: bool) -> str:
-    """Say what was compared: policies, workloads, jobs and cluster."""
+    """Return what was compared: policies, workloads, jobs and cluster."""
     policies, seeds = len({run.policy for run in runs}), len({run.seed for run in runs})
     jobs = sorted({run.jobs for run in runs})
     count = f"{jobs[0]}" if len(jobs) == 1 else f"{jobs[0]} to {jobs[-1]}"
@@ -264,7 +264,7 @@ def _modelled(compared: Sequence[Compared]) -> tuple[str, ...]:
 
 
 def _verdict(compared: Sequence[Compared], reference: str) -> tuple[str, ...]:
-    """Say what came out under every rule of GPU demand, as it may differ."""
+    """Return what came out under every rule of GPU demand, as it may differ."""
     verdicts = [verdict_of(each, reference) for each in compared]
     if len(compared) == 1:
         return (" ".join(verdicts[0]),)

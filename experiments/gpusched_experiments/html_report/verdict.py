@@ -17,7 +17,7 @@ SLOWER = 1.2  # how many times as long jobs must take to be worth a sentence
 
 
 def costs_of(runs: Sequence[RunSummary], policy: str, part: str = "total_eur") -> list[float]:
-    """Give the costs of a policy, or a part of them [€], by seed."""
+    """Return the costs of a policy, or a part of them [€], by seed."""
     return [getattr(run, part) for run in sorted(runs, key=lambda run: run.seed) if run.policy == policy]
 
 
@@ -27,7 +27,7 @@ def saving_against(runs: Sequence[RunSummary], policy: str, other: str) -> Estim
 
 
 def verdict_of(compared: Compared, reference: str) -> tuple[str, ...]:
-    """Say what came out under one rule for the GPU demand of a trace, or without one.
+    """Return what came out under one rule for the GPU demand of a trace, or without one.
 
     A replay that is not the schedule that ran is said to be none, and what is left is compared without it. Where the
     trace has no due dates, energy comes first.
@@ -43,7 +43,7 @@ def verdict_of(compared: Compared, reference: str) -> tuple[str, ...]:
 
 
 def verdict(runs: Sequence[RunSummary], reference: str, *, due_dates_modelled: bool = False) -> tuple[str, ...]:
-    """Say which policy is cheapest, by how much against the reference and the next, and what it gives up for that.
+    """Return which policy is cheapest, by how much against the reference and the next, and what it gives up for that.
 
     Args:
         runs: The runs of a comparison: the same seeds for every policy.
@@ -77,7 +77,7 @@ def verdict(runs: Sequence[RunSummary], reference: str, *, due_dates_modelled: b
 
 
 def _energy(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
-    """Say what energy every policy needs against the reference, the least first, and that all else is modelled."""
+    """Return what energy every policy needs against the reference, the least first, and that all else is modelled."""
     euros = {run.policy: costs_of(runs, run.policy, "energy_eur") for run in runs}
     means = {name: f"{name} {sum(each) / len(each):,.2f} €" for name, each in euros.items()}
     others = sorted((name for name in euros if name != reference), key=lambda name: sum(euros[name]))
@@ -92,7 +92,7 @@ def _energy(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
 
 
 def _less(saved: Estimate, other: str) -> str:
-    """Say `19.0 % less than edf (95 % interval 11.1 % to 25.5 %)`, or more, and whether the interval leaves it open."""
+    """Return `19.0 % less than edf (95 % interval 11.1 % to 25.5 %)`, or more, and whether the interval leaves it open."""
     if not abs(saved.value) >= SAME:  # NaN where both cost nothing
         return f"as much as {other}" if other else "as much"
     more = saved.value < 0.0
@@ -106,7 +106,7 @@ def _less(saved: Estimate, other: str) -> str:
 
 
 def _price(best: PolicyStatistics, against: PolicyStatistics) -> list[str]:
-    """Say what the cheapest policy does worse than the reference: more energy, later jobs, more late ones."""
+    """Return what the cheapest policy does worse than the reference: more energy, later jobs, more late ones."""
     sentences = []
     if against.energy_eur > 0.0 and best.energy_eur > MORE * against.energy_eur:
         more = best.energy_eur / against.energy_eur - 1.0

@@ -56,7 +56,7 @@ def overall_table(runs: Runs) -> Table:
 
 
 def tracks_table(runs: Runs) -> Table:
-    """Say of every track who is best, what it costs, and how far it is from the bound."""
+    """Return for every track who is best, what it costs, and how far it is from the bound."""
     results = track_results(runs)
     columns: tuple[Column[TrackResult], ...] = (
         Column("track", "track", lambda each: each.name),
@@ -93,7 +93,7 @@ class _Pair:
 
 
 def knowing_table(runs: Runs) -> Table:
-    """Say what it saves to be told the distribution, of every policy that has a twin told the worst case alone."""
+    """Return what it saves to be told the distribution, of every policy that has a twin told the worst case alone."""
     results, pairs = track_results(runs), []
     for result in results:
         by_name = {standing.policy: standing for standing in result.standings}
@@ -111,7 +111,7 @@ def knowing_table(runs: Runs) -> Table:
 
 
 def _much_is_saved(pairs: Sequence[_Pair], tracks: int) -> tuple[str, ...]:
-    """Say of each policy on how many tracks it surely saves much by knowing."""
+    """Return for each policy on how many tracks it surely saves much by knowing."""
     surely = Counter(pair.informed.policy for pair in pairs if (pair.saving.interval or (-1.0, 0.0))[0] >= MUCH)
     counts = ", ".join(f"{policy} on {count}" for policy, count in surely.most_common())
     said = f"Surely {MUCH:.0%} or more (the interval's lower end) is saved by {counts} of {tracks} tracks."
@@ -119,7 +119,7 @@ def _much_is_saved(pairs: Sequence[_Pair], tracks: int) -> tuple[str, ...]:
 
 
 def details_table(runs: Runs, reference: str) -> Table:
-    """Say of every policy on every track what it cost."""
+    """Return for every policy on every track what it cost."""
     against = reference_of(runs.where(None, row=RUN_ROW), reference)
 
     def saved(standing: Standing) -> Estimate | None:

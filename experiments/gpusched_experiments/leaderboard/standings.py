@@ -124,7 +124,7 @@ def ratio(runs: Runs, others: Runs) -> Estimate:
 
 
 def track_results(runs: Runs) -> tuple[TrackResult, ...]:
-    """Give what came out on every track, in the order of the runs."""
+    """Return what came out on every track, in the order of the runs."""
     found = []
     for track in map(str, runs.labels("track")):
         there = runs.where(track=track)

@@ -157,7 +157,7 @@ def _submission_cells(submission: Submission, plan: Plan) -> Iterator[Cell]:
 def _met(
     plan: Plan, recorded: Recorded, folder: Path, workers: int, watcher: Watcher
 ) -> Iterator[tuple[Place, Values]]:
-    """Give the runs that the entry meets: recorded ones, and those that are not there but must be, run now."""
+    """Yield the runs that the entry meets: recorded ones, and those that are not there but must be, run now."""
     left_out = _left_out(plan, recorded)
     for (track, policy), why in sorted(left_out.items()):
         watcher.note(f"{policy} is left out of {track}: {why}")
@@ -187,7 +187,7 @@ def _others(plan: Plan, recorded: Recorded, left_out: Collection[tuple[str, str]
 
 
 def _left_out(plan: Plan, recorded: Recorded) -> dict[tuple[str, str], str]:
-    """Say on which tracks which policies, by name, are not met, and why: agents, and kept entries that lack seeds."""
+    """Return on which tracks which policies, by name, are not met, and why: agents, and kept entries that lack seeds."""
     here, left_out, first = known_policies(), {}, []
     for track in plan.tracks:
         seeds = plan.seeds_of(track)
@@ -207,7 +207,7 @@ def _labels(cell: Cell) -> tuple[str, str]:
 
 
 def _in_order(rows: dict[Place, Values], plan: Plan) -> Iterator[Row]:
-    """Give all runs, track by track."""
+    """Yield all runs, track by track."""
     for track in plan.tracks:
         for (name, row, policy, seed), values in rows.items():
             if name == track.name:
@@ -215,7 +215,7 @@ def _in_order(rows: dict[Place, Values], plan: Plan) -> Iterator[Row]:
 
 
 def _facts(submission: Submission, checked: Checked, plan: Plan, recorded: Recorded, limits: Limits) -> dict[str, Any]:
-    """Say how the ranks came about."""
+    """Return how the ranks came about."""
     of_submission = {
         "name": submission.name,
         "kind": submission.kind,

@@ -28,7 +28,7 @@ POLL_S = 0.2  # between two looks at whether the command was stopped
 
 
 def origin_of(submission: Submission) -> str:
-    """Say what makes an entry's runs: the version of the code, and its own files."""
+    """Return what makes an entry's runs: the version of the code, and its own files."""
     return f"{code_version()}, {submission.sha256}"
 
 
@@ -168,7 +168,7 @@ def _run(process: Process, scenario: Scenario) -> Result:
 
 
 def _audited(result: Result) -> str:
-    """Give the first difference that the audit finds; an empty text if there is none."""
+    """Return the first difference that the audit finds; an empty text if there is none."""
     with tempfile.TemporaryDirectory(prefix="gpusched-") as folder:
         run = Path(folder) / "run"
         write_run(result, run)

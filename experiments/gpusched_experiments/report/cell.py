@@ -53,7 +53,7 @@ def whole_run(instance: Instance, policy: Policy, seed: int) -> Values:
 
 
 def bound_of(instance: Instance) -> float:
-    """Give the largest of the total costs [€] of which each is known to be undercut by no policy on this instance."""
+    """Return the largest of the total costs [€] of which each is known to be undercut by no policy on this instance."""
     return max(bound(instance) for bound in BOUNDS)
 
 
@@ -80,7 +80,7 @@ class Change(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     def __call__(self, instance: Instance) -> Instance:
-        """Give the changed instance."""
+        """Return the changed instance."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +104,7 @@ class Cell:
     measure: Measure = WHOLE_RUN
 
     def key(self, origin: str) -> str:
-        """Give what identifies the run: equal keys mean equal definitions, made by the same code.
+        """Return what identifies the run: equal keys mean equal definitions, made by the same code.
 
         Args:
             origin: What made it: the version of the code, for agents also theirs, for times also the machine.
@@ -129,7 +129,7 @@ class Cell:
 
 
 def origin(policy: str, measure: Measure = WHOLE_RUN) -> str:
-    """Say what makes a cell: the version of the code, and of an agent; for times also the machine."""
+    """Return what makes a cell: the version of the code, and of an agent; for times also the machine."""
     parts = [code_version()]
     if is_agent(policy):
         parts.append(agent_version(policy))
@@ -181,7 +181,7 @@ def _weight(cell: Cell) -> float:
 
 
 def is_slow(policy: str) -> bool:
-    """Say whether a policy tries a thousand constructions a round: it runs on fewer seeds where clusters are large."""
+    """Return whether a policy tries a thousand constructions a round: it runs on fewer seeds where clusters are large."""
     return policy in POLICIES and POLICIES[policy].slow
 
 

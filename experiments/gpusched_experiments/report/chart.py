@@ -109,7 +109,7 @@ STYLES: tuple[Style, ...] = (
 
 
 def styles_of(series: Iterable[str]) -> dict[str, Style]:
-    """Give every series its style: policies their own, what has none the first that no other of them has."""
+    """Return every series its style: policies their own, what has none the first that no other of them has."""
     names = dict.fromkeys(series)
     fixed = {name: STYLES[shipped.style] for name, shipped in POLICIES.items() if shipped.style is not None}
     after_them = [style for style in STYLES if style not in fixed.values()]
@@ -158,7 +158,7 @@ def _points(curve: Sequence[Mapping[str, Any]], costs: Sequence[float]) -> list[
 
 
 def _shown(costs: Sequence[float], levels: Sequence[float]) -> tuple[float, float]:
-    """Give what is shown of the axis: every level, the least cost, and the costs that lie between them."""
+    """Return what is shown of the axis: every level, the least cost, and the costs that lie between them."""
     low, high = min([*costs, *levels]), max([min(costs), *levels])
     capacity = MARGIN * (high - low or abs(high) or 1.0)
     return low - capacity, high + capacity

@@ -47,7 +47,7 @@ _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
 
 @cache
 def code_version() -> str:
-    """Give a fingerprint of all that decides a run's result: sources, tables and the packages that compute it.
+    """Return a fingerprint of all that decides a run's result: sources, tables and the packages that compute it.
 
     Returns:
         16 hexadecimal digits.
@@ -61,7 +61,7 @@ def code_version() -> str:
 
 @cache
 def systems_version() -> str:
-    """Give a fingerprint of what decides what is shown of systems, beside `code_version`: the code of their parts.
+    """Return a fingerprint of what decides what is shown of systems, beside `code_version`: the code of their parts.
 
     Returns:
         16 hexadecimal digits.
@@ -71,7 +71,7 @@ def systems_version() -> str:
 
 @cache
 def commit() -> str | None:
-    """Give the commit of the checkout that the code lies in, with `+` if its sources differ from it.
+    """Return the commit of the checkout that the code lies in, with `+` if its sources differ from it.
 
     Returns:
         40 hexadecimal digits, and maybe the `+`; None if the code lies in no checkout, or there is no git.
@@ -93,7 +93,7 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def agent_version(name: str) -> str:
-    """Give a fingerprint of what decides an agent's choices beside `code_version`: its files, and what applies them.
+    """Return a fingerprint of what decides an agent's choices beside `code_version`: its files, and what applies them.
 
     Args:
         name: `agent:NAME`, `agent:DIR` or `sb3:FILE.zip`.
@@ -130,7 +130,7 @@ def _digest(places: Iterable[tuple[str, str]]) -> hashlib._Hash:
 
 
 def _contents(place: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    """Give the name and content of every source and table in `place`, a file or a folder."""
+    """Yield the name and content of every source and table in `place`, a file or a folder."""
     if place.is_file():
         if name.endswith((".py", ".csv")):
             yield name, place.read_bytes()

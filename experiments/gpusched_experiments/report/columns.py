@@ -77,7 +77,7 @@ LATE: GroupColumn = Column(
 
 
 def reference_of(runs: Runs, usual: str = "edf") -> str:
-    """Give the policy that others are compared with: the usual one, or if it did not run the first."""
+    """Return the policy that others are compared with: the usual one, or if it did not run the first."""
     return usual if usual in runs.policies else runs.policies[0]
 
 

@@ -95,7 +95,7 @@ class _Run:
     billing: Billing
 
     def run(self) -> tuple[RunSummary, Result | None]:
-        """Give the summary, and if wanted the whole result with its intervals."""
+        """Return the summary, and if wanted the whole result with its intervals."""
         seed = self.workload.seed
         result = simulate(self.workload.instance, self.policy, seed=seed)
         summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.billing)

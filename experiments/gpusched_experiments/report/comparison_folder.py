@@ -171,11 +171,11 @@ class ComparisonFolder:
         self._store.append(key, Place((), run.policy, run.seed), self.runs[key])
 
     def is_recorded(self, policy: str, key: str) -> bool:
-        """Say whether the folder holds the recorded run of `policy` that has this key."""
+        """Return whether the folder holds the recorded run of `policy` that has this key."""
         return _key_of(self.recorded(policy)) == key
 
     def recorded(self, policy: str) -> Path:
-        """Give the folder of the recorded run of `policy`; different policies have different ones."""
+        """Return the folder of the recorded run of `policy`; different policies have different ones."""
         plain = re.sub(r"[^A-Za-z0-9.-]+", "-", policy)[-80:].lstrip(".-")
         name = plain if plain == policy else f"{plain}-{hashlib.sha256(policy.encode()).hexdigest()[:6]}"
         return self.path / RECORDED / name
@@ -197,7 +197,7 @@ class ComparisonFolder:
 
 
 def can_be_recorded(instance: Instance) -> bool:
-    """Say whether files of its runs are small enough."""
+    """Return whether files of its runs are small enough."""
     return len(instance.jobs) * len(instance.configurations) <= MOST_RECORDED
 
 
@@ -208,7 +208,7 @@ def comparison_files(
     recorded: Mapping[str, str],
     provenance: Mapping[str, Any],
 ) -> dict[str, str]:
-    """Give the contents of the files that say what came out.
+    """Return the contents of the files that say what came out.
 
     Args:
         compared: What came out, first what the other files show.
@@ -301,7 +301,7 @@ _DRAFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
 
 
 def _is_ours(run: Path) -> bool:
-    """Say whether this is a run that a comparison recorded, or the draft of one."""
+    """Return whether this is a run that a comparison recorded, or the draft of one."""
     if run.is_symlink() or not run.is_dir():
         return False
     if _DRAFT.fullmatch(run.name):
@@ -315,7 +315,7 @@ def _named(submission: Path) -> str:
 
 
 def _key_of(run: Path) -> str | None:
-    """Give the key of a recorded run; None if it is none, or not whole."""
+    """Return the key of a recorded run; None if it is none, or not whole."""
     try:
         key = read_run(run).facts["provenance"]["facts"]["key"]
     except (InputError, KeyError, TypeError):

@@ -163,7 +163,7 @@ def runs_csv(runs: Sequence[RunSummary], gpu_demands: Sequence[str] = ()) -> str
 
 
 def means_over(seeds: int, instance: str | None = None) -> str:
-    """Say what the means are taken over: workloads of so many seeds, or one instance that all seeds ran."""
+    """Return what the means are taken over: workloads of so many seeds, or one instance that all seeds ran."""
     count = f"{seeds} seed{'s' if seeds > 1 else ''}"
     if instance is None:
         return f"Means over {count}; every policy ran on the same instances."
@@ -171,7 +171,7 @@ def means_over(seeds: int, instance: str | None = None) -> str:
 
 
 def _notes(seeds: int, reference: str, instance: str | None, *, of_trace: bool) -> tuple[str, ...]:
-    """Say what the table's figures are, a sentence each."""
+    """Return what the table's figures are, a sentence each."""
     interval = "; in brackets the 95 % bootstrap interval over seeds" if seeds >= LEAST_SEEDS else ""
     too_few = () if seeds >= LEAST_SEEDS else (f"No intervals: they need {LEAST_SEEDS} seeds or more.",)
     other_bound = (

@@ -37,23 +37,23 @@ class Estimate:
     seeds: int
 
     def as_saving(self) -> Estimate:
-        """Give 1 - this: what a ratio of costs saves."""
+        """Return 1 - this: what a ratio of costs saves."""
         interval = None if self.interval is None else (1.0 - self.interval[1], 1.0 - self.interval[0])
         return Estimate(1.0 - self.value, interval, self.seeds)
 
     def as_extra(self) -> Estimate:
-        """Give minus this: what is paid on top, where something is saved with the other sign."""
+        """Return minus this: what is paid on top, where something is saved with the other sign."""
         interval = None if self.interval is None else (-self.interval[1], -self.interval[0])
         return Estimate(-self.value, interval, self.seeds)
 
     def times(self, factor: float) -> Estimate:
-        """Give the same in another unit; `factor` > 0."""
+        """Return the same in another unit; `factor` > 0."""
         interval = None if self.interval is None else (factor * self.interval[0], factor * self.interval[1])
         return Estimate(factor * self.value, interval, self.seeds)
 
 
 def bootstrap(seeds: int, statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]]) -> Interval | None:
-    """Give the 95 % percentile bootstrap interval of a statistic over seeds.
+    """Return the 95 % percentile bootstrap interval of a statistic over seeds.
 
     Seeds are drawn with replacement, each with all that belongs to it (paired): what makes a workload costly for every
     policy cancels out. The draws are seeded, so equal input gives an equal interval.
@@ -72,14 +72,14 @@ def bootstrap(seeds: int, statistic: Callable[[NDArray[np.int64]], NDArray[np.fl
 
 
 def percentile_interval(values: NDArray[np.float64]) -> Interval:
-    """Give the ends between which 95 % of these values lie."""
+    """Return the ends between which 95 % of these values lie."""
     tail = 50.0 * (1.0 - CONFIDENCE)
     low, high = np.percentile(values, [tail, 100.0 - tail])
     return float(low), float(high)
 
 
 def mean_interval(values: ArrayLike) -> Interval | None:
-    """Give the 95 % percentile bootstrap interval of the mean; None with fewer than `LEAST_SEEDS` values."""
+    """Return the 95 % percentile bootstrap interval of the mean; None with fewer than `LEAST_SEEDS` values."""
     array = np.asarray(values, dtype=np.float64)
     return bootstrap(len(array), lambda draws: array[draws].mean(axis=1))
 
@@ -166,7 +166,7 @@ def pooled(groups: Sequence[tuple[Mapping[int, float], Mapping[int, float]]], le
 
 
 def _mean_ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the mean over groups (first axis) of the ratios of the sums over seeds (last axis); NaN without any."""
+    """Return the mean over groups (first axis) of the ratios of the sums over seeds (last axis); NaN without any."""
     top, bottom = above.sum(axis=-1), below.sum(axis=-1)
     there = bottom > 0.0
     ratios = np.divide(top, bottom, out=np.zeros_like(top), where=there)

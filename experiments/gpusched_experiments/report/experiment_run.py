@@ -35,13 +35,13 @@ class Watcher(Protocol):
     """Whom to tell how an experiment goes."""
 
     def note(self, text: str) -> None:
-        """Hear what somebody who reads the results must know."""
+        """Handle what somebody who reads the results must know."""
 
     def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
-        """Hear that the runs begin, and how many of them are finished already."""
+        """Handle that the runs begin, and how many of them are finished already."""
 
     def finished(self) -> None:
-        """Hear that one more run is finished."""
+        """Handle that one more run is finished."""
 
 
 def reproduce(

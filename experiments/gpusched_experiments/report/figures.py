@@ -69,7 +69,7 @@ def cost_figure(
 
 
 def figure_files(name: str, figure: Figure) -> dict[str, bytes]:
-    """Give the figure as the contents of `NAME.png`, `NAME.svg` and `NAME.pdf`."""
+    """Return the figure as the contents of `NAME.png`, `NAME.svg` and `NAME.pdf`."""
     return {f"{name}.{form}": figure_bytes(figure, form) for form in ("png", "svg", "pdf")}
 
 
@@ -238,7 +238,7 @@ def _draw_dots(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> 
 
 
 def _whiskers(series: Series) -> tuple[list[float], list[list[float]]]:
-    """Give the values of a series, and how far their intervals reach below and above them."""
+    """Return the values of a series, and how far their intervals reach below and above them."""
     values = [estimate.value for _, estimate in series.points]
     ends = [estimate.interval or (estimate.value, estimate.value) for _, estimate in series.points]
     low = [max(0.0, value - end[0]) for value, end in zip(values, ends, strict=True)]

@@ -37,16 +37,16 @@ class Billing:
         return cls(tuple(rented), scenario.prices.co2_g_per_kwh)
 
     def kwh(self, energy_eur: float, eur_per_kwh: float) -> float:
-        """Give the energy that costs so much [kWh]; NaN where the bill does not tell."""
+        """Return the energy that costs so much [kWh]; NaN where the bill does not tell."""
         return energy_eur / eur_per_kwh if eur_per_kwh > 0.0 and not self.rented else float("nan")
 
     def co2_kg(self, energy_kwh: float) -> float | None:
-        """Give what so much energy emits [kg CO₂]; None if that, or the energy, is not known."""
+        """Return what so much energy emits [kg CO₂]; None if that, or the energy, is not known."""
         known = self.co2_g_per_kwh is not None and energy_kwh == energy_kwh  # noqa: PLR0124 - NaN differs from itself
         return energy_kwh * self.co2_g_per_kwh / 1000.0 if known and self.co2_g_per_kwh is not None else None
 
     def said(self) -> tuple[str, ...]:
-        """Say, in sentences, what is not known of energy."""
+        """Return, in sentences, what is not known of energy."""
         if self.rented:
             names = ", ".join(self.rented)
             return (
@@ -98,7 +98,7 @@ class RunMetrics:
 
     @property
     def percentiles_s(self) -> tuple[float, float, float]:
-        """Give the median, 95th and 99th percentile of the time from submission to completion [s]."""
+        """Return the median, 95th and 99th percentile of the time from submission to completion [s]."""
         return self.median_completion_s, self.p95_completion_s, self.p99_completion_s
 
     @classmethod
@@ -184,7 +184,7 @@ def group_metrics(result: Result) -> tuple[GroupMetrics, ...]:
 
 
 def slowdowns(result: Result) -> NDArray[np.float64]:
-    """Give the bounded slowdown of every job, (J,), ≥ 1.
+    """Return the bounded slowdown of every job, (J,), ≥ 1.
 
     max(1, (C_j - a_j) / max(10 s, X_j · min_c τ_jc)): the time from submission to completion over that of its epochs on
     the configuration on which they are fastest, alone and at once (Feitelson and Rudolph, JSSPP 1998).
@@ -197,7 +197,7 @@ def slowdowns(result: Result) -> NDArray[np.float64]:
 
 
 def busy_s(result: Result) -> tuple[float, float]:
-    """Give the GPU time in which GPUs were held, and the node time in which nodes held a job, of a recorded run [s].
+    """Return the GPU time in which GPUs were held, and the node time in which nodes held a job, of a recorded run [s].
 
     A shared GPU counts once, however many jobs it holds.
     """
@@ -213,7 +213,7 @@ def busy_s(result: Result) -> tuple[float, float]:
 
 
 def _union_s(place: NDArray[np.int64], start_s: NDArray[np.float64], end_s: NDArray[np.float64]) -> float:
-    """Give for how long places were taken by any of these intervals, added up over the places [s]."""
+    """Return for how long places were taken by any of these intervals, added up over the places [s]."""
     if not len(place):
         return 0.0
     order = np.lexsort((start_s, place))

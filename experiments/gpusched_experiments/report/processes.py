@@ -27,7 +27,7 @@ class Backend(Protocol):
         """Name it as `--backend` does."""
 
     def cores(self) -> int:
-        """Give how many calls it can make at once, ≥ 1."""
+        """Return how many calls it can make at once, ≥ 1."""
 
     def call_all(
         self, calls: Sequence[Callable[[], T]], policies: Sequence[Policy], workers: int
@@ -56,7 +56,7 @@ class Processes:
     name: str = "processes"
 
     def cores(self) -> int:
-        """Give the number of cores that this process may use."""
+        """Return the number of cores that this process may use."""
         return usable_cores()
 
     def call_all(

@@ -120,7 +120,7 @@ class Replay:
 
     @property
     def sentence(self) -> str:
-        """Say whether it is, with the times if not."""
+        """Return whether it is, with the times if not."""
         if self.is_what_ran:
             return f"{AS_TRACED} is the schedule that ran: no time differs by more than {TOLERANCE}."
         wait, took = (

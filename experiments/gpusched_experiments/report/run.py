@@ -70,7 +70,7 @@ class Runs:
         return self._each_once("policy")
 
     def by_seed(self, name: str) -> dict[int, float]:
-        """Give one measured value of every run, by seed; where several runs share a seed, their sum."""
+        """Return one measured value of every run, by seed; where several runs share a seed, their sum."""
         values: dict[int, float] = {}
         if len(self):
             for seed, value in zip(self.frame["seed"], self.frame[name], strict=True):
@@ -78,12 +78,12 @@ class Runs:
         return values
 
     def parts(self, *labels: str) -> list[Runs]:
-        """Give the runs of every combination of these labels, the last of them changing fastest."""
+        """Return the runs of every combination of these labels, the last of them changing fastest."""
         places = product(*map(self.labels, labels))
         return [self.where(None, **dict(zip(labels, place, strict=True))) for place in places]
 
     def groups(self, *labels: str) -> Iterator[Group]:
-        """Give the runs of every combination of these labels and of a policy, which changes fastest, if there are any.
+        """Yield the runs of every combination of these labels and of a policy, which changes fastest, if there are any.
 
         What is measured against others is found from there: see `Group`.
         """
@@ -118,12 +118,12 @@ class Group:
     labels: Mapping[str, Label]
 
     def beside(self, policy: str | None = None, **labels: Label) -> Runs:
-        """Give the runs that differ by the policy, or by these labels alone."""
+        """Return the runs that differ by the policy, or by these labels alone."""
         return self.runs.where(self.policy if policy is None else policy, **{**self.labels, **labels})
 
 
 def _alike(labels: list[Label | None]) -> list[Label | None]:
-    """Give labels of one kind."""
+    """Return labels of one kind."""
     if len({type(label) for label in labels if label is not None}) <= 1:
         return labels
     return [None if label is None else str(label) for label in labels]

@@ -96,25 +96,25 @@ class RunSummary:
 
     @property
     def total_eur(self) -> float:
-        """Give the total cost: energy + tardiness [€]."""
+        """Return the total cost: energy + tardiness [€]."""
         return self.energy_eur + self.tardiness_eur
 
     @property
     def decision_s_per_round(self) -> float:
-        """Give the seconds of scheduling per decision round; 0 without a round."""
+        """Return the seconds of scheduling per decision round; 0 without a round."""
         return self.decision_s / self.rounds if self.rounds else 0.0
 
     def costs(self) -> dict[str, Any]:
-        """Give what the run cost and how it went by name, derived values included: all but `fared` and `groups`."""
+        """Return what the run cost and how it went by name, derived values included: all but `fared` and `groups`."""
         own = {name: getattr(self, name) for name in _NAMES if name != "co2_kg"}
         return {**own, "total_eur": self.total_eur, "decision_s_per_round": self.decision_s_per_round}
 
     def as_dict(self) -> dict[str, Any]:
-        """Give all values but those of groups, derived ones included, by name."""
+        """Return all values but those of groups, derived ones included, by name."""
         return {**self.costs(), **asdict(self.metrics), "co2_kg": self.co2_kg}
 
     def stored(self) -> dict[str, Any]:
-        """Give all values as a store keeps them: but the policy and the seed, and groups as JSON."""
+        """Return all values as a store keeps them: but the policy and the seed, and groups as JSON."""
         values = {name: value for name, value in self.as_dict().items() if name not in {"policy", "seed"}}
         return {**values, "groups": json.dumps([finite(asdict(group)) for group in self.groups])}
 

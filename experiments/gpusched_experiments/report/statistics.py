@@ -79,7 +79,7 @@ class GroupStatistics:
 
 
 def summarise(runs: Iterable[RunSummary], reference: str) -> tuple[PolicyStatistics, ...]:
-    """Give each policy's statistics, in the order in which the policies first appear.
+    """Return each policy's statistics, in the order in which the policies first appear.
 
     Args:
         runs: The runs of a comparison: the same seeds for every policy.
@@ -107,7 +107,7 @@ def without_savings(row: PolicyStatistics) -> PolicyStatistics:
 
 
 def summarise_groups(runs: Iterable[RunSummary]) -> tuple[GroupStatistics, ...]:
-    """Give the means of every group of jobs under every policy; nothing where there is one group alone.
+    """Return the means of every group of jobs under every policy; nothing where there is one group alone.
 
     Returns:
         By group, and of each group by policy, both in the order in which they first appear.
@@ -124,7 +124,7 @@ def summarise_groups(runs: Iterable[RunSummary]) -> tuple[GroupStatistics, ...]:
 
 
 def gap(cost: Sequence[float], bound: Sequence[float]) -> float:
-    """Give by how much the mean cost exceeds the mean bound, as a share of it; NaN if the bound is 0."""
+    """Return by how much the mean cost exceeds the mean bound, as a share of it; NaN if the bound is 0."""
     total = float(np.sum(bound))
     return float(np.sum(cost)) / total - 1.0 if total > 0.0 else float("nan")
 
@@ -157,7 +157,7 @@ def _statistics(group: list[RunSummary], reference: list[RunSummary]) -> PolicyS
 
 
 def _mean_of(kind: type[T], values: Sequence[T]) -> T:
-    """Give the mean of every number of these; texts are alike."""
+    """Return the mean of every number of these; texts are alike."""
     first = {each.name: getattr(values[0], each.name) for each in fields(kind)}
     means: dict[str, Any] = {
         name: value if isinstance(value, str) else _mean(getattr(each, name) for each in values)

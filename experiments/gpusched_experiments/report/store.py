@@ -54,7 +54,7 @@ def csv_lines(rows: Iterable[Sequence[object]]) -> str:
 
 
 def finite(value: Any) -> Any:
-    """Give a value as JSON can hold it: what is not a number becomes null."""
+    """Return a value as JSON can hold it: what is not a number becomes null."""
     if isinstance(value, dict):
         return {name: finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):

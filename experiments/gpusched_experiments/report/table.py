@@ -81,7 +81,7 @@ class Table:
         return cls(title, chosen, tuple(tuple(column.value(each) for column in chosen) for each in subjects), notes)
 
     def as_dicts(self) -> list[dict[str, Value]]:
-        """Give every row as its values by the names of the columns."""
+        """Return every row as its values by the names of the columns."""
         return [{c.name: value for c, value in zip(self.columns, row, strict=True)} for row in self.rows]
 
     def texts(self) -> list[list[str]]:
@@ -139,7 +139,7 @@ def csv_text(table: Table) -> str:
 
 
 def _plain(value: Value, column: Column[Any]) -> list[Value]:
-    """Give the cells of a value, with the ends of its interval where the column has them."""
+    """Return the cells of a value, with the ends of its interval where the column has them."""
     low, high = value.interval or (None, None) if isinstance(value, Estimate) else (None, None)
     cells = [value.value if isinstance(value, Estimate) else value, *((low, high) if column.interval else ())]
     return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]

@@ -128,7 +128,7 @@ def _configs(log: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _alone_s(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give how long the epochs of every interval would have taken alone on what the job held [s], (L,)."""
+    """Return how long the epochs of every interval would have taken alone on what the job held [s], (L,)."""
     seconds = instance.jobs.seconds_per_epoch[log[:, at.LOG_JOB].astype(np.int64), _configs(log)]
     alone: NDArray[np.float64] = log[:, at.LOG_EPOCHS] * seconds
     return alone

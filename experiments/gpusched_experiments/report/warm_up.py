@@ -91,7 +91,7 @@ class _OtherProcess(event.Listener):
                 )
 
     def on_end(self, event: Any) -> None:
-        """Hear that a kernel is compiled."""
+        """Handle that a kernel is compiled."""
 
     def end(self) -> None:
         """End it, wherever it is: a kernel is on the disk as a whole, or not."""
@@ -123,7 +123,7 @@ STEPS = 3
 
 
 def warm_up_steps(policies: Sequence[str] | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Give what to do, each with its name: the bounds, the environments that train agents, every policy and agent.
+    """Yield what to do, each with its name: the bounds, the environments that train agents, every policy and agent.
 
     Args:
         policies: Names of policies and agents; None for all there are.
@@ -172,7 +172,7 @@ NAME = "gpusched-warm-up.json"
 
 
 def is_compiled(steps: Iterable[str]) -> bool:
-    """Say whether all these steps were compiled, by this very code, Numba and Python, for this processor."""
+    """Return whether all these steps were compiled, by this very code, Numba and Python, for this processor."""
     return set(steps) <= set(_noted())
 
 
@@ -195,13 +195,13 @@ def _origin() -> list[Any]:
 
 
 def _file() -> Path:
-    """Give the file: it lies with compiled kernels, and goes when they do."""
+    """Return the file: it lies with compiled kernels, and goes when they do."""
     kernels: Any = place
     return Path(kernels.stats.cache_path) / NAME
 
 
 def _stamp() -> tuple[float, int]:
-    """Give the newest change and the total size of all sources."""
+    """Return the newest change and the total size of all sources."""
     folders = [Path(str(files(package))) for package in PACKAGES]
     stats = [path.stat() for folder in folders for path in folder.rglob("*.py")]
     return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)

@@ -92,7 +92,7 @@ def _apply_decisions(board: Board, decisions: Floats, chain: Ints) -> tuple[int,
 
 @kernel
 def _holds(board: Board, job: int, decisions: Floats, chain: Ints) -> bool:
-    """Say whether a job holds what is wanted already."""
+    """Return whether a job holds what is wanted already."""
     jobs, nodes = board.jobs, board.nodes
     if jobs[job, at.CONFIG] < 0.0 or jobs[job, at.CONFIG] != decisions[CONFIG]:
         return jobs[job, at.CONFIG] < 0.0 and decisions[CONFIG] < 0.0
@@ -115,7 +115,7 @@ CONFIGURATION = ("gpu_type", "gpus_per_node", "nodes", "share", "priority")
 
 
 def rows_of(array: NDArray[Any]) -> NDArray[np.int64]:
-    """Give the array as rows of bits, so that NaN equals itself: what has one axis is one row."""
+    """Return the array as rows of bits, so that NaN equals itself: what has one axis is one row."""
     bits = array.view(np.int64)
     return bits if bits.ndim > 1 else bits.reshape(1, -1)
 
@@ -150,7 +150,7 @@ class SentBoard:
         self._sent = {name: getattr(board, name).copy() for name in SEEN}
 
     def changes(self, board: Board) -> tuple[list[list[Any]], list[bytes]]:
-        """Give the rows that differ from what was sent: names with counts, and their bytes; then they are sent."""
+        """Return the rows that differ from what was sent: names with counts, and their bytes; then they are sent."""
         counts, parts = [], []
         for name, array in self._sent.items():
             known, now = rows_of(array), rows_of(getattr(board, name))
@@ -173,16 +173,16 @@ class SentBoard:
 
     @property
     def active(self) -> NDArray[np.int64]:
-        """Give the active jobs, (A,)."""
+        """Return the active jobs, (A,)."""
         return self._sent["active"][: self._sent["count"][at.ACTIVE]]
 
 
 def decision_bytes(active: int, nodes: int) -> int:
-    """Give the size of what `wanted` writes."""
+    """Return the size of what `wanted` writes."""
     return 8 * (4 * active + nodes)
 
 
 def parts_of(data: bytes, active: int) -> Iterator[NDArray[Any]]:
-    """Give what is wanted of every active job, (A, 4), and how nodes follow one another, (N,)."""
+    """Yield what is wanted of every active job, (A, 4), and how nodes follow one another, (N,)."""
     yield np.frombuffer(data, dtype=np.float64, count=4 * active).reshape(active, 4)
     yield np.frombuffer(data, dtype=np.int64, offset=32 * active)

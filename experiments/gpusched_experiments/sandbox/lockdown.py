@@ -142,7 +142,7 @@ MISSING = {
 
 
 def lacking(held: Collection[str]) -> tuple[str, ...]:
-    """Say what is not protected, a sentence each; who may open no socket needs no network of its own."""
+    """Return what is not protected, a sentence each; who may open no socket needs no network of its own."""
     there = {*held, NETWORK} if CALLS in held else set(held)
     return tuple(said for name, said in MISSING.items() if name not in there)
 
@@ -166,7 +166,7 @@ def leave_network() -> bool:
 
 
 def lock(more: Iterable[Path]) -> list[str]:
-    """Give up capabilities, processes, files but Python's and `more`, and system calls; list what holds."""
+    """Return up capabilities, processes, files but Python's and `more`, and system calls; list what holds."""
     _limit(resource.RLIMIT_NPROC, 0)
     held = [FILES] if see_few_files(more) else []
     if sys.platform.startswith("linux"):
@@ -176,7 +176,7 @@ def lock(more: Iterable[Path]) -> list[str]:
 
 
 def clean_environment(folder: str) -> dict[str, str]:
-    """Give the environment of such a process: nothing of ours but what makes Python and Numba run as here."""
+    """Return the environment of such a process: nothing of ours but what makes Python and Numba run as here."""
     same = ("LD_LIBRARY_PATH", "NUMBA_DISABLE_JIT", CACHE)
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     kept = {name: os.environ[name] for name in same if name in os.environ}

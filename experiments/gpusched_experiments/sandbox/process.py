@@ -177,7 +177,7 @@ class Process:
         return bool(answer["preemption"])
 
     def _ended(self) -> SubmissionError:
-        """Say how the process ended."""
+        """Return how the process ended."""
         code = self._code()
         if code is None:
             return self.wrong("it closed the pipe to this process")
@@ -189,7 +189,7 @@ class Process:
         return self.wrong(f"its process was ended by {name}{why.get(name, '')}")
 
     def _code(self) -> int | None:
-        """Give the code with which the process ended, without waiting for it as `wait` does; None if it has not."""
+        """Return the code with which the process ended, without waiting for it as `wait` does; None if it has not."""
         if not hasattr(os, "waitid"):
             return self._child.poll()
         for _ in range(50):
@@ -219,7 +219,7 @@ class RemotePolicy:
         self._until = 0.0
 
     def memory_columns(self, instance: Instance) -> int:  # noqa: ARG002 - its memory is there
-        """Give the columns of memory that it needs here."""
+        """Return the columns of memory that it needs here."""
         return 1
 
     def decide(self, view: View, rng: Generator) -> None:
@@ -261,7 +261,7 @@ class RemotePolicy:
 
 
 def policy_seed(seed: int) -> int:
-    """Give the seed of an entry's randomness on the workload with this seed, from 0 to 2^63 - 1.
+    """Return the seed of an entry's randomness on the workload with this seed, from 0 to 2^63 - 1.
 
     The entry gets a generator's state, from which the generator's seed can be worked out; but a hash tells no seed that
     is too large to be found by trying, and so not the workload.
@@ -270,13 +270,13 @@ def policy_seed(seed: int) -> int:
 
 
 def workload_of(scenario: Scenario, seed: int) -> dict[str, Any]:
-    """Say what a workload is like, by another one: scenario and another seed."""
+    """Return what a workload is like, by another one: scenario and another seed."""
     another = ANOTHER_SEED if seed != ANOTHER_SEED else ANOTHER_SEED + 1
     return {"scenario": scenario.model_dump(mode="json"), "another_seed": another}
 
 
 def misfit(process: Process, scenario: Scenario) -> str | None:
-    """Say why an entry cannot decide on the workloads of a scenario; None if it can.
+    """Return why an entry cannot decide on the workloads of a scenario; None if it can.
 
     Raises:
         SubmissionError: The process ended, or gave no answer.

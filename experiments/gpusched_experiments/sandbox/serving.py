@@ -196,7 +196,7 @@ def maker(kind: str, source: bytes, file: str, made_by: str) -> Callable[[], Pol
 
 
 def text_of(error: BaseException, file: str) -> str:
-    """Say what went wrong, and on which line of the file."""
+    """Return what went wrong, and on which line of the file."""
     if isinstance(error, Refused):
         return str(error)
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == file]
@@ -223,7 +223,7 @@ class Server:
         self.channel, self.file = channel, ""
 
     def serve(self, held: list[str]) -> None:
-        """Say which protections hold, then answer until nobody is there; what goes wrong is an answer too."""
+        """Report which protections hold, then answer until nobody is there; what goes wrong is an answer too."""
         self.channel.send({"held": held})
         answers = {"load": self._load, "fit": self._fit, "begin": self._begin, "round": self._round}
         while True:
@@ -244,7 +244,7 @@ class Server:
         return {"preemption": bool(policy.preemption), "named": isinstance(policy.name, str)}, []
 
     def _fit(self, head: dict[str, Any], _: memoryview) -> Answer:
-        """Say why the policy cannot decide on such workloads; nothing if it can."""
+        """Return why the policy cannot decide on such workloads; nothing if it can."""
         try:
             check_fit([self._make()], _another(head))
         except ValueError as error:

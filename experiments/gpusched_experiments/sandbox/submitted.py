@@ -39,7 +39,7 @@ class Submission:
 
     @property
     def sha256(self) -> str:
-        """Give the hash of all that it consists of."""
+        """Return the hash of all that it consists of."""
         digest = hashlib.sha256(f"{self.kind} {self.made_by}\n".encode())
         for name, content in sorted(self.files.items()):
             ending = name.rpartition(".")[2]  # a file may be renamed
@@ -149,7 +149,7 @@ class SubmissionError(RuntimeError):
 
 
 def one_line(text: object) -> str:
-    """Give a text from outside as one line without control characters, which could write over a terminal."""
+    """Return a text from outside as one line without control characters, which could write over a terminal."""
     line = " ".join(str(text).split())
     shown = "".join(letter if letter.isprintable() else "?" for letter in line[: MOST + 1])
     return shown if len(shown) <= MOST else f"{shown[:MOST]}…"

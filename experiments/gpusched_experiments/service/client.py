@@ -31,7 +31,7 @@ _FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w")
 
 
 def cluster_part(instance: Instance) -> dict[str, Any]:
-    """Give the fields that are the same at every event of a run.
+    """Return the fields that are the same at every event of a run.
 
     Raises:
         InputError: The instance has cells, which requests cannot tell.
@@ -68,7 +68,7 @@ def _times(seconds: NDArray[np.float64]) -> list[float | None]:
 
 
 def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dict[str, Any]:
-    """Give the fields that tell the present time, the jobs and the schedule; times and distributions are said once.
+    """Return the fields that tell the present time, the jobs and the schedule; times and distributions are said once.
 
     Args:
         view: The present state, in an open round.
@@ -134,7 +134,7 @@ def _job(
 
 
 def _running(view: View, job: int) -> dict[str, Any] | None:
-    """Give what a job held when the round began."""
+    """Return what a job held when the round began."""
     row = view.jobs[job]
     config = int(row[at.OLD_CONFIG])
     if config < 0:
@@ -153,7 +153,7 @@ def _running(view: View, job: int) -> dict[str, Any] | None:
 
 
 def _curve(edges: Any, survival: Any) -> dict[str, list[float]]:
-    """Give a distribution without the bins of no length that pad it."""
+    """Return a distribution without the bins of no length that pad it."""
     last = int(np.argmax(edges >= 1.0))
     return {"edges": edges[: last + 1].tolist(), "survival": survival[:last].tolist()}
 
@@ -267,7 +267,7 @@ def post(url: str, body: bytes) -> bytes:
 
 
 def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
-    """Give a connection that is not open yet, and the path there."""
+    """Return a connection that is not open yet, and the path there."""
     try:
         place = urlsplit(url)
         port = place.port

@@ -90,12 +90,12 @@ class ClusterNames:
 
 @lru_cache(maxsize=64)
 def _catalogue(own: tuple[OwnGpuType, ...], eur_per_kwh: float, pue: float) -> Catalogue:
-    """Give the built-in GPU types and applications, with those types of one's own."""
+    """Return the built-in GPU types and applications, with those types of one's own."""
     return Catalogue.of(Scenario(gpu_types=own, prices=Prices(energy_price_eur_per_kwh=eur_per_kwh, pue=pue)))
 
 
 def _own_type(field: str, request: DecideRequest) -> str:
-    """Give the path of a field of one of the types with figures of their own, which errors count alone."""
+    """Return the path of a field of one of the types with figures of their own, which errors count alone."""
     given = request.cluster.gpu_types
     places = [i for i, gpu_type in enumerate(given) if isinstance(gpu_type, OwnGpuType)]
     return "cluster." + re.sub(r"^gpu_types\[(\d+)\]", lambda found: f"gpu_types[{places[int(found[1])]}]", field)
@@ -110,7 +110,7 @@ def _tenant(index: int, given: TenantFields) -> Tenant:
 
 
 def _gpu_type(index: int, given: str | OwnGpuType, catalogue: Catalogue, nodes: tuple[Node, ...]) -> GpuType:
-    """Give a GPU type as large as its largest node, unless the request says how large its nodes are."""
+    """Return a GPU type as large as its largest node, unless the request says how large its nodes are."""
     name = given if isinstance(given, str) else given.name
     if name not in catalogue.gpu_types:
         allowed = f"one of the built-in GPU types {', '.join(catalogue.gpu_types)}, or the figures of one's own"
@@ -169,7 +169,7 @@ def configuration_of(name: str) -> Configuration:
 
 
 def no_node_now(name: str, names: ClusterNames) -> bool:
-    """Say whether a name is that of a configuration of a GPU type of the request that no node can hold now."""
+    """Return whether a name is that of a configuration of a GPU type of the request that no node can hold now."""
     try:
         configuration = configuration_of(name)
     except InputError:
@@ -178,7 +178,7 @@ def no_node_now(name: str, names: ClusterNames) -> bool:
 
 
 def _index(names: list[str], where: str) -> dict[str, int]:
-    """Give the index of every name.
+    """Return the index of every name.
 
     Raises:
         InputError: A name stands twice.
@@ -255,7 +255,7 @@ _MAKE = {"masses": _masses, "survival": _survival, "quantiles": _quantiles, "his
 
 
 def _held(names: ClusterNames, configurations: Sequence[Configuration]) -> NDArray[np.bool_]:
-    """Say which configurations the nodes that are there could hold if they were empty, (C,)."""
+    """Return which configurations the nodes that are there could hold if they were empty, (C,)."""
     gpus = {v.name: np.array([n.gpus for n in names.nodes if n.gpu_type == v.name]) for v in names.gpu_types}
     none = np.zeros(0)
     able = [np.count_nonzero(gpus.get(c.gpu_type, none) >= c.gpus_per_node) >= c.nodes for c in configurations]
@@ -269,7 +269,7 @@ def usable(
     needs_gib: NDArray[np.float64],
     tenant: NDArray[np.int64],
 ) -> NDArray[np.bool_]:
-    """Say on which configurations each job could be if the cluster were empty, (J, C).
+    """Return on which configurations each job could be if the cluster were empty, (J, C).
 
     Args:
         request: The request.

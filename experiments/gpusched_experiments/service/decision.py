@@ -85,7 +85,7 @@ class PolicyCatalogue:
         return _made(self._given(name))
 
     def version(self, name: str) -> str:
-        """Give a fingerprint of the code and the files that decide."""
+        """Return a fingerprint of the code and the files that decide."""
         return f"{code_version()}-{agent_version(self._given(name))}" if is_agent(name) else code_version()
 
     def entries(self) -> list[dict[str, object]]:
@@ -101,7 +101,7 @@ class PolicyCatalogue:
         ]
 
     def _given(self, name: str) -> str:
-        """Give the name under which the other packages know a policy."""
+        """Return the name under which the other packages know a policy."""
         own = self.agents.get(name.removeprefix(PREFIX)) if is_agent(name) else None
         return name if own is None else f"{PREFIX}{own}"
 
@@ -113,7 +113,7 @@ class PolicyCatalogue:
 
 
 def _answering() -> tuple[str, ...]:
-    """Give the policies that can answer: not those that replay what really ran, which no request tells."""
+    """Return the policies that can answer: not those that replay what really ran, which no request tells."""
     return tuple(name for name in known_policies() if is_agent(name) or not POLICIES[name].replays)
 
 
@@ -126,7 +126,7 @@ WHY = "no node that is there can hold what it may use"
 def answer(
     request: DecideRequest, jobs: Iterable[dict[str, Any]], timer_s: float, costs_eur: tuple[float, float], rate: float
 ) -> dict[str, Any]:
-    """Give the answer.
+    """Return the answer.
 
     Args:
         request: The request.
@@ -155,7 +155,7 @@ def answer(
 
 
 def _decided(state: State, request: DecideRequest, names: ClusterNames, order: list[int]) -> dict[str, Any]:
-    """Give the answer after the round: of the jobs at these places in the request what they got."""
+    """Return the answer after the round: of the jobs at these places in the request what they got."""
     board = state.board
     active, expected = board.active[: len(order)], expected_costs(board)
     timers = board.jobs[active, at.TIMER_S]
@@ -171,7 +171,7 @@ def _decided(state: State, request: DecideRequest, names: ClusterNames, order: l
 def _job(
     board: Board, job: int, expected: list[float], request: DecideRequest, names: ClusterNames, index: int
 ) -> dict[str, Any]:
-    """Say what a job gets: `start`, `keep`, `change`, `stop` or `wait`."""
+    """Return what a job gets: `start`, `keep`, `change`, `stop` or `wait`."""
     row, given = board.jobs[job], request.jobs[index]
     config, timer = int(row[at.CONFIG]), float(row[at.TIMER_S])
     base = {"id": given.id, "ask_again_at_s": timer if np.isfinite(timer) and timer > request.now_s else None}
@@ -216,7 +216,7 @@ class Decider:
     limits: Limits = DEFAULT
 
     def __call__(self, body: bytes) -> bytes:
-        """Give the answer to a request, both as JSON.
+        """Return the answer to a request, both as JSON.
 
         Raises:
             InputError: The request is not allowed; names the field by its path.
@@ -300,7 +300,7 @@ def _ids(request: DecideRequest) -> list[str]:
 
 
 def _fingerprint(request: DecideRequest, names: ClusterNames, version: str) -> str:
-    """Give a number for all that indices in a policy's memory stand for."""
+    """Return a number for all that indices in a policy's memory stand for."""
     parts = (
         version,
         [v.name for v in names.gpu_types],

@@ -86,7 +86,7 @@ Time = Annotated[float, Field(ge=0.0, le=LONGEST_S, allow_inf_nan=False)]
 
 
 def _kind(value: Any) -> str | None:
-    """Say what a value is that may be written in several ways: the tag of its place in the union; None for neither."""
+    """Return what a value is that may be written in several ways: the tag of its place in the union; None for neither."""
     if isinstance(value, str):
         return f"{MARK}name"
     if isinstance(value, list | tuple):
@@ -388,7 +388,7 @@ def input_error(error: ValidationError) -> InputError:
 
 
 def error_body(field: str | None, value: Any, allowed: str) -> bytes:
-    """Give the JSON of an error: a line to read, and its parts; a long value is cut."""
+    """Return the JSON of an error: a line to read, and its parts; a long value is cut."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

@@ -89,7 +89,7 @@ def described(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def page(schema: dict[str, Any]) -> str:
-    """Give the interface as one page of HTML without scripts."""
+    """Return the interface as one page of HTML without scripts."""
     rows = [
         f"<li><code>{method.upper()} {html.escape(path)}</code> {html.escape(operation['summary'])}</li>"
         for path, methods in schema["paths"].items()

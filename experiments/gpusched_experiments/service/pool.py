@@ -52,7 +52,7 @@ class Reply:
 
 
 def error_reply(status: int, allowed: str) -> Reply:
-    """Say what went wrong with no field of the request."""
+    """Return what went wrong with no field of the request."""
     return Reply(status, error_body(None, None, allowed))
 
 
@@ -96,7 +96,7 @@ class Pool:
             raise
 
     def __call__(self, body: bytes) -> Reply:
-        """Give the reply to a request, in time."""
+        """Return the reply to a request, in time."""
         if not self._waiting.acquire(blocking=False):
             return error_reply(BUSY, "too many requests wait; try again in a second")
         try:
@@ -111,7 +111,7 @@ class Pool:
             worker.end()
 
     def alive(self) -> bool:
-        """Say whether any worker is there that can decide, now or after what it is at."""
+        """Return whether any worker is there that can decide, now or after what it is at."""
         return any(worker.is_alive() for worker in list(self._ready))
 
     def _ask(self, body: bytes) -> Reply:
@@ -185,7 +185,7 @@ class _Worker:
         raise WorkerError("a worker process ended before it was ready, perhaps out of memory; try fewer workers")
 
     def ask(self, body: bytes, longest_s: float) -> Reply | None:
-        """Give the reply; None if it takes too long."""
+        """Return the reply; None if it takes too long."""
         self._pipe.send_bytes(body)
         if not self._pipe.poll(longest_s):
             return None
@@ -193,7 +193,7 @@ class _Worker:
         return Reply(int.from_bytes(answer[:2], "big"), answer[2:])
 
     def is_alive(self) -> bool:
-        """Say whether the process is there."""
+        """Return whether the process is there."""
         return self._process.is_alive()
 
     def end(self) -> None:

@@ -109,7 +109,7 @@ def _write_place_of_state(board: Board, job: int, where: str, given: JobFields, 
 
 
 def _mark(board: Board, nodes: list[int]) -> int:
-    """Give the mark of a set of nodes, by the chain that they would form."""
+    """Return the mark of a set of nodes, by the chain that they would form."""
     chain = board.nodes[:, at.NEXT].copy()
     board.nodes[nodes, at.NEXT] = [*nodes[1:], -1]
     found = int(mark(board, nodes[0], False))
@@ -171,7 +171,7 @@ ENERGY, TARDINESS, END_S, COLUMNS = 0, 1, 2, 3
 
 @kernel
 def expected_costs(board: Board) -> Floats:
-    """Give energy [€], tardiness [€] and the expected end [s] of every active job, (A, COLUMNS); NaN where it waits."""
+    """Return energy [€], tardiness [€] and the expected end [s] of every active job, (A, COLUMNS); NaN where it waits."""
     jobs, active = board.jobs, board.active
     found = np.full((board.count[at.ACTIVE], COLUMNS), np.nan)
     for i in range(found.shape[0]):
@@ -191,7 +191,7 @@ def expected_costs(board: Board) -> Floats:
 
 @kernel
 def _epochs_after(board: Board, job: int, epochs: float) -> float:
-    """Give the epochs that a job is expected to do after the next `epochs` ones."""
+    """Return the epochs that a job is expected to do after the next `epochs` ones."""
     largest, done, curve = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS], curve_of(board, job)
     then = min(1.0, (done + epochs) / largest)
     alive = curve.survival[bin_of(curve.edges, done / largest)]

@@ -101,7 +101,7 @@ class Problem:
             raise self._in_the_request(error, like) from None
 
     def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
-        """Give an error the place that its field has in the request."""
+        """Return an error the place that its field has in the request."""
         name = error.field
         if name.startswith("jobs["):
             row, rest = name[5:].split("]", 1)
@@ -113,7 +113,7 @@ class Problem:
         return error
 
     def _neighbours(self) -> list[dict[str, Any]]:
-        """Give jobs to come for the applications whose jobs may come to share a GPU.
+        """Return jobs to come for the applications whose jobs may come to share a GPU.
 
         Policies plan for the worst neighbours that there may be: of all `applications` whose times the request tells,
         whether a job of them is there now or not.
@@ -133,7 +133,7 @@ class Problem:
         return found
 
     def _row(self, index: int, job: JobFields) -> dict[str, Any]:
-        """Give a job's value in every column, from its application where it does not say it itself."""
+        """Return a job's value in every column, from its application where it does not say it itself."""
         where, name = f"jobs[{index}]", job.application
         own, built_in = self._application(where, name)
         given, told = job.seconds_per_epoch, where
@@ -165,7 +165,7 @@ class Problem:
         }
 
     def _application(self, where: str, name: str | None) -> tuple[ApplicationFields | None, Application | None]:
-        """Give the entry of the request and the built-in application that a name stands for."""
+        """Return the entry of the request and the built-in application that a name stands for."""
         if name is None:
             return None, None
         own, known = self.request.applications.get(name), self.names.catalogue.applications
@@ -176,7 +176,7 @@ class Problem:
         return own, known.get(name if own is None or own.like is None else own.like)
 
     def _distribution(self, index: int, job: JobFields, own: ApplicationFields | None, most: tuple[float, str]) -> int:
-        """Give the index of a job's distribution; without any it is sure to need its maximum epochs."""
+        """Return the index of a job's distribution; without any it is sure to need its maximum epochs."""
         given, where = job.distribution, f"jobs[{index}].distribution"
         if given is None and own is not None and own.distribution is not None:
             given, where = own.distribution, f"applications.{job.application}.distribution"
@@ -188,7 +188,7 @@ class Problem:
         return self._distributions[key]
 
     def _named(self, field: str, where: str, given: Any) -> tuple[Any, str]:
-        """Give what is said once under a name, and its path; what is no name is that itself."""
+        """Return what is said once under a name, and its path; what is no name is that itself."""
         if not isinstance(given, str):
             return given, where
         entries = getattr(self.request, field)
@@ -197,7 +197,7 @@ class Problem:
         return entries[given], f"{field}.{given}"
 
     def _seconds(self, where: str, given: Any, built_in: Application | None) -> NDArray[np.float64]:
-        """Give the seconds per epoch of a job or an application on every configuration, (C,); inf: it may not use it.
+        """Return the seconds per epoch of a job or an application on every configuration, (C,); inf: it may not use it.
 
         Args:
             where: The path of the job or application.
@@ -232,5 +232,5 @@ class Problem:
 
 
 def _first(name: str, *sources: object) -> Any:
-    """Give the first value of a field that is not None, of the sources that are there."""
+    """Return the first value of a field that is not None, of the sources that are there."""
     return next((value for source in sources if (value := getattr(source, name, None)) is not None), None)

@@ -205,7 +205,7 @@ class _Server(uvicorn.Server):
 
 
 def url_of(host: str, port: int) -> str:
-    """Give the address of a service as clients take it: that of IPv6 in brackets."""
+    """Return the address of a service as clients take it: that of IPv6 in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

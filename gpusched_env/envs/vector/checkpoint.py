@@ -29,7 +29,7 @@ NAMES = (*OF_BOARD, "outcome", "invalid", "steps", "ended", "instance_seed", "ge
 
 
 def pack(runs: Runs, episodes: Episodes, limits: Limits, ended: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Give everything that the next steps depend on, by name: the arrays of the runs end to end, and the rest.
+    """Return everything that the next steps depend on, by name: the arrays of the runs end to end, and the rest.
 
     Raises:
         InputError: An environment replays an instance that `reset` was given: there is nothing to make it from again.
@@ -95,7 +95,7 @@ def unpack(
 
 
 def changing(state: State) -> dict[str, NDArray[Any]]:
-    """Give the arrays of a run that change in it, by name, but for what follows from them and the instance."""
+    """Return the arrays of a run that change in it, by name, but for what follows from them and the instance."""
     return {name: getattr(state.board, name) for name in OF_BOARD} | {"outcome": state.hidden.outcome}
 
 
@@ -109,12 +109,12 @@ def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def _arguments(episodes: Episodes, limits: Limits) -> bytes:
-    """Tell the arguments of an environment from others."""
+    """Return the arguments of an environment from others."""
     return hashlib.sha256(episodes.fingerprint + limits.told).digest()
 
 
 def _words_of(generator: Generator) -> list[int]:
-    """Give the state of a PCG64 generator as six words of 64 bits."""
+    """Return the state of a PCG64 generator as six words of 64 bits."""
     told: Any = generator.bit_generator.state
     state, increment = told["state"]["state"], told["state"]["inc"]
     return [state >> 64, state & LOW, increment >> 64, increment & LOW, told["has_uint32"], told["uinteger"]]

@@ -110,7 +110,7 @@ class Episodes:
         return State(instance, self.singles[0].asking, record=False, common=self.common)
 
     def generator(self, i: int) -> Generator:
-        """Give the generator of environment i; one that was never seeded begins anywhere."""
+        """Return the generator of environment i; one that was never seeded begins anywhere."""
         generator = self._generators[i]
         if generator is None:
             generator, self._generator_seeds[i] = seeding.np_random()
@@ -118,7 +118,7 @@ class Episodes:
         return generator
 
     def generator_seed(self, i: int) -> int:
-        """Give the seed of that generator; -1 if nobody knows it."""
+        """Return the seed of that generator; -1 if nobody knows it."""
         self.generator(i)
         return self._generator_seeds[i]
 

@@ -112,7 +112,7 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
 
 @lean_kernel
 def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
-    """Say where the actions are and where observations go, and open the round: helpers that are awake begin."""
+    """Report where the actions are and where observations go, and open the round: helpers that are awake begin."""
     where = board[PLACES]
     where[0] = actions.ctypes.data
     where[1] = seen[0].ctypes.data

@@ -43,7 +43,7 @@ class Prefetch:
         self._rest = 0
 
     def __reduce__(self) -> tuple[type[Prefetch], tuple[()]]:
-        """Give what a copy is made from: it makes its runs itself."""
+        """Return what a copy is made from: it makes its runs itself."""
         return Prefetch, ()
 
     def __len__(self) -> int:
@@ -62,7 +62,7 @@ class Prefetch:
             self._go_on()
 
     def take(self, environment: int, seed: int) -> State | None:
-        """Give the run of an environment's next episode if it is there, or begun, and is that of `seed`."""
+        """Return the run of an environment's next episode if it is there, or begun, and is that of `seed`."""
         if self._building is not None and self._building[:2] == (environment, seed):
             while self._building is not None:
                 self._go_on()
@@ -96,7 +96,7 @@ class Prefetch:
 
 
 def _next_seed(generator: np.random.Generator) -> int:
-    """Give the seed that a generator draws next, and leave it as it is."""
+    """Return the seed that a generator draws next, and leave it as it is."""
     bits: Any = generator.bit_generator
     before = bits.state
     try:

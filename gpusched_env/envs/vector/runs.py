@@ -111,30 +111,30 @@ class Runs:
         self._step(actions, seen)
 
     def views(self) -> tuple[View, ...]:
-        """Give the views of all runs: from now on, observations count anew what may have been changed through one."""
+        """Return the views of all runs: from now on, observations count anew what may have been changed through one."""
         self._views_in_use = True
         return tuple(state.view for state in self.states)
 
     def masks(self) -> NDArray[np.bool_]:
-        """Give what can be placed now, (N, 1 + C)."""
+        """Return what can be placed now, (N, 1 + C)."""
         masks = np.empty((len(self.invalid), 1 + self._shape[0]), np.int8)
         mask_all(self._handles.boards, masks)
         return masks.view(np.bool_)
 
     def current_jobs(self) -> NDArray[np.int64]:
-        """Give the job at hand in every run, (N,); -1 where it is over."""
+        """Return the job at hand in every run, (N,); -1 where it is over."""
         current_job = np.empty(len(self.invalid), np.int64)
         write_all_current(self._handles.boards, current_job)
         return current_job
 
     def share_left(self) -> NDArray[np.float64]:
-        """Give the share of its jobs that every run has left, (N,)."""
+        """Return the share of its jobs that every run has left, (N,)."""
         left = np.empty(len(self.invalid))
         write_left(self._handles.boards, left)
         return left
 
     def __getstate__(self) -> dict[str, Any]:
-        """Give what a copy is made from: its handles are those of its own runs."""
+        """Return what a copy is made from: its handles are those of its own runs."""
         return {name: getattr(self, name) for name in ("states", "invalid", "single", "_crew", "_common", "_lent")}
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
@@ -186,14 +186,14 @@ THERE = tuple(f"_{key}" for key in KEYS)
 
 
 def observations_of(runs: Runs, seen: Seen) -> dict[str, NDArray[np.float32]] | NDArray[np.float32]:
-    """Give the batched observations: a row per environment."""
+    """Return the batched observations: a row per environment."""
     size = len(seen.job)
     parts = seen.job, seen.options.reshape(size, -1), seen.cluster.reshape(size, -1), seen.queue
     return np.concatenate(parts, axis=1) if runs.single.flat else dict(zip(PARTS, parts, strict=True))
 
 
 def infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
-    """Give an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
+    """Return an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
     there = np.empty((len(THERE), len(seen.current_job)), dtype=np.bool_)
     there.fill(True)  # faster than `ones`
     infos = _values(runs, seen, stalled)
@@ -202,7 +202,7 @@ def infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, An
 
 
 def infos_of_some(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], some: NDArray[np.bool_]) -> dict[str, Any]:
-    """Give copies of the infos of some environments; zeros, and False beside them, for the others."""
+    """Return copies of the infos of some environments; zeros, and False beside them, for the others."""
     infos = {}
     for key, value in _values(runs, seen, stalled).items():
         infos[key] = np.zeros_like(value)
@@ -211,7 +211,7 @@ def infos_of_some(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], some: NDAr
 
 
 def final_infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], ended: NDArray[np.bool_]) -> dict[str, Any]:
-    """Give copies of the last observations and infos of the episodes that ended in this step."""
+    """Return copies of the last observations and infos of the episodes that ended in this step."""
     last = np.full(len(ended), None, dtype=np.object_)
     observations = observations_of(runs, seen)
     for i in np.flatnonzero(ended):

@@ -85,7 +85,7 @@ class ThreadPool:
         self._closer: weakref.finalize[[list[WorkList], Ints], ThreadPool] | None = None
 
     def __reduce__(self) -> tuple[type[ThreadPool], tuple[int]]:
-        """Give what a copy is made from: it has threads of its own."""
+        """Return what a copy is made from: it has threads of its own."""
         return ThreadPool, (self._threads,)
 
     def step(

@@ -210,7 +210,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         return observations_of(runs, seen), rewards, over, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Give what can be placed now, bool (N, 1 + C); waiting is always allowed.
+        """Return what can be placed now, bool (N, 1 + C); waiting is always allowed.
 
         Raises:
             gymnasium.error.ResetNeeded: No episodes have begun, as for what follows.
@@ -218,7 +218,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         return self._present.masks()
 
     def observations(self) -> Observations:
-        """Give the present observations again, as after `set_state`."""
+        """Return the present observations again, as after `set_state`."""
         return observations_of(self._present, self._present.look())
 
     @property
@@ -247,7 +247,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         return tuple(self._episodes.generator_seed(i) for i in range(self.num_envs))
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Give everything that the next steps depend on, as plain arrays by name.
+        """Return everything that the next steps depend on, as plain arrays by name.
 
         An environment made with the same arguments goes on from it with the same steps, bit for bit, in any process.
         Instances are not in it: they are those given as `instance`, or are made again from the scenario and their
@@ -300,7 +300,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._begin({i: self._episodes.begin(i) for i in np.flatnonzero(some).tolist()})
 
     def _rewards(self, seen: Seen, actions: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give the reward of every environment that has acted."""
+        """Return the reward of every environment that has acted."""
         energy, tardiness = seen.money[ENERGY], seen.money[TARDINESS]
         if type(self._reward) is CostReward:
             rewards: Any = self._reward(energy, tardiness)  # the formula holds for arrays

@@ -15,7 +15,7 @@ ALLOWED_OPTIONS = ("instance", "reset_mask")
 
 
 def action_indices(actions: Any, choices: int, asked: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Give the actions as a fresh int64 array, (N,).
+    """Return the actions as a fresh int64 array, (N,).
 
     Args:
         actions: N whole numbers.
@@ -39,7 +39,7 @@ def action_indices(actions: Any, choices: int, asked: NDArray[np.bool_]) -> NDAr
 
 
 def reset_seeds(seed: Any, environments: int) -> list[int | None]:
-    """Give every environment's seed: those of a sequence, or `seed` + i for environment i; None for none.
+    """Return every environment's seed: those of a sequence, or `seed` + i for environment i; None for none.
 
     Raises:
         InputError: A seed is out of its range, or there are not N of them.
@@ -66,7 +66,7 @@ def check_options(options: dict[str, Any]) -> None:
 
 
 def reset_mask(options: dict[str, Any], environments: int) -> NDArray[np.bool_]:
-    """Give which environments are reset, (N,): all, or those of `options["reset_mask"]`.
+    """Return which environments are reset, (N,): all, or those of `options["reset_mask"]`.
 
     Raises:
         InputError: The mask is no array of N booleans, or all of them are False.
@@ -82,7 +82,7 @@ def reset_mask(options: dict[str, Any], environments: int) -> NDArray[np.bool_]:
 
 
 def reset_instances(options: dict[str, Any], environments: int, shape: Shape) -> list[Instance | None]:
-    """Give the instance that every environment replays: one for all, or those of a sequence; None for none.
+    """Return the instance that every environment replays: one for all, or those of a sequence; None for none.
 
     Raises:
         InputError: There are not N, one is no instance, or it has other GPU types or configurations.
@@ -127,11 +127,11 @@ class Limits:
 
     @property
     def told(self) -> bytes:
-        """Tell these limits from others."""
+        """Return these limits from others."""
         return f"{self._idle} {self._most}".encode()
 
     def stalled(self, idle: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say in which environments nothing has run for too long, by the idle events in a row in each, (N,)."""
+        """Return in which environments nothing has run for too long, by the idle events in a row in each, (N,)."""
         stalled: NDArray[np.bool_] = idle >= self._idle
         return stalled
 
@@ -145,5 +145,5 @@ class Limits:
         return self.cut_off(stalled, self.steps)
 
     def cut_off(self, stalled: NDArray[np.bool_], steps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Say which environments are truncated, given which have stalled and how many steps they have had."""
+        """Return which environments are truncated, given which have stalled and how many steps they have had."""
         return stalled | (steps >= self._most)

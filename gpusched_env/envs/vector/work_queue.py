@@ -36,7 +36,7 @@ X86 = {"x86_64", "AMD64", "amd64"}
 
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Give the pointer to `board[row, column]`."""
+    """Return the pointer to `board[row, column]`."""
     of = signature.args[0]
     place = context.make_array(of)(context, builder, arguments[0])
     return build.get_item_pointer(context, builder, of, place, arguments[1:3], wraparound=False)
@@ -71,7 +71,7 @@ def _add(typing_context: Any, board: Any, row: Any, column: Any, number: Any) ->
 
 
 def _relax(typing_context: Any) -> Any:  # noqa: ARG001
-    """Tell the processor that this thread only waits, if it can be told."""
+    """Return the processor that this thread only waits, if it can be told."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         if platform.machine() in X86:
@@ -83,7 +83,7 @@ def _relax(typing_context: Any) -> Any:  # noqa: ARG001
 
 
 def _elsewhere(typing_context: Any, array: Any, address: Any) -> Any:  # noqa: ARG001
-    """Give an array like the given one whose numbers are at another address."""
+    """Return an array like the given one whose numbers are at another address."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         of = signature.args[0]
@@ -169,7 +169,7 @@ def take(board: Ints, thread: int, size: int) -> int:
 
 @lean_kernel
 def chunk_end(board: Ints, start: int, size: int) -> int:
-    """Give where the environments end that `take` gave from `start` on."""
+    """Return where the environments end that `take` gave from `start` on."""
     threads = board.shape[0] - THREADS
     for share in range(threads):
         last = size * (share + 1) // threads

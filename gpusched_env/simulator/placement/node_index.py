@@ -221,7 +221,7 @@ def most_free(board: Board, gpu_type: int, at_most: int) -> int:
 
 @kernel
 def _first(board: Board, gpu_type: int, bucket: int) -> int:
-    """Give the node with the least index in a bucket, which must not be empty."""
+    """Return the node with the least index in a bucket, which must not be empty."""
     nodes, capacity = board.nodes, board.capacity
     sizes = capacity[gpu_type, at.SIZES]
     words = (nodes.shape[0] + WORD - 1) // WORD

@@ -15,13 +15,13 @@ from gpusched_env.simulator.run import Board
 
 @lean_kernel
 def can_place(board: Board, job: int, config: int) -> bool:
-    """Say whether a job can be given a configuration now: it fits somewhere, and its tenant's quota covers it."""
+    """Return whether a job can be given a configuration now: it fits somewhere, and its tenant's quota covers it."""
     return fits(board, config) and within_quota(board, job, config)
 
 
 @lean_kernel
 def fits(board: Board, config: int) -> bool:
-    """Say whether a configuration fits somewhere now."""
+    """Return whether a configuration fits somewhere now."""
     configs, capacity = board.facts.configs, board.capacity
     v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
     if configs[config, at.CONFIG_UNITS] > 0:
@@ -49,7 +49,7 @@ def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
 
 @kernel
 def place(board: Board, job: int, config: int) -> bool:
-    """Give `job` the configuration `config` in its best place, instead of what it holds in this round.
+    """Return `job` the configuration `config` in its best place, instead of what it holds in this round.
 
     Whole GPUs go to the best-fit node, a share to the fullest shared GPU that has room, several nodes to empty ones;
     the job's previous place comes first wherever it fits, unless a policy has let it go (`View.clear_preferred_node`).
@@ -71,7 +71,7 @@ def place(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def _replace(board: Board, job: int, config: int) -> bool:
-    """Give `job`, which holds something in this round, `config` instead, if it fits once that is free."""
+    """Return `job`, which holds something in this round, `config` instead, if it fits once that is free."""
     jobs = board.jobs
     held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     chain = board.nodes[:, at.NEXT].copy()
@@ -147,7 +147,7 @@ def _put(board: Board, job: int, config: int) -> None:
 
 @kernel
 def powers_on_node(board: Board, job: int, config: int) -> bool:
-    """Say whether placing the job, on one node, would switch a node on."""
+    """Return whether placing the job, on one node, would switch a node on."""
     jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
     units = configs[config, at.CONFIG_UNITS]
@@ -159,21 +159,21 @@ def powers_on_node(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def would_restart(board: Board, job: int) -> bool:
-    """Say whether a change would cost the job, which runs, a restart."""
+    """Return whether a change would cost the job, which runs, a restart."""
     jobs = board.jobs
     return jobs[job, at.OLD_CONFIG] >= 0 and max(jobs[job, at.RESTART_S], jobs[job, at.RESUMING_S]) > 0.0
 
 
 @kernel
 def keeps_config(board: Board, job: int, config: int) -> bool:
-    """Say whether the job has `config` already, and a change of place would cost it a restart."""
+    """Return whether the job has `config` already, and a change of place would cost it a restart."""
     jobs = board.jobs
     return would_restart(board, job) and int(jobs[job, at.OLD_CONFIG]) == config
 
 
 @kernel
 def should_consolidate(board: Board, job: int, config: int) -> tuple[bool, bool]:
-    """Say whether placing the job would switch a node on wherever it goes, and whether it should leave its place.
+    """Return whether placing the job would switch a node on wherever it goes, and whether it should leave its place.
 
     It should if only its previous place would have to be switched on for it. A job that would pay for nothing but the
     move with a restart stays where it is.

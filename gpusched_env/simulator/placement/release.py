@@ -11,7 +11,7 @@ from gpusched_env.simulator.run import Board
 
 @lean_kernel
 def within_quota(board: Board, job: int, config: int) -> bool:
-    """Say whether the quota of the job's tenant covers a configuration beside what its other jobs hold."""
+    """Return whether the quota of the job's tenant covers a configuration beside what its other jobs hold."""
     quota = board.quota
     if quota.shape[0] == 0:
         return True
@@ -44,7 +44,7 @@ def recount(board: Board) -> None:
 
 @lean_kernel
 def can_resize(board: Board, job: int, config: int) -> bool:
-    """Say whether the quota of the job's tenant covers a configuration in place of the one that the job holds."""
+    """Return whether the quota of the job's tenant covers a configuration in place of the one that the job holds."""
     count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
     covered = within_quota(board, job, config)
     count_in(board, job, int(board.jobs[job, at.CONFIG]), 1)

@@ -14,7 +14,7 @@ from gpusched_env.simulator.slowdown import speed_beside
 
 @kernel
 def speed_now(board: Board, job: int, config: int) -> float:
-    """Give the speed that `job` would have with `config` if it were placed now, 1 as alone; 0 if it does not fit.
+    """Return the speed that `job` would have with `config` if it were placed now, 1 as alone; 0 if it does not fit.
 
     It is 1 on whole GPUs, whatever machines help those on several nodes, and on shared ones without such a model.
     """
@@ -41,7 +41,7 @@ def speed_now(board: Board, job: int, config: int) -> float:
 
 @kernel
 def seconds_now(board: Board, job: int, config: int) -> float:
-    """Give the seconds per epoch of `job` with `config` if it were placed now; inf if it does not fit."""
+    """Return the seconds per epoch of `job` with `config` if it were placed now; inf if it does not fit."""
     speed = speed_now(board, job, config)
     if speed == 0.0:
         return float("inf")

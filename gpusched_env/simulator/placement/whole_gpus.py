@@ -106,7 +106,7 @@ def let_nodes_go(board: Board, first: int) -> None:
 
 @kernel
 def mark(board: Board, first: int, old: bool) -> int:
-    """Give a number for the nodes of a chain, or of one node, that tells sets of nodes apart.
+    """Return a number for the nodes of a chain, or of one node, that tells sets of nodes apart.
 
     One node and two have a number of their own in clusters of up to a million nodes; two sets of more nodes have the
     same one with a probability of 1e-12.
@@ -125,7 +125,7 @@ def mark(board: Board, first: int, old: bool) -> int:
 
 @kernel
 def same_chain(board: Board, first: int, old_first: int) -> bool:
-    """Say whether the chain that begins with `first` is the one that began with `old_first` before the round."""
+    """Return whether the chain that begins with `first` is the one that began with `old_first` before the round."""
     nodes = board.nodes
     n, old = first, old_first
     while n >= 0 and n == old:

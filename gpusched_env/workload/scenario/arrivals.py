@@ -59,7 +59,7 @@ def profiled_times(profile: ArrivalProfile, mean_gap_s: float, jobs: int, rng: G
 
 
 def _bursts(profile: ArrivalProfile, rng: Generator) -> Iterator[NDArray[np.float64]]:
-    """Give G of one week of hours after the other, each (168,).
+    """Yield G of one week of hours after the other, each (168,).
 
     A lognormal of mean 1 has the variance exp(σ²) − 1, and two of them whose logarithms have the correlation φ the
     covariance exp(φ σ²) − 1.

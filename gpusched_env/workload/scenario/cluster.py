@@ -63,7 +63,7 @@ class Cluster(Settings):
     @model_validator(mode="before")
     @classmethod
     def _from_pools(cls, values: Any) -> Any:
-        """Give `nodes` and `gpu_types` what the pools say, so that both ways read alike; refuse what contradicts."""
+        """Return `nodes` and `gpu_types` what the pools say, so that both ways read alike; refuse what contradicts."""
         if not isinstance(values, dict):
             return values
         try:

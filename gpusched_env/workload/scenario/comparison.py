@@ -56,7 +56,7 @@ GpuDemand = Literal["elastic", "at-most", "exact"]
 
 
 def seeds_text(value: object) -> str:
-    """Give seeds as the text `0-19` or `0,3,5`; a list of numbers, or a number, is one too."""
+    """Return seeds as the text `0-19` or `0,3,5`; a list of numbers, or a number, is one too."""
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     try:
         parse_seeds(text)
@@ -186,5 +186,5 @@ class TraceReplay(Settings):
 
     @property
     def selection(self) -> dict[str, Any]:
-        """Say which jobs of the file are taken: arguments of `read_trace`."""
+        """Return which jobs of the file are taken: arguments of `read_trace`."""
         return {name: getattr(self, name) for name in ("sort", "first", "where", "skip_invalid", "encoding")}

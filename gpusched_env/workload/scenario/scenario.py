@@ -180,7 +180,7 @@ class Scenario(Settings):
         return self
 
     def __repr__(self) -> str:
-        """Say in a line what it is called and how large it is."""
+        """Return in a line what it is called and how large it is."""
         cluster = self.cluster
         return (
             f"Scenario({self.name!r}: {cluster.nodes} nodes of {', '.join(cluster.gpu_types)}, {self.jobs.count} jobs, "
@@ -188,7 +188,7 @@ class Scenario(Settings):
         )
 
     def _repr_html_(self) -> str:
-        """Say in a table which settings are not the usual ones: what notebooks show."""
+        """Return in a table which settings are not the usual ones: what notebooks show."""
         settings = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description"})
         sizes = [("nodes", self.cluster.nodes), ("jobs", self.jobs.count)]
         facts = [("what it is for", self.description), *sizes, *dotted_names(settings)]

@@ -53,7 +53,7 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
 
 
 def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
-    """Give the text of a scenario file, its name, and the folder from which its relative paths are taken, if any.
+    """Return the text of a scenario file, its name, and the folder from which its relative paths are taken, if any.
 
     Raises:
         InputError: There is no such scenario, track or file, or it cannot be read.
@@ -214,7 +214,7 @@ def _key(name: str) -> str:
 
 
 def builtin_files(kind: str) -> dict[str, Traversable]:
-    """Give the package's files of one kind, `scenario` or `track`, by name, `default` first."""
+    """Return the package's files of one kind, `scenario` or `track`, by name, `default` first."""
     folder = files("gpusched_env").joinpath("workload", f"{kind}s")
     found = {Path(file.name).stem: file for file in folder.iterdir() if file.name.endswith(".toml")}
     return dict(sorted(found.items(), key=lambda item: (item[0] != "default", item[0])))
@@ -353,7 +353,7 @@ def _header(place: str | Path) -> dict[str, Any] | None:
 
 
 def track_place(name_or_path: str | Path) -> str:
-    """Give what `load_scenario` and every option `--scenario` take for the scenario of a track."""
+    """Return what `load_scenario` and every option `--scenario` take for the scenario of a track."""
     return str(name_or_path) if str(name_or_path).endswith(".toml") else f"{TRACK}{name_or_path}"
 
 

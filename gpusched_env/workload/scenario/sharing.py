@@ -122,7 +122,7 @@ class Sharing(Settings):
             )
 
     def offers(self) -> tuple[tuple[float, int], ...]:
-        """Give every fraction with its priority, in the order of the section."""
+        """Return every fraction with its priority, in the order of the section."""
         return tuple(zip(self.fractions, self.priorities or (0,) * len(self.fractions), strict=True))
 
     @property
@@ -131,7 +131,7 @@ class Sharing(Settings):
         return self.placement == "fastest" if self.placement else self.interference == "utilisation"
 
     def own_max_inflation(self) -> dict[float, float]:
-        """Give the greatest inflation of every fraction that the section sets itself."""
+        """Return the greatest inflation of every fraction that the section sets itself."""
         greatest = self.max_inflation or ()
         if len(greatest) == 1:
             greatest *= len(self.fractions)
@@ -162,7 +162,7 @@ class Interconnect(Settings):
 
     @property
     def measured(self) -> bool:
-        """Say whether jobs on several nodes take the times that were measured."""
+        """Return whether jobs on several nodes take the times that were measured."""
         return self.nic_gb_per_s is None and self.backend == "all-reduce"
 
 

@@ -126,7 +126,7 @@ class Application:
         return cls(name=name, seconds_per_epoch=single, whole_nodes_s=several, **facts)
 
     def time_s(self, configuration: Configuration) -> float:
-        """Give the time of one epoch on a configuration [s]; inf where it is not known.
+        """Return the time of one epoch on a configuration [s]; inf where it is not known.
 
         On a share of a GPU it is the time alone on that GPU: what others beside it do is not the application's.
         """
@@ -243,7 +243,7 @@ class Communication:
     worst_error: float
 
     def sync_on(self, nic_gb_per_s: float, exposed: float) -> float:
-        """Give the time of synchronising on another network [s]: a model, and no measurement.
+        """Return the time of synchronising on another network [s]: a model, and no measurement.
 
         A network alone takes exposed · size / bandwidth. Where that is half of what was measured or more, the network
         bounds it, and it changes as the networks do. Elsewhere messages and processors do: it stays as it was measured,

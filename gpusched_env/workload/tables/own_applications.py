@@ -99,7 +99,7 @@ def _application(name: str, rows: Sequence[tuple[str, Row]], times_column: str) 
 
 
 def _fact(rows: Iterable[tuple[str, Row]], fact: str, usual: float | None) -> float:
-    """Give what all rows of an application say of it."""
+    """Return what all rows of an application say of it."""
     said = [(where, row[fact]) for where, row in rows if row.get(fact)]
     if not said:
         if usual is None:

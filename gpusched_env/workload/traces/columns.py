@@ -36,7 +36,7 @@ _AT_ONCE = 1000
 
 
 def missing(text: pl.Series) -> pl.Series:
-    """Say which cells hold nothing: empty ones, and words for it."""
+    """Return which cells hold nothing: empty ones, and words for it."""
     return text.is_null() | text.str.to_lowercase().is_in(MISSING).fill_null(value=True)
 
 
@@ -65,7 +65,7 @@ def _read(text: pl.Series, form: str) -> pl.Series:
 
 
 def kind_of(text: pl.Series) -> Kind | None:
-    """Tell whether a column holds numbers or dates, by its first cell that is one of them; None: none is."""
+    """Return whether a column holds numbers or dates, by its first cell that is one of them; None: none is."""
     known = text.filter(~missing(text))
     for start in range(0, len(known), _AT_ONCE):
         some = known.slice(start, _AT_ONCE)
@@ -198,7 +198,7 @@ class Condition:
         return cls(text, name, "in", tuple(part["value"] for part in _PART.finditer(f"{inner},")))
 
     def holds(self, table: pl.DataFrame, column_of: Mapping[str, str]) -> pl.Series:
-        """Say for which rows it holds.
+        """Return for which rows it holds.
 
         Numbers are compared with numbers and dates with dates; a cell that is neither fits no such comparison. A day
         stands for all of it, in UTC: every time of it is equal to it. Texts can be equal or not.
@@ -234,7 +234,7 @@ def _equal(text: pl.Series, value: str) -> pl.Series:
 
 
 def _reading(value: str) -> tuple[Callable[[pl.Series], pl.Series], float] | None:
-    """Tell how cells are read to compare them with a value, and what it is then; None: it is a text."""
+    """Return how cells are read to compare them with a value, and what it is then; None: it is a text."""
     if re.fullmatch(r"\d{4}-\d\d-\d\d", value):  # days since 1970
         day = micros(pl.Series([f"{value} 00:00"]))[0]
         return None if day is None else (lambda text: micros(text) // _DAY, day // _DAY)
@@ -298,21 +298,21 @@ class TraceColumns:
             raise InputError(where, self.table[column][first], f"{allowed}{said}")
 
     def has(self, field: str) -> bool:
-        """Say whether the file has this field."""
+        """Return whether the file has this field."""
         return field in self.column_of
 
     def missing(self, field: str) -> Flags:
-        """Say which cells hold nothing, shape (rows,)."""
+        """Return which cells hold nothing, shape (rows,)."""
         cells: Flags = missing(self._text(field)).to_numpy()
         return cells
 
     def zero(self, field: str) -> Flags:
-        """Say which cells are the number 0, shape (rows,)."""
+        """Return which cells are the number 0, shape (rows,)."""
         cells: Flags = (plain(self._text(field)) == 0.0).fill_null(value=False).to_numpy()
         return cells
 
     def names(self, field: str) -> tuple[str, ...]:
-        """Give a field as texts, one per row, empty ones where there is none; GPU types also where none is known."""
+        """Return a field as texts, one per row, empty ones where there is none; GPU types also where none is known."""
         text = self._text(field)
         if field == "gpu_type":
             text = pl.select(pl.when(~missing(text)).then(text)).to_series()
@@ -321,14 +321,14 @@ class TraceColumns:
         return tuple(text.fill_null("").to_list())
 
     def numbers(self, field: str, allowed: str, test: Callable[[Numbers], Flags]) -> Numbers:
-        """Give a field as finite numbers that pass `test`, shape (rows,); other rows are not valid."""
+        """Return a field as finite numbers that pass `test`, shape (rows,); other rows are not valid."""
         values: Numbers = plain(self._text(field)).fill_null(np.nan).to_numpy()
         with np.errstate(invalid="ignore"):
             self.check(field, np.isfinite(values) & test(values), allowed)
         return values
 
     def times_s(self, field: str) -> Numbers:
-        """Give a field as seconds, shape (rows,): numbers, or dates as seconds since 1970 (UTC where no zone is given).
+        """Return a field as seconds, shape (rows,): numbers, or dates as seconds since 1970 (UTC where no zone is given).
 
         All columns of times are of one kind, that of the first one asked for; other rows are not valid.
         """

@@ -122,12 +122,12 @@ def check_format(name: object) -> None:
 
 
 def table_preset(name: str) -> Preset:
-    """Give the format of this name as a table with a header."""
+    """Return the format of this name as a table with a header."""
     return next(preset for preset in TABLES if preset.format == name)
 
 
 def preset_of_columns(names: Collection[str]) -> Preset:
-    """Tell a format by the columns of a table."""
+    """Return a format by the columns of a table."""
     return next(
         preset for preset in TABLES if preset.key_columns <= set(names) and (preset.key_columns or preset is GENERIC)
     )
@@ -146,7 +146,7 @@ ALIKE = 0.75
 
 
 def likely_column(field: str, names: Collection[str]) -> str | None:
-    """Give the column that is called most like a field; None if none is.
+    """Return the column that is called most like a field; None if none is.
 
     Args:
         field: A field of `WORDS`.

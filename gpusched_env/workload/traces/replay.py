@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def offered(
     scenario: Scenario, trace: Trace, site: Site, names: tuple[str, ...], seconds: NDArray[np.float64]
 ) -> NDArray[np.bool_]:
-    """Say which configurations each job is offered, by the rule `trace.gpu_demand`, shape (J, C).
+    """Return which configurations each job is offered, by the rule `trace.gpu_demand`, shape (J, C).
 
     Args:
         scenario: The scenario of the replay.
@@ -53,7 +53,7 @@ def offered(
 
 
 def demand_of(trace: Trace, site: Site, size: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Give the number of GPUs, or the share of one, that each job's demand counts as, shape (J,).
+    """Return the number of GPUs, or the share of one, that each job's demand counts as, shape (J,).
 
     Whole GPUs of a node count as the next smaller number that is offered, else as the least. A share counts as the
     next smaller one that is offered and that the job's memory fits, else as the least such, else as the least number of
@@ -98,7 +98,7 @@ def replayed_trace(scenario: Scenario) -> Trace:
 
 
 def choose_applications(trace: Trace, names: tuple[str, ...], rng: Generator) -> NDArray[np.int64]:
-    """Give the index into `names` of every job's application: the trace's, else one drawn uniformly, shape (J,).
+    """Return the index into `names` of every job's application: the trace's, else one drawn uniformly, shape (J,).
 
     Raises:
         InputError: The trace names an application that is not among `names`.

@@ -40,7 +40,7 @@ _NOWHERE = "\x01"  # a separator that stands in no text, so that lines stay whol
 
 
 def first_line(path: Path) -> str:
-    """Give the first line that holds something; empty where it cannot be told.
+    """Return the first line that holds something; empty where it cannot be told.
 
     Raises:
         InputError: The file is compressed in a way that is not read.
@@ -79,7 +79,7 @@ def check_lines(path: Path) -> None:
 
 
 def text_of(path: Path) -> str | bytes:
-    """Give all of a file's text.
+    """Return all of a file's text.
 
     Raises:
         InputError: The file is compressed in a way that is not read.
@@ -92,7 +92,7 @@ def text_of(path: Path) -> str | bytes:
 
 
 def _kind(path: Path) -> bytes:
-    """Tell how a file is compressed, by its first bytes; empty: it is not."""
+    """Return how a file is compressed, by its first bytes; empty: it is not."""
     with path.open("rb") as file:
         begin = file.read(len(_ZSTD) + 2)
     for magic, name in _OTHERS.items():
@@ -277,7 +277,7 @@ class Layout:
 
 
 def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) -> Layout:
-    """Tell how a file is laid out by how it begins.
+    """Return how a file is laid out by how it begins.
 
     Args:
         path: The file.

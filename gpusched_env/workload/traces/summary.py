@@ -152,7 +152,7 @@ DEMAND = {
 
 
 def modelled(scenario: Scenario, trace: Trace | None = None) -> tuple[str, ...]:
-    """Say what a replay of the scenario's trace depends on that is not in the trace, a short sentence each.
+    """Return what a replay of the scenario's trace depends on that is not in the trace, a short sentence each.
 
     They name the rule of the GPU demand; by which rule due dates, weights, applications and distributions are made
     where the trace has none; and what was left out, clipped or stretched.
@@ -213,7 +213,7 @@ def _durations(scenario: Scenario, replay: TraceReplay, trace: Trace) -> str:
 
 
 def _changed(replay: TraceReplay, trace: Trace) -> list[str]:
-    """Say what of the trace is not replayed as it is."""
+    """Return what of the trace is not replayed as it is."""
     said = []
     if trace.skipped:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in trace.skipped)

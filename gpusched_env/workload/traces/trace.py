@@ -64,7 +64,7 @@ class Trace:
     skipped: tuple[tuple[str, int], ...] = ()
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Give what rebuilds the value, arrays read-only again."""
+        """Return what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Trace:
         object.__setattr__(self, "asked_gpus", asked)
 
     def __repr__(self) -> str:
-        """Say in a line what it is called and how large it is."""
+        """Return in a line what it is called and how large it is."""
         days, hours = float(self.submission_s[-1]) / 86_400.0, self.gpu_seconds / 3600.0
         return f"Trace({self.name!r}: {len(self):,} jobs in {days:,.3g} days, {hours:,.4g} GPU-hours)"
 
@@ -90,7 +90,7 @@ class Trace:
 
     @property
     def gpu_seconds(self) -> float:
-        """Give the work of all jobs: Σ duration · GPUs [GPU·s]."""
+        """Return the work of all jobs: Σ duration · GPUs [GPU·s]."""
         return float(np.dot(self.duration_s, self.gpus))
 
     def clip(self, most_gpus: int) -> Trace:
@@ -134,7 +134,7 @@ class Trace:
         return replace(self, asked_gpus=None, **taken)  # type: ignore[arg-type]
 
     def load_on(self, gpus: int) -> float:
-        """Give the load on a cluster of `gpus` GPUs: GPU-seconds / (GPUs · time from first to last submission).
+        """Return the load on a cluster of `gpus` GPUs: GPU-seconds / (GPUs · time from first to last submission).
 
         Infinite if all jobs are submitted at once.
         """
@@ -203,7 +203,7 @@ def read_trace(
 
 
 def detect_format(path: str | Path, encoding: str = UTF_8) -> TraceFormat:
-    """Tell a trace's format by its columns, or by how it begins where it is no CSV file; generic if it is no other.
+    """Return a trace's format by its columns, or by how it begins where it is no CSV file; generic if it is no other.
 
     Raises:
         InputError: The file cannot be read.

@@ -48,11 +48,11 @@ class RoundProgram:
         self.model = self._model(pyomo)
 
     def running_eur(self, first_s: float) -> NDArray[np.float64]:
-        """Give what each job costs beside energy if it holds something and the first one ends in `first_s`, (A,)."""
+        """Return what each job costs beside energy if it holds something and the first one ends in `first_s`, (A,)."""
         return self._weight * np.maximum(0.0, first_s - self._time_left)
 
     def fix_first(self, first_s: float, below_eur: float) -> None:
-        """Say when the first job ends, and that the whole must cost less than `below_eur`."""
+        """Report when the first job ends, and that the whole must cost less than `below_eur`."""
         model = self.model
         model.first_s.set_value(first_s)
         model.below.set_value(below_eur)

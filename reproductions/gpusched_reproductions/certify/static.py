@@ -178,7 +178,7 @@ class StaticSchedule:
 
     @property
     def total_eur(self) -> float:
-        """Give the total cost [€]."""
+        """Return the total cost [€]."""
         return self.energy_eur + self.tardiness_eur
 
 
@@ -288,7 +288,7 @@ class StaticCertificate:
 
     @property
     def best_eur(self) -> float:
-        """Give what the best schedule found costs [€]."""
+        """Return what the best schedule found costs [€]."""
         return self.schedule.total_eur
 
 

@@ -121,7 +121,7 @@ def study_command(
 def _base(
     scenario: str, changes: "Mapping[str, object]", settings: list[str], steps: int, *, quick: bool
 ) -> TrainingConfig:
-    """Give the settings that all trainings share: the usual ones, those of --quick, and those of --set."""
+    """Return the settings that all trainings share: the usual ones, those of --quick, and those of --set."""
     given = {text.partition("=")[0].strip(): text for text in settings}
     for name in OWN:
         if name in given:

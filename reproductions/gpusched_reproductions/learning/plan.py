@@ -108,7 +108,7 @@ class StudyPlan:
 
 
 def evaluated_often(base: TrainingConfig, steps: int, times: int) -> TrainingConfig:
-    """Give the settings with so many evaluations over so many decisions."""
+    """Return the settings with so many evaluations over so many decisions."""
     return replace(base, evaluate_every=max(1, steps // times))
 
 

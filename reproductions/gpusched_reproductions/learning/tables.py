@@ -57,7 +57,7 @@ class Trained:
         return min(self.curve, key=lambda point: float(point["total_eur"]))
 
     def cost_at(self, steps: int) -> float:
-        """Give the cost evaluated last [€]; after the end of the training, that of the agent that was kept."""
+        """Return the cost evaluated last [€]; after the end of the training, that of the agent that was kept."""
         if steps > self.curve[-1]["steps"]:
             return float(self.kept["total_eur"])
         return float([point for point in self.curve if point["steps"] <= steps][-1]["total_eur"])
@@ -75,7 +75,7 @@ def read_trained(run: TrainingRun, folder: Path) -> Trained:
 
 
 def mean_curve(trained: Sequence[Trained]) -> tuple[tuple[int, Estimate], ...]:
-    """Give the mean of several trainings' curves at every number of decisions at which one of them was evaluated.
+    """Return the mean of several trainings' curves at every number of decisions at which one of them was evaluated.
 
     Returns:
         Decisions, and the mean cost [€] with the least and the greatest in the place of an interval.
@@ -85,7 +85,7 @@ def mean_curve(trained: Sequence[Trained]) -> tuple[tuple[int, Estimate], ...]:
 
 
 def spread(values: Sequence[float]) -> Estimate:
-    """Give the mean of these values, with the least and the greatest in the place of an interval."""
+    """Return the mean of these values, with the least and the greatest in the place of an interval."""
     return Estimate(sum(values) / len(values), (min(values), max(values)) if len(values) > 1 else None, len(values))
 
 
@@ -111,7 +111,7 @@ def curves_chart(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> Cha
 
 
 def validation_eur(runs: Runs, policy: str) -> float:
-    """Give the mean cost of a reference policy on the validation workloads [€]."""
+    """Return the mean cost of a reference policy on the validation workloads [€]."""
     own = runs.where(policy, workloads=VALIDATION)
     return sum(own.by_seed("total_eur").values()) / len(own)
 
@@ -177,7 +177,7 @@ def _training(trained: Trained) -> dict[str, Any]:
 
 
 def _held_out(runs: Runs) -> list[dict[str, Any]]:
-    """Give the means of every policy and training on every scenario."""
+    """Return the means of every policy and training on every scenario."""
     return [
         {
             "policy": group.policy,
@@ -217,7 +217,7 @@ class _Line:
         return VARIANTS[self.name].title if self.name in VARIANTS else self.name
 
     def mean(self, of: Callable[[Trained], float]) -> float | None:
-        """Give the mean over the trainings, if there are any."""
+        """Return the mean over the trainings, if there are any."""
         return sum(map(of, self.trained)) / len(self.trained) if self.trained else None
 
 
@@ -303,7 +303,7 @@ def _sum(runs: Runs, name: str) -> float:
 
 
 def _saved(line: _Line) -> Estimate | None:
-    """Give the share of the reference's total cost that is saved, the mean over scenarios."""
+    """Return the share of the reference's total cost that is saved, the mean over scenarios."""
     if line.name == AGAINST:
         return None
     scenarios = line.runs.labels("scenario")

@@ -13,7 +13,7 @@ from gpusched_env.model import EpochDistribution, Instance, JobTable, checks
 
 
 def with_times(instance: Instance, seconds: NDArray[np.float64]) -> Instance:
-    """Give the instance with other times of an epoch [s], (J, C).
+    """Return the instance with other times of an epoch [s], (J, C).
 
     Due dates keep their place between the job's least and greatest execution time on whole GPUs of one node, which are
     other times now.
@@ -31,7 +31,7 @@ def with_times(instance: Instance, seconds: NDArray[np.float64]) -> Instance:
 def _range_s(
     seconds: NDArray[np.float64], max_epochs: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the least and the greatest execution time of all epochs, of every job [s]."""
+    """Return the least and the greatest execution time of all epochs, of every job [s]."""
     greatest = np.where(np.isfinite(seconds), seconds, 0.0).max(axis=1)
     return seconds.min(axis=1) * max_epochs, greatest * max_epochs
 
@@ -55,7 +55,7 @@ class Slower:
         checks.positive("factor", self.factor)
 
     def __call__(self, instance: Instance) -> Instance:
-        """Give the instance with other times and due dates."""
+        """Return the instance with other times and due dates."""
         names = [c.gpu_type for c in instance.configurations]
         if self.gpu_type not in names:
             raise InputError("gpu_type", self.gpu_type, f"one of {', '.join(dict.fromkeys(names))}")
@@ -80,7 +80,7 @@ class BasePower:
         checks.not_negative("share", self.share)
 
     def __call__(self, instance: Instance) -> Instance:
-        """Give the instance with other powers."""
+        """Return the instance with other powers."""
         types = []
         for v in instance.gpu_types:
             extra = self.share * v.power_w(1)
@@ -117,12 +117,12 @@ class SpeedUp:
             raise InputError("greatest", self.greatest, f"a number >= least ({self.least})")
 
     def __call__(self, instance: Instance) -> Instance:
-        """Give the instance with other times and due dates."""
+        """Return the instance with other times and due dates."""
         rng = np.random.default_rng([instance.seed, _EXPONENT_STREAM])
         return with_times(instance, self._seconds(instance, rng.uniform(self.least, self.greatest, len(instance.jobs))))
 
     def _seconds(self, instance: Instance, exponents: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the new τ, (J, C)."""
+        """Return the new τ, (J, C)."""
         seconds = instance.jobs.seconds_per_epoch.copy()
         gpus = np.array([c.gpus for c in instance.configurations])
         types = instance.type_of_configuration
@@ -207,6 +207,6 @@ class Misspecified:
             raise InputError("way", self.way, f"one of {', '.join(WAYS)}")
 
     def __call__(self, instance: Instance) -> Instance:
-        """Give the instance with other distributions and the same epochs needed."""
+        """Return the instance with other distributions and the same epochs needed."""
         distributions, index = _WAYS[self.way](instance.jobs, instance.seed)
         return replace(instance, jobs=replace(instance.jobs, distributions=distributions, distribution=index))

@@ -89,7 +89,7 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
 
 
 def _compared(runs: Runs) -> Iterator[_Compared]:
-    """Give every policy on all instances, then kind by kind."""
+    """Yield every policy on all instances, then kind by kind."""
     answers = reference_answers(FOLDER)
     for kind in (ALL, *(str(kind) for kind in runs.labels("kind"))):
         for policy in runs.policies:

@@ -73,7 +73,7 @@ def _late(name: str, title: str, whose: str) -> Column[_Pair]:
 
 
 def _cost_summary(runs: Runs) -> Table:
-    """Give the saving of every stochastic policy against every other one, the mean over the sizes."""
+    """Return the saving of every stochastic policy against every other one, the mean over the sizes."""
     columns = (
         Column("policy", "policy", attrgetter("policy")),
         Column("against", "against", attrgetter("other")),
@@ -163,7 +163,7 @@ def _plans_on(policy: str) -> str:
 
 
 def _worst_case_of(runs: Runs, policy: str) -> str | None:
-    """Give the worst-case form of a policy, if it has one that ran."""
+    """Return the worst-case form of a policy, if it has one that ran."""
     name = _worst_case(policy)
     return name if name in runs.policies else None
 

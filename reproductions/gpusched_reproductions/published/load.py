@@ -44,7 +44,7 @@ def _load_groups(runs: Runs) -> list[Group]:
 
 
 def _load_summary(runs: Runs) -> Table:
-    """Give for every rate what STS and the others save against EDF, and who is late."""
+    """Return for every rate what STS and the others save against EDF, and who is late."""
     reference = of.reference_of(runs)
 
     def saved(name: str) -> of.GroupColumn:

@@ -35,7 +35,7 @@ def reference_names(folder: Path) -> tuple[str, ...]:
 
 
 def reference_digest(folder: Path, name: str) -> str:
-    """Give what tells the content of the reference instance `name` from another: 12 hexadecimal digits.
+    """Return what tells the content of the reference instance `name` from another: 12 hexadecimal digits.
 
     Raises:
         InputError: It cannot be read.
@@ -127,5 +127,5 @@ class Reference:
     digest: str
 
     def __call__(self, instance: Instance) -> Instance:  # noqa: ARG002 - nothing of it is kept
-        """Give the reference instance."""
+        """Return the reference instance."""
         return reference_instance(Path(self.folder), self.name)

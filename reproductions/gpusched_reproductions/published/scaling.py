@@ -80,7 +80,7 @@ def growth(runs: Runs) -> Estimate:
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Give the slope of the least-squares line through (x, each row of y)."""
+    """Return the slope of the least-squares line through (x, each row of y)."""
     centred = x - x.mean()
     slopes: np.ndarray = (y * centred).sum(axis=1) / (centred**2).sum()
     return slopes
@@ -107,7 +107,7 @@ class _Line:
         return max((nodes for nodes in sizes if nodes <= REPORTED_NODES), default=sizes[0]), sizes[-1]
 
     def runs(self, largest: bool = False) -> Runs:
-        """Give the runs of one of both sizes."""
+        """Return the runs of one of both sizes."""
         return self.own.where(nodes=self.sizes[largest])
 
 

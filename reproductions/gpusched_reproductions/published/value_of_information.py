@@ -50,7 +50,7 @@ class Contrast:
         return f"{self.policy} against {self.against if self.informed == TRUTH else f'itself told {self.informed}'}"
 
     def sides(self, runs: Runs) -> tuple[Runs, Runs]:
-        """Give the runs that save, and those that they are compared with."""
+        """Return the runs that save, and those that they are compared with."""
         return runs.where(self.policy, informed=TRUTH), runs.where(self.against, informed=self.informed)
 
     def saved(self, runs: Runs) -> dict[str, Estimate]:
@@ -118,7 +118,7 @@ class _Answer:
 
     @property
     def mean(self) -> Estimate:
-        """Give 1 less the geometric mean of the ratios of cost: no single loss, however large, outweighs all."""
+        """Return 1 less the geometric mean of the ratios of cost: no single loss, however large, outweighs all."""
         logs = [math.log1p(-each.value) for each in self.by_track.values()]
         return Estimate(-math.expm1(sum(logs) / len(logs)), None, min(each.seeds for each in self.by_track.values()))
 
@@ -138,7 +138,7 @@ def _tracks(runs: Runs) -> tuple[str, ...]:
 
 
 def _summary(runs: Runs) -> Table:
-    """Say of every contrast what it saves over all tracks, where least and where most."""
+    """Return for every contrast what it saves over all tracks, where least and where most."""
     once: dict[Contrast, _Answer] = {}
     for answer in (answer for ablation in (*ABLATIONS, PARTS) for answer in _answers(ablation, runs)):
         once.setdefault(answer.contrast, answer)  # a part may answer another question too

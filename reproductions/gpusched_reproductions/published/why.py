@@ -133,7 +133,7 @@ def _misspecified(group: Group) -> Runs | None:
 
 
 def _summary(runs: Runs) -> Table:
-    """Give for every change what STS saves, against EDF and against EDF that preempts, and how late it is."""
+    """Return for every change what STS saves, against EDF and against EDF that preempts, and how late it is."""
     reference = of.reference_of(runs)
     subject = SUBJECT if SUBJECT in runs.policies else runs.policies[-1]
     columns: tuple[of.GroupColumn, ...] = (

@@ -59,7 +59,7 @@ def cells_of(
 def listed(
     sizes: Sizes, places: Callable[[tuple[int, ...]], Iterable[Place]]
 ) -> Callable[[Choice, tuple[str, ...]], tuple[Cell, ...]]:
-    """Give what lists the cells of an experiment: every policy in every place of the chosen numbers of nodes."""
+    """Return what lists the cells of an experiment: every policy in every place of the chosen numbers of nodes."""
 
     def cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
         found: list[Cell] = []
@@ -116,7 +116,7 @@ def one_round(instance: Instance, policy: Policy, seed: int) -> Values:
 
 
 def _long_enough(seconds: list[float]) -> bool:
-    """Say whether these times are enough although more could be taken; the first may hold what later ones do not."""
+    """Return whether these times are enough although more could be taken; the first may hold what later ones do not."""
     if len(seconds) == 1:
         return seconds[0] >= VERY_LONG_S
     if len(seconds) == 2:

@@ -56,12 +56,12 @@ def formulas(quick: bool) -> Measured:
 
 
 def compute_s(network: str) -> float:
-    """Give the time in which one V100 trains a batch of 64 images [s], by the built-in table."""
+    """Return the time in which one V100 trains a batch of 64 images [s], by the built-in table."""
     return BATCH * builtin_applications()[ON_ONE_V100[network]].seconds_per_epoch["V100", 1] / IMAGES
 
 
 def gain(network: str, spare: float, gb_per_s: float, exposed: float) -> float:
-    """Give how much faster BytePS is than all-reduce on 8 nodes, each GPU with its own batch; 0.44 for +44 %."""
+    """Return how much faster BytePS is than all-reduce on 8 nodes, each GPU with its own batch; 0.44 for +44 %."""
     computing = compute_s(network) * NODES  # a batch for each node: all of them are that many on one
     sync_s = exposed * MODEL_GB[network] / gb_per_s
     own = iteration_s(computing, sync_s / HIDDEN, NODES, spare)
@@ -137,7 +137,7 @@ def simulated(quick: bool) -> Measured:
 
 
 def _completion_error(network: str, neighbours: int, cpu_machines: int) -> float:
-    """Give the relative error of a job's completion, with so many neighbours and CPU machines."""
+    """Return the relative error of a job's completion, with so many neighbours and CPU machines."""
     one, all_of_them = Configuration("V", 8), Configuration("V", 8, nodes=NODES)
     computing, sync_s = compute_s(network) * NODES, TCP / HIDDEN * MODEL_GB[network] / SLOW_GB_PER_S
     certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))

@@ -182,7 +182,7 @@ def _greatest(gpu: str, gains: np.ndarray) -> Check:
 
 
 def _simulated(pair: Pair) -> tuple[float, float]:
-    """Give the speed-up of the first job in the simulator, and its time with filling over alone."""
+    """Return the speed-up of the first job in the simulator, and its time with filling over alone."""
     long_s = 2.0 * ALONE_S * pair.slowdown
     alone_s = filling(pair, (0.0,), ALONE_S, long_s)[0]
     return by_default(pair, (0.0,), ALONE_S, long_s)[0] / alone_s, alone_s / ALONE_S
@@ -211,7 +211,7 @@ def other_ones(quick: bool) -> Measured:
 
 
 def _rate_ratio(pair: Pair, busy: float) -> float:
-    """Give the time of the other job by default over that with filling, in the long run.
+    """Return the time of the other job by default over that with filling, in the long run.
 
     First ones would keep to `busy` of the time alone; they take longer beside the other, all of the time at most.
     """
@@ -251,7 +251,7 @@ class Outcome(NamedTuple):
 
 
 def gaps_of(kernels_s: Floats, utilisation: float, every: int, jitter: float, seed: int) -> tuple[Floats, Floats]:
-    """Give the gap after every kernel as predicted and as it is [s], both of the shape of `kernels_s`.
+    """Return the gap after every kernel as predicted and as it is [s], both of the shape of `kernels_s`.
 
     The idle time that makes the utilisation is cut into equal gaps, one after every `every`-th kernel; each is longer or
     shorter than predicted by a factor drawn from 1 ± `jitter`.
@@ -265,7 +265,7 @@ def gaps_of(kernels_s: Floats, utilisation: float, every: int, jitter: float, se
 
 @kernel
 def first_come(kernels_s: Floats, gaps_s: Floats, others_s: Floats, depth: int) -> float:
-    """Give the slow-down of the first job where the GPU runs kernels in the order in which they were launched.
+    """Return the slow-down of the first job where the GPU runs kernels in the order in which they were launched.
 
     The other job has `depth` kernels launched at any time, so that each kernel of the first one waits for what is left
     of the one that runs, and for `depth` - 1 whole ones.
@@ -287,7 +287,7 @@ def first_come(kernels_s: Floats, gaps_s: Floats, others_s: Floats, depth: int) 
 
 @kernel
 def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: Floats) -> Outcome:
-    """Give what comes of launching the other job's next kernel only if it ends before the gap is predicted to end.
+    """Return what comes of launching the other job's next kernel only if it ends before the gap is predicted to end.
 
     Kernels are not interrupted: where the gap is shorter than predicted, the first job waits for the one that runs.
     """
@@ -352,7 +352,7 @@ def queue(_quick: bool) -> Measured:
 
 
 def gaps(_quick: bool) -> Measured:
-    """Say which part of the idle time can be filled, and what that costs, by how the idle time is cut."""
+    """Return which part of the idle time can be filled, and what that costs, by how the idle time is cut."""
     checks = []
     for every, (where, low, high) in GAPS.items():
         outcomes = [fill_gaps(*case) for case in _cases(every)]
@@ -364,7 +364,7 @@ def gaps(_quick: bool) -> Measured:
 
 
 def _cases(every: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
-    """Give the kernels of every inference job, a loop of requests, its gaps, and every job in the background."""
+    """Yield the kernels of every inference job, a loop of requests, its gaps, and every job in the background."""
     first = kernel_times("fwd")
     others = first | kernel_times("fb1")
     for one, other, utilisation in product(first, others, UTILISATIONS):

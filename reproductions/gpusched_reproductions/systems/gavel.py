@@ -158,7 +158,7 @@ FASTEST_LAST = (2, 1, 0)  # K80, P100, V100: the order in which their program lo
 
 
 def fifo_as_run(demand: Demand, rng: Generator) -> NDArray[np.float64]:
-    """Give the jobs in order all the time of a type, and keep it: what their FIFO that knows no speeds gave, (A, V).
+    """Return the jobs in order all the time of a type, and keep it: what their FIFO that knows no speeds gave, (A, V).
 
     It draws a type that has room, but assigns the last of those that are still on its list, which is V100 if it is
     there; and when that is exactly full it takes the drawn type off the list, not that one. So V100 is given to more
@@ -189,7 +189,7 @@ class _DoneError(Exception):
 
 
 def mean_completion_h(instance: Instance, policy: Policy, first: int = FIRST, last: int = LAST) -> float:
-    """Give the mean time from submission to completion [h] of the jobs `first` to `last` - 1.
+    """Return the mean time from submission to completion [h] of the jobs `first` to `last` - 1.
 
     Jobs go on coming until the last of them is done.
 
@@ -213,7 +213,7 @@ def mean_completion_h(instance: Instance, policy: Policy, first: int = FIRST, la
 
 
 def makespan_h(instance: Instance, policy: Policy) -> float:
-    """Give when the last job is done [h]."""
+    """Return when the last job is done [h]."""
     return float(simulate(instance, policy, record=False).completion_s.max()) / 3600.0
 
 
@@ -229,7 +229,7 @@ VERTEX_LOW, VERTEX_HIGH = (
 
 
 def completion_h(policy: Policy, per_hour: float, multi_gpu: bool) -> float:
-    """Give the mean time to completion [h] of the jobs that are measured, seed 0."""
+    """Return the mean time to completion [h] of the jobs that are measured, seed 0."""
     return mean_completion_h(cluster(drawn_jobs(0, JOBS, per_hour, multi_gpu), "gavel"), policy)
 
 
@@ -284,7 +284,7 @@ QUICK_H = 2.0  # the same where one number of jobs is run_makespan
 
 
 def mean_makespan_h(policy: Policy, jobs: int) -> float:
-    """Give the mean makespan [h] of so many jobs over the seeds."""
+    """Return the mean makespan [h] of so many jobs over the seeds."""
     return float(np.mean([makespan_h(cluster(drawn_jobs(s, jobs, None, True), "gavel"), policy) for s in SEEDS]))
 
 

@@ -107,14 +107,14 @@ def cluster(quick: bool) -> Measured:
 
 
 def progress_of_turns(quantum_s: float, costs_s: float) -> float:
-    """Give what two jobs that take turns of `quantum_s` on one GPU get done in 400 turns, of what one would alone."""
+    """Return what two jobs that take turns of `quantum_s` on one GPU get done in 400 turns, of what one would alone."""
     jobs = [_endless(SwitchingCosts(costs_s, costs_s, costs_s)) for _ in range(2)]
     state = _run(_one_type(jobs, 1), TimeSlice(quantum_s=quantum_s, efficiency=0.0), SWITCHES * quantum_s)
     return float(state.board.jobs[:, at.EPOCHS].sum() / state.board.clock[at.NOW])
 
 
 def overhead_s(costs: SwitchingCosts) -> float:
-    """Give how much longer than its work a task takes that comes while a GPU trains [s]."""
+    """Return how much longer than its work a task takes that comes while a GPU trains [s]."""
     work_s = 1.0
     jobs = [_endless(costs), _burst(10.0, work_s, costs, TRAINING)]
     state = _run(_one_type(jobs, 1), TimeSlice(critical_eur_per_s=USUAL), 100.0)
@@ -130,7 +130,7 @@ class Shares(NamedTuple):
 
     @classmethod
     def mean(cls, each: Sequence[Shares]) -> Shares:
-        """Give the means over runs."""
+        """Return the means over runs."""
         return cls(*(float(np.mean(values)) for values in zip(*each, strict=True)))
 
 

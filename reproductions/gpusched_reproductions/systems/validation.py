@@ -56,7 +56,7 @@ class Check:
 
     @property
     def met(self) -> bool:
-        """Say whether our figure lies in the band; NaN lies in none."""
+        """Return whether our figure lies in the band; NaN lies in none."""
         return self.low <= self.ours <= self.high
 
     @classmethod

@@ -105,7 +105,7 @@ def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
 
 
 def decisions(instance: Instance, until_s: float) -> list[list[float]]:
-    """Give what was decided before a time: job, node, configuration and start of every interval."""
+    """Return what was decided before a time: job, node, configuration and start of every interval."""
     log = simulate(instance, adapted_sts_x(instance, randomised(3))).log
     rows = log[log[:, at.LOG_START] < until_s][:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_START]]
     return rows[np.lexsort(rows.T)].tolist()

@@ -70,7 +70,7 @@ def points(folder: Path) -> list[dict[str, str]]:
 
 
 def outcome(folder: Path) -> dict[str, Any]:
-    """Give all that a finished run must give again."""
+    """Return all that a finished run must give again."""
     description, weights = load_agent(folder / "agent")
     last = Checkpoint.read(folder / "checkpoint.safetensors")
     progress = {name: value for name, value in last.facts["progress"].items() if name not in {"seconds", "curve"}}
@@ -86,7 +86,7 @@ def outcome(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give the folder of a run that was never interrupted."""
+    """Return the folder of a run that was never interrupted."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
         smaller(patch)

@@ -69,7 +69,7 @@ def cluster(
 
 
 def held(instance: Instance, policy: Policy, until_s: float = 0.0) -> list[tuple[str, int, int] | None]:
-    """Give what every submitted job holds after the round at `until_s`: configuration, node and shared GPU."""
+    """Return what every submitted job holds after the round at `until_s`: configuration, node and shared GPU."""
     state = State(instance)
     while state.advance():
         state.begin_round(policy.preemption)

@@ -27,7 +27,7 @@ def smoothed_survival(job: SingleJob) -> SmoothedSurvival:
 
 
 def smoothed_cost(job: SingleJob, plan: Plan) -> float:
-    """Give what a plan costs if the epochs needed follow the smoothed survival function."""
+    """Return what a plan costs if the epochs needed follow the smoothed survival function."""
     smoothed = smoothed_survival(job)
     ends = np.array([[s.start_epoch, s.end_epoch] for s in plan.segments]) / job.largest
     epochs = np.diff(smoothed.integral(ends.ravel()).reshape(-1, 2), axis=1)[:, 0]

@@ -49,7 +49,7 @@ def points_off_the_knots(program: SmoothedProgram, rng: np.random.Generator) -> 
 
 
 def differences(function, x: np.ndarray, step: float) -> np.ndarray:
-    """Give central differences, one row for each variable."""
+    """Return central differences, one row for each variable."""
     units = np.eye(len(x)) * step
     return np.array([(function(x + unit) - function(x - unit)) / (2 * step) for unit in units])
 

@@ -53,7 +53,7 @@ def trained(tmp_path_factory):
 
 
 def evaluated(done) -> list[int]:
-    """Give the steps of the evaluations that were shown."""
+    """Return the steps of the evaluations that were shown."""
     return [int(line.split()[0]) for line in done.stderr.splitlines() if "tardiness" in line]
 
 

@@ -25,7 +25,7 @@ HOURS = ("--out runs/first", "--out runs/second")  # of the agent that is shippe
 
 
 def commands() -> list[str]:
-    """Give every command of `--help` and the pages that trains, each once."""
+    """Return every command of `--help` and the pages that trains, each once."""
     shown = CliRunner(env={"COLUMNS": "300", "TERM": "dumb"}).invoke(app, ["train", "--help"]).stdout
     texts = [shown, *((ROOT / page).read_text(encoding="utf-8") for page in PAGES)]
     found = {line.strip() for text in texts for line in re.findall(r"gpusched (train -[^\n`*│|]*--out [\w/]+)", text)}

@@ -41,7 +41,7 @@ class SlowWorker:
         return None if float(body) > longest_s else Reply(200, body)
 
     def is_alive(self) -> bool:
-        """Say whether it was not ended."""
+        """Return whether it was not ended."""
         return not self.ended.is_set()
 
     def end(self) -> None:

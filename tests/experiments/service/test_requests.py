@@ -23,7 +23,7 @@ DECIDER = Decider(PolicyCatalogue.of("edf,sts-x,fill"), b"a key", Limits(request
 
 
 def changed(path: tuple[str | int, ...], value: Any) -> bytes:
-    """Give the example with another value at a path; `...` takes the field away."""
+    """Return the example with another value at a path; `...` takes the field away."""
     request: Any = deepcopy(EXAMPLE)
     place = request
     for part in path[:-1]:

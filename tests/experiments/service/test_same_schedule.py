@@ -125,7 +125,7 @@ def test_a_decision_hangs_on_the_request_alone():
 
 
 def without_times(answer: bytes) -> dict[str, Any]:
-    """Give an answer without what it took to make it."""
+    """Return an answer without what it took to make it."""
     return {name: value for name, value in json.loads(answer).items() if name != "milliseconds"}
 
 

@@ -53,7 +53,7 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Give where it is."""
+        """Return where it is."""
         found = re.search(r"http://127\.0\.0\.1:\d+", self.line)
         assert found, self.line
         return found[0]

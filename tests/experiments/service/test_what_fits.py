@@ -36,12 +36,12 @@ def answer_to(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def on_nodes(*nodes: dict[str, Any]) -> dict[str, Any]:
-    """Give the example on other nodes."""
+    """Return the example on other nodes."""
     return REQUEST | {"cluster": REQUEST["cluster"] | {"nodes": list(nodes)}}
 
 
 def with_second(**own: Any) -> dict[str, Any]:
-    """Give the example with another second job."""
+    """Return the example with another second job."""
     return REQUEST | {"jobs": [REQUEST["jobs"][0], REQUEST["jobs"][1] | {"id": "b"} | own]}
 
 

@@ -52,7 +52,7 @@ class RayCluster:
     name: str = "ray"
 
     def cores(self) -> int:
-        """Give the number of cores of the whole cluster.
+        """Return the number of cores of the whole cluster.
 
         Raises:
             InputError: There is no such cluster.
@@ -115,7 +115,7 @@ class RayCluster:
         return self.address or os.environ.get("RAY_ADDRESS") or HERE
 
     def _connected(self) -> Any:
-        """Give Ray, connected to the cluster."""
+        """Return Ray, connected to the cluster."""
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
         try:

@@ -35,7 +35,7 @@ class Serialisation:
         self._shared: dict[int, tuple[object, Any]] = {}
 
     def packed(self, call: Callable[[], object]) -> tuple[bytes, list[Any]]:
-        """Give the bytes of a call, and what it shares with others.
+        """Return the bytes of a call, and what it shares with others.
 
         Raises:
             InputError: The call cannot be sent to other processes.
@@ -49,7 +49,7 @@ class Serialisation:
             return file.getvalue(), [self._shared[key][1] for key in pickler.used]
 
     def shares(self, thing: object) -> bool:
-        """Say whether a thing is sent once for all calls."""
+        """Return whether a thing is sent once for all calls."""
         return isinstance(thing, Instance) or id(thing) in self._common
 
     def keep(self, thing: object) -> int:
@@ -68,7 +68,7 @@ class _Pickler(pickle.Pickler):
         self._serialisation, self.used = serialisation, list[int]()
 
     def persistent_id(self, thing: object) -> int | None:
-        """Give the place of a shared thing among those of this call; None for any other."""
+        """Return the place of a shared thing among those of this call; None for any other."""
         if not self._serialisation.shares(thing):
             return None
         key = self._serialisation.keep(thing)
@@ -78,7 +78,7 @@ class _Pickler(pickle.Pickler):
 
 
 def unpacked(payload: bytes, shared: Sequence[bytes]) -> Callable[[], Any]:
-    """Give the call again."""
+    """Return the call again."""
     with io.BytesIO(payload) as file:
         return _Unpickler(file, shared).load()
 
@@ -91,7 +91,7 @@ class _Unpickler(pickle.Unpickler):
         self._things = [pickle.loads(each) for each in shared]  # noqa: S301 - the command's own
 
     def persistent_load(self, place: int) -> object:
-        """Give the shared thing of this place."""
+        """Return the shared thing of this place."""
         return self._things[place]
 
 
@@ -126,7 +126,7 @@ class Terms:
 
 
 def versions(policies: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Give the versions of all that decides the results with these policies, as this process has them."""
+    """Return the versions of all that decides the results with these policies, as this process has them."""
     agents = ((name, agent_version(name)) for name in policies if is_agent(name))
     return (("code", f"{code_version()}-{systems_version()}"), *agents)
 

@@ -120,7 +120,7 @@ def _table(trace: Trace, seconds: NDArray[np.float64]) -> JobTable:
 
 
 def private_nodes(instance: Instance, tenant: int) -> tuple[Instance, NDArray[np.int64]]:
-    """Give the cluster of one tenant alone, with its nodes and its jobs, and the indices of those."""
+    """Return the cluster of one tenant alone, with its nodes and its jobs, and the indices of those."""
     jobs = instance.jobs
     own = np.flatnonzero(jobs.tenant == tenant)
     columns = {field.name: getattr(jobs, field.name) for field in fields(jobs)}
@@ -179,7 +179,7 @@ def refusals(view: View) -> int:
 
 @kernel
 def _only(board: Board, job: int) -> int:
-    """Give the first configuration that a job may use."""
+    """Return the first configuration that a job may use."""
     config = 0
     while board.tau[job, config] > 1e300:
         config += 1
@@ -188,7 +188,7 @@ def _only(board: Board, job: int) -> int:
 
 @kernel
 def _emptiest(board: Board, config: int) -> int:
-    """Give the node of a configuration's type with most free GPUs, the first of several."""
+    """Return the node of a configuration's type with most free GPUs, the first of several."""
     nodes, gpu_type = board.nodes, board.facts.configs[config, at.CONFIG_TYPE]
     best, most = -1, -1
     for n in range(nodes.shape[0]):
@@ -268,6 +268,6 @@ def outcome(trace: Trace, instance: Instance, policy: Policy) -> Outcome:
 
 
 def by_tenant(trace: Trace, what: Outcome, some: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """Give every tenant's mean delay [min], of some of its jobs or all, (tenants,)."""
+    """Return every tenant's mean delay [min], of some of its jobs or all, (tenants,)."""
     chosen = np.ones(len(trace.tenant), dtype=np.bool_) if some is None else some
     return np.array([what.delay_min[chosen & (trace.tenant == t)].mean() for t in range(len(trace.names))])

@@ -35,7 +35,7 @@ class Cell:
     gang: Gang | None = None
 
     def walk(self) -> Iterator[Cell]:
-        """Give the cell and all below it, from left to right, those above first."""
+        """Yield the cell and all below it, from left to right, those above first."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -47,7 +47,7 @@ class Cell:
 
     @property
     def node(self) -> Cell:
-        """Give the node in which it lies; itself, or the largest cell above it, if there is none."""
+        """Return the node in which it lies; itself, or the largest cell above it, if there is none."""
         cell = self
         while not cell.is_node and cell.parent is not None:
             cell = cell.parent
@@ -55,7 +55,7 @@ class Cell:
 
     @property
     def top(self) -> Cell:
-        """Give the largest cell above it: of virtual cells the one that the tenant was promised."""
+        """Return the largest cell above it: of virtual cells the one that the tenant was promised."""
         cell = self
         while cell.parent is not None:
             cell = cell.parent
@@ -189,7 +189,7 @@ def pack(nodes: list[Cell], sizes: list[int], threshold: int, *, across: bool) -
 
 
 def is_free(gpu: Cell, threshold: int) -> bool:
-    """Say whether a GPU is held by nobody, or at a priority below `threshold`."""
+    """Return whether a GPU is held by nobody, or at a priority below `threshold`."""
     return gpu.gang is None or gpu.gang.priority < threshold
 
 

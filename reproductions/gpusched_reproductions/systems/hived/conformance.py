@@ -41,7 +41,7 @@ class Cases:
         return cls(*(config[name] for name in names))
 
     def expected(self, pod: str) -> Answer:
-        """Give what is expected of a pod."""
+        """Return what is expected of a pod."""
         place = self.placements.get(pod, {"node": "", "gpus": []})
         return Answer(place["node"], tuple(place["gpus"]), frozenset(self.victims.get(pod, ())))
 
@@ -84,7 +84,7 @@ def backtracking(config: Mapping[str, Any], cases: Cases) -> dict[str, Answer]:
 
 
 def refusals(config: Mapping[str, Any], cases: Cases) -> dict[str, bool]:
-    """Say of every group of pods that must be refused, by its first, whether one of it is."""
+    """Return for every group of pods that must be refused, by its first, whether one of it is."""
     found = {}
     for pods in cases.refused:
         scheduler = Scheduler(config)
@@ -98,7 +98,7 @@ def refusals(config: Mapping[str, Any], cases: Cases) -> dict[str, bool]:
 
 
 def refuses_too_much(config: Mapping[str, Any]) -> bool:
-    """Say whether virtual clusters that do not fit are refused: with one more cell than there is room for."""
+    """Return whether virtual clusters that do not fit are refused: with one more cell than there is room for."""
     more = copy.deepcopy(dict(config))
     more["virtualClusters"]["VC1"]["virtualCells"][0]["cellNumber"] += 3
     try:

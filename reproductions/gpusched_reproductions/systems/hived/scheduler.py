@@ -150,7 +150,7 @@ class Binding:
 
 
 def as_found_healthy(cells: list[Cell], promised: int) -> list[Cell]:
-    """Give the order in which nodes are free once HiveD has found all of them healthy.
+    """Return the order in which nodes are free once HiveD has found all of them healthy.
 
     When it starts it takes every node for bad, one after the other. Whenever fewer good ones are left than virtual
     clusters were promised, the first of the bad ones is bound, so that the tenant sees it; as it is found healthy it is
