@@ -12,8 +12,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from applications.utilisations import utilisation_rows
-
 from applications.arguments import parse
 from applications.colocation import colocation_rows
 from applications.communication import communication_rows
@@ -27,6 +25,7 @@ from applications.recipes import RECIPES
 from applications.screening import survey
 from applications.spread import worker_spread
 from applications.tables import write_csv
+from applications.utilisation import utilisation_rows
 from applications.whole_nodes import whole_nodes_rows
 
 if TYPE_CHECKING:

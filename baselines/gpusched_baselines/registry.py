@@ -9,6 +9,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from gpusched_env.errors import InputError
+from gpusched_env.renamed import POLICIES as OLD_NAMES
+from gpusched_env.renamed import current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +96,10 @@ _WITHOUT: dict[str, tuple[str, dict[str, object]]] = {
     "no-price": ("STS-X in which GPU-seconds have no price", {"priced": False}),
     "by-slack": ("STS-X with jobs that must be late by slack too", {"by_value": False}),
     "moving": ("STS-X in which jobs may move without need", {"stays": False}),
-    "worst-company": ("STS-X that plans shares of a GPU beside the worst neighbours there can be", {"company": False}),
+    "worst-co-runners": (
+        "STS-X that plans shares of a GPU beside the worst neighbours there can be",
+        {"co_located": False},
+    ),
 }
 """STS-X without one of its parts: a line on it, and the setting."""
 
@@ -324,6 +329,7 @@ def make_policy(name: str) -> Policy:
     Raises:
         InputError: There is no such policy.
     """
+    name = current(name, OLD_NAMES, "policy")
     if name not in POLICIES:
         raise InputError("policy", name, f"one of {', '.join(policy_descriptions())}")
     return POLICIES[name].make()

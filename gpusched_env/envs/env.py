@@ -38,6 +38,7 @@ from gpusched_env.observation import (
     part_slices,
 )
 from gpusched_env.observation.observe import write_mask
+from gpusched_env.renamed import METHODS, current
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import AskingSettings
@@ -279,6 +280,12 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     def instance(self) -> Instance:
         """The instance of this episode."""
         return self._state.instance
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what an old name stands for."""
+        if name not in METHODS:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self, current(name, METHODS, "environment:"))
 
     def set_timer(self, job: int, time_s: float) -> None:
         """Ask for a round at `time_s` [s] on behalf of `job`.

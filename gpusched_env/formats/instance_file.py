@@ -27,6 +27,7 @@ from gpusched_env.model import (
     Tenant,
     UtilisationModel,
 )
+from gpusched_env.renamed import current_fields
 
 T = TypeVar("T")
 
@@ -340,6 +341,7 @@ def interference_of(entry: Any) -> Interference | UtilisationModel | None:
     """
     if entry is None:
         return None
+    entry = current_fields(entry, "interference:") if isinstance(entry, dict) else entry
     if not isinstance(entry, dict) or "utilisation" not in entry:
         read = checked("interference", entry, _SLOWDOWN)
         return Interference(_array("interference.slowdown", read.pop("slowdown"), 3), **read)

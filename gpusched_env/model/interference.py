@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.renamed import takes_old_names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,6 +65,7 @@ class Interference:
     __hash__ = None  # type: ignore[assignment]
 
 
+@takes_old_names
 @dataclass(frozen=True, slots=True, eq=False)
 class UtilisationModel:
     """Jobs that share a GPU divide its time: each alone keeps the GPU busy for its utilisation, a part of the time.

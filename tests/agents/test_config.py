@@ -58,10 +58,10 @@ def test_a_bad_setting_of_the_network_is_named(name: str, values: tuple[Any, ...
         ("epochs", (*WHOLE, 0)),
         ("batch_size", (*WHOLE, 0)),
         ("learning_rate", (*NUMBERS, 0.0)),
-        ("led", (*NUMBERS, 1.01)),
+        ("beta", (*NUMBERS, 1.01)),
         ("value_weight", NUMBERS),
         ("averaging", (*NUMBERS, 1.01)),
-        ("sharpness", (*NUMBERS, 0.0)),
+        ("inverse_temperature", (*NUMBERS, 0.0)),
     ],
 )
 def test_a_bad_setting_of_the_imitation_is_named(name: str, values: tuple[Any, ...]):
@@ -74,7 +74,7 @@ COUNTS = {
 }  # fmt: skip
 SHARES = {
     "gamma", "gae_lambda", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
-    "averaging", "drawn",
+    "averaging", "randomised",
 }  # fmt: skip
 ABOVE_ZERO = {"learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl", "sigma", "clip"}
 FROM_ZERO = {"ent_coef", "vf_coef"}

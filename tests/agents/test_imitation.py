@@ -31,7 +31,7 @@ def imitation(
     agent: Any = None, *, seed: int = 0, gamma: float = 0.999, gae_lambda: float = 0.95, **settings: Any
 ) -> Imitation:
     """Make the warm start of an untrained agent on `tiny`, its episodes begun."""
-    given = {"steps": 4000, "rollout": 50, "batch_size": 50, "learning_rate": 0.01, "epochs": 4, "led": 0.0}
+    given = {"steps": 4000, "rollout": 50, "batch_size": 50, "learning_rate": 0.01, "epochs": 4, "beta": 0.0}
     config = TrainingConfig(
         agent=agent or MaskablePpoConfig(n_steps=16, batch_size=32),
         scenarios=("tiny",),
@@ -48,7 +48,7 @@ def imitation(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("expert", "led", "agent"),
+    ("expert", "beta", "agent"),
     [
         ("fifo", 0.0, PpoConfig(n_steps=16, batch_size=32)),
         ("sts", 0.0, A2cConfig()),

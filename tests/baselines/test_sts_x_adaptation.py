@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from adapted import Told
+from adapted import Given
 from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.plan import MARGIN, ORDER, PRICE, RESTART, WEIGHT, unadapted
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
@@ -56,24 +56,24 @@ def test_one_who_says_nothing_changes_nothing(more: dict):
     """Also where what deferrable jobs find cheapest is not kept."""
     instance = random_instance(5, jobs=25, nodes=4, span_s=2000.0, **more)
     expected = simulate(instance, StsX()).log.tobytes()
-    assert simulate(instance, Told()).log.tobytes() == expected
-    assert simulate(instance, Told(deferrable={0: 1.0})).log.tobytes() == expected
+    assert simulate(instance, Given()).log.tobytes() == expected
+    assert simulate(instance, Given(deferrable={0: 1.0})).log.tobytes() == expected
 
 
 def test_an_critical_job_leaves_a_type_that_is_called_costly():
     instance = two_types(1.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
-    assert held(simulate(instance, Told(critical={0: 1.6}))) == ["Wx1"]
-    assert held(simulate(instance, Told(critical={0: 1.4}))) == ["Vx1"]
-    assert held(simulate(instance, Told(deferrable={0: 1.6}))) == ["Vx1"]
+    assert held(simulate(instance, Given(critical={0: 1.6}))) == ["Wx1"]
+    assert held(simulate(instance, Given(critical={0: 1.4}))) == ["Vx1"]
+    assert held(simulate(instance, Given(deferrable={0: 1.6}))) == ["Vx1"]
 
 
 def test_a_deferrable_job_leaves_a_type_that_is_called_costly_for_deferrable_ones():
     instance = two_types(9.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
-    assert held(simulate(instance, Told(deferrable={0: 1.6}))) == ["Wx1"]
-    assert held(simulate(instance, Told(deferrable={0: 1.4}))) == ["Vx1"]
-    assert held(simulate(instance, Told(critical={0: 1.6}))) == ["Vx1"]
+    assert held(simulate(instance, Given(deferrable={0: 1.6}))) == ["Wx1"]
+    assert held(simulate(instance, Given(deferrable={0: 1.4}))) == ["Vx1"]
+    assert held(simulate(instance, Given(critical={0: 1.6}))) == ["Vx1"]
 
 
 def test_a_job_that_waits_follows_what_is_called_costly_later():
@@ -83,7 +83,7 @@ def test_a_job_that_waits_follows_what_is_called_costly_later():
     nodes = [Node("V", 2), Node("W", 2)]
     instance = Instance.from_jobs(types, nodes, jobs, [ONE, OTHER], energy_price_eur_per_kwh=1.0, pue=1.0)
     assert held(simulate(instance, StsX())) == ["Vx1", "Vx1"]
-    result = simulate(instance, Told(deferrable={0: 1.6}, from_s=1.0))
+    result = simulate(instance, Given(deferrable={0: 1.6}, from_s=1.0))
     assert (held(result), starts_h(result)) == (["Wx1", "Wx1"], [1.0, 1.0])
 
 
@@ -95,8 +95,8 @@ def test_a_job_with_more_weight_pays_for_the_best_of_what_fits():
     jobs = [hours_job(0.0, {TWO: 10.0}, 1000.0), hours_job(0.0, {ONE: 1.0, TWO: 0.7, FOUR: 0.3}, 1.0)]
     instance = kilowatt_cluster(jobs, [4], [ONE, TWO, FOUR])
     free = {PRICE: -20.0}
-    assert held(simulate(instance, Told(said=free))) == ["Vx2", "Vx1"]
-    assert held(simulate(instance, Told(said=free | {(1, WEIGHT): np.log(2.0)}))) == ["Vx2", "Vx2"]
+    assert held(simulate(instance, Given(said=free))) == ["Vx2", "Vx1"]
+    assert held(simulate(instance, Given(said=free | {(1, WEIGHT): np.log(2.0)}))) == ["Vx2", "Vx2"]
 
 
 def test_a_running_job_that_is_told_that_changes_are_costly_stays_if_what_fits_is_not_worth_one():
@@ -113,8 +113,8 @@ def test_a_running_job_that_is_told_that_changes_are_costly_stays_if_what_fits_i
     instance = kilowatt_cluster(jobs, [4], [ONE, TWO, three, FOUR])
     instance = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(3, 36.0)))
     free = {PRICE: -20.0}
-    assert held_by(simulate(instance, Told(said=free)), 1)[:2] == ["Vx1", "Vx2"]
-    assert held_by(simulate(instance, Told(said=free | {(1, RESTART): np.log(10.0)})), 1) == ["Vx1"]
+    assert held_by(simulate(instance, Given(said=free)), 1)[:2] == ["Vx1", "Vx2"]
+    assert held_by(simulate(instance, Given(said=free | {(1, RESTART): np.log(10.0)})), 1) == ["Vx1"]
 
 
 def held_by(result: Result, job: int) -> list[str]:
@@ -123,7 +123,7 @@ def held_by(result: Result, job: int) -> list[str]:
 
 
 def test_what_is_called_costly_costs_what_it_costs():
-    assert simulate(two_types(1.0), Told(critical={0: 1.6})).energy_eur == pytest.approx(1.5)
+    assert simulate(two_types(1.0), Given(critical={0: 1.6})).energy_eur == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize("control", [ORDER, WEIGHT])
@@ -131,25 +131,25 @@ def test_a_late_job_comes_first_that_is_called_critical_enough(control: int):
     """A second is worth 0.72 €/h an hour to the first and 3.6 to the second: a factor of 5."""
     instance = late_pair()
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Told(said={(0, control): np.log(4.9)}))) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Told(said={(0, control): np.log(5.1)}))) == [0.0, 10.0]
-    assert starts_h(simulate(instance, Told(said={(1, control): -np.log(5.1)}))) == [0.0, 10.0]
-    assert starts_h(simulate(instance, Told(said={control: 1.0}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Given(said={(0, control): np.log(4.9)}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Given(said={(0, control): np.log(5.1)}))) == [0.0, 10.0]
+    assert starts_h(simulate(instance, Given(said={(1, control): -np.log(5.1)}))) == [0.0, 10.0]
+    assert starts_h(simulate(instance, Given(said={control: 1.0}))) == [1.0, 0.0]
 
 
 def test_an_critical_job_that_may_be_in_time_comes_first_that_is_called_critical_enough():
     """Both start within 1 % of their hour; the first one's slack is 0.002 h, the second one's 0.004."""
     instance = kilowatt_cluster([hours_job(1.002, {ONE: 1.0}), hours_job(1.004, {ONE: 1.0})], [1], [ONE])
     assert starts_h(simulate(instance, StsX())) == [0.0, 1.0]
-    assert starts_h(simulate(instance, Told(said={(1, ORDER): np.log(1.9)}))) == [0.0, 1.0]
-    assert starts_h(simulate(instance, Told(said={(1, ORDER): np.log(2.1)}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Given(said={(1, ORDER): np.log(1.9)}))) == [0.0, 1.0]
+    assert starts_h(simulate(instance, Given(said={(1, ORDER): np.log(2.1)}))) == [1.0, 0.0]
 
 
 @pytest.mark.parametrize(("factor", "start_h"), [(1.0, 2.99), (10.0, 2.9), (0.1, 2.999)])
 def test_a_job_that_waits_is_critical_at_the_slack_that_it_is_told(factor: float, start_h: float):
     """It does not fill a node of two GPUs alone, so it waits until 1 % of its hour before its latest start, 3 h."""
     instance = kilowatt_cluster([hours_job(4.0, {ONE: 1.0})], [2], [ONE])
-    result = simulate(instance, Told(said={MARGIN: np.log(factor)}))
+    result = simulate(instance, Given(said={MARGIN: np.log(factor)}))
     assert starts_h(result) == [pytest.approx(start_h, abs=2e-3 * factor)]
     assert result.late_jobs == 0
 
@@ -159,8 +159,8 @@ def test_a_job_with_more_weight_pays_for_being_in_time():
     pays."""
     instance = kilowatt_cluster([hours_job(0.9, {ONE: 1.0, TWO: 0.9}, 3.6)], [2], [ONE, TWO])
     assert held(simulate(instance, StsX())) == ["Vx1"]
-    assert held(simulate(instance, Told(said={WEIGHT: np.log(2.1)}))) == ["Vx1"]
-    assert held(simulate(instance, Told(said={WEIGHT: np.log(2.3)}))) == ["Vx2"]
+    assert held(simulate(instance, Given(said={WEIGHT: np.log(2.1)}))) == ["Vx1"]
+    assert held(simulate(instance, Given(said={WEIGHT: np.log(2.3)}))) == ["Vx2"]
 
 
 def test_a_job_that_is_told_that_short_gpus_are_cheap_takes_more_of_them():
@@ -168,7 +168,7 @@ def test_a_job_that_is_told_that_short_gpus_are_cheap_takes_more_of_them():
     jobs = [hours_job(0.7, {ONE: 1.0, TWO: 0.7}, 3.6)] * 8
     instance = kilowatt_cluster(jobs, [2] * 4, [ONE, TWO])
     assert set(held(simulate(instance, StsX()))) == {"Vx1"}
-    assert set(held(simulate(instance, Told(said={PRICE: -20.0})))) == {"Vx2"}
+    assert set(held(simulate(instance, Given(said={PRICE: -20.0})))) == {"Vx2"}
     assert set(held(simulate(instance, StsX(priced=False)))) == {"Vx2"}
 
 
@@ -178,8 +178,8 @@ def test_a_running_job_that_is_told_that_changes_are_costly_stays():
     instance = kilowatt_cluster(jobs, [2], [ONE, TWO])
     instance = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(2, 60.0)))
     assert simulate(instance, StsX()).switches.tolist() == [1, 0]
-    assert simulate(instance, Told(said={RESTART: 5.0})).switches.tolist() == [0, 0]
-    assert simulate(instance, Told(said={(1, RESTART): 5.0})).switches.tolist() == [1, 0]
+    assert simulate(instance, Given(said={RESTART: 5.0})).switches.tolist() == [0, 0]
+    assert simulate(instance, Given(said={(1, RESTART): 5.0})).switches.tolist() == [1, 0]
 
 
 def test_with_more_patience_time_is_worth_what_it_is_worth_after_a_longer_wait():
@@ -193,4 +193,4 @@ def test_with_more_patience_time_is_worth_what_it_is_worth_after_a_longer_wait()
     certain = Job(0.0, 0.6 * HOUR, 0.001, 1.0, CERTAIN, 1.0, seconds_per_epoch={ONE: HOUR})
     instance = kilowatt_cluster([perhaps, certain], [1], [ONE])
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Told(max_deferral=np.log(8.0)))) == [0.0, 2.0]
+    assert starts_h(simulate(instance, Given(max_deferral=np.log(8.0)))) == [0.0, 2.0]

@@ -134,7 +134,7 @@ def test_savings_are_paired_by_seed_and_have_intervals_from_five_seeds_on():
     """Seeds differ a hundredfold, but the one always costs a quarter less: the interval has no width."""
     costs = {"a": {"bound": (1,) * 5, "edf": (1, 2, 4, 8, 100), "edf-mean": (0.75, 1.5, 3, 6, 75)}}
     (pair,) = knowing_table(made_up(costs)).as_dicts()
-    assert (pair["told"], pair["worst_case"]) == ("edf-mean", "edf")
+    assert (pair["informed"], pair["worst_case"]) == ("edf-mean", "edf")
     assert pair["saving"].value == pytest.approx(0.25)
     assert pair["saving"].interval == pytest.approx((0.25, 0.25))
     assert knowing_table(made_up(costs)).notes == (

@@ -46,7 +46,7 @@ def nothing() -> NDArray[np.float32]:
     return np.zeros(sum(int(np.prod(shape)) for shape in own_shapes(HIDDEN).values()), dtype=np.float32)
 
 
-def drawn(seed: int, scale: float = 1.0) -> NDArray[np.float32]:
+def randomised(seed: int, scale: float = 1.0) -> NDArray[np.float32]:
     """Draw weights."""
     return np.random.default_rng(seed).normal(0.0, scale, len(nothing())).astype(np.float32)
 
@@ -61,21 +61,21 @@ def saying(**entries: Mapping[tuple[int, ...], float]) -> NDArray[np.float32]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told(StsX):
+class Given(StsX):
     """STS-X that is told the same in every round.
 
     Args:
         said: Logarithms of factors: by control for all jobs, or by job and control.
         critical: Factors on the rates of configurations for critical jobs, by index.
         deferrable: Likewise for deferrable jobs.
-        patience: Logarithm of the factor on how long jobs may wait.
+        max_deferral: Logarithm of the factor on how long jobs may wait.
         from_s: From when on it is told all that [s].
     """
 
     said: Mapping[int | tuple[int, int], float] = field(default_factory=dict)
     critical: Mapping[int, float] = field(default_factory=dict)
     deferrable: Mapping[int, float] = field(default_factory=dict)
-    patience: float = 0.0
+    max_deferral: float = 0.0
     from_s: float = 0.0
 
     def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
@@ -89,7 +89,7 @@ class Told(StsX):
         for rates, factors in ((critical, self.critical), (deferrable, self.deferrable)):
             for config, factor in factors.items():
                 rates[config] *= factor
-        return Adaptation(jobs, critical, deferrable, not self.deferrable, self.patience)
+        return Adaptation(jobs, critical, deferrable, not self.deferrable, self.max_deferral)
 
 
 class InThisProcess:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpusched_env import JobPolicy, Policy, View
 
 
-QUICK_LOOK = Settings(first=2, second=1, challenge=3, deviations=4, rounds=4, base_rounds=6, arrivals=2)
+QUICK_LOOK = Settings(first=2, second=1, challenger_samples=3, deviations=4, rounds=4, base_rounds=6, arrivals=2)
 """Settings of `RolloutPolicy` for tests."""
 
 

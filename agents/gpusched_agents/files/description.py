@@ -13,6 +13,7 @@ from gpusched_agents.spec import OF_CONTROLS, AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
 from gpusched_env.model import checks
+from gpusched_env.renamed import NETWORKS, current, current_fields
 from gpusched_env.simulator import Asking
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -154,7 +155,7 @@ def read_description(text: str) -> AgentDescription:
     description = AgentDescription(
         **{name: value_of(name, document[name], str) for name in _TEXTS},
         spec=_spec(document["spec"]),
-        **{name: document[name] for name in _OBJECTS},
+        **{name: _current(document[name]) for name in _OBJECTS},
         curve=json_list("curve", document["curve"]),
         weights_sha256=weights["sha256"],
         weights_bytes=weights["bytes"],
@@ -194,6 +195,7 @@ def _flat(spec: AgentSpec) -> dict[str, Any]:
 
 
 def _spec(entry: Any) -> AgentSpec:
+    entry = _current(entry)
     own = {field.name: str(field.type) for field in fields(AgentSpec) if field.name != "asking"}
     asking = {field.name: str(field.type) for field in fields(Asking)}
     kinds = own | asking
@@ -208,6 +210,17 @@ def _spec(entry: Any) -> AgentSpec:
         return AgentSpec(asking=Asking(**{n: values[n] for n in asking}), **{n: values[n] for n in own})
     except InputError as error:
         raise InputError(f"spec.{error.field}", error.value, error.allowed) from error
+
+
+def _current(entry: Any) -> Any:
+    """Return an object of a file with today's names of fields and networks, at every level."""
+    if not isinstance(entry, dict):
+        return entry
+    values = {name: _current(value) for name, value in current_fields(entry, "field of an agent").items()}
+    for name in {"network", "kind"} & values.keys():
+        if isinstance(values[name], str):
+            values[name] = current(values[name], NETWORKS, "network")
+    return values
 
 
 def _hash(document: dict[str, Any]) -> str:

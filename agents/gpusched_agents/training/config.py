@@ -25,6 +25,7 @@ from gpusched_baselines.registry import expert_names
 from gpusched_env import FIRST_SAMPLED_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.renamed import takes_old_names
 from gpusched_env.workload import Scenario, load_scenario
 
 TRACK_VALIDATION = range(20_000, 20_020)  # seeds on which what is done on a track may be chosen
@@ -55,6 +56,7 @@ def _check_names(field: str, scenarios: tuple[str, ...]) -> None:
             raise InputError(f"{field}[{index}]", scenario, "a name or a file's path, as text")
 
 
+@takes_old_names
 @dataclass(frozen=True, slots=True)
 class ImitationConfig:
     """The warm start: the agent acts, the expert says what it would have done, and the agent learns that.

@@ -20,6 +20,7 @@ from gpusched_baselines.rollout_policy.simulation import BASES, Base, new_copy, 
 from gpusched_baselines.sts_x.policy import StsX, choose_planned, execute_plan
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.renamed import takes_old_names
 from gpusched_env.simulator.kernels import Board, Floats, PlannedPolicy, View, at
 
 if TYPE_CHECKING:
@@ -99,6 +100,7 @@ def best_plan(board: Board, rate: Floats, settings: Settings, rng: Generator) ->
     return tried[best_arm(costs, len(tried), settings.heats, settings.certainty)]
 
 
+@takes_old_names
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How much `RolloutPolicy` tries in a round.
@@ -135,7 +137,7 @@ class Settings:
             checks.whole(name, getattr(self, name), 1)
         for name in ("second", "deviations", "arrivals"):
             checks.whole(name, getattr(self, name), 0)
-        checks.whole("challenge", self.challenger_samples, 2)
+        checks.whole("challenger_samples", self.challenger_samples, 2)
         checks.not_negative("certainty", self.certainty)
         checks.seed(self.seed)
         if not isinstance(self.bases, tuple) or not self.bases or not set(self.bases) <= set(BASES):

@@ -12,6 +12,7 @@ from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise
 from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Adaptation, factor, plan_ahead, price_out, spread, unadapted
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.renamed import takes_old_names
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import (
     Board,
@@ -163,6 +164,7 @@ def choose_planned(board: Board, job: int) -> tuple[int, float]:
     return cheapest_fitting(board, board.least_rate, job), timer
 
 
+@takes_old_names
 @dataclass(frozen=True, slots=True)
 class StsX(PlannedPolicy):
     """STS-X, our own: no job runs on GPUs that are costlier than those it can afford to wait for.

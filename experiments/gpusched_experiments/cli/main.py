@@ -38,6 +38,7 @@ def _run() -> None:
         )
         sys.stderr.write(f"error: {missing}\n")
         sys.exit(2)
+    import_module("gpusched_env.renamed").show_warnings()
     import_module("gpusched_experiments.cli.compiling").tell_of_compiling()
     app(prog_name=NAME)
 

@@ -21,6 +21,7 @@ from gpusched_agents.training.config import ADAPTATION_COUNTS, TRACK_VALIDATION,
 from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import expert_names
 from gpusched_env.errors import InputError
+from gpusched_env.renamed import FIELDS, NETWORKS, current
 from gpusched_env.workload import list_tracks, load_track, parse_seeds
 from gpusched_env.workload.scenario.scenario_file import TRACK, track_place
 from gpusched_experiments.cli.scenario_options import parse_setting
@@ -131,6 +132,8 @@ def training_config(
     Raises:
         InputError: There is no such algorithm, expert or setting, or a value is not allowed; names the option.
     """
+    if "network" in options:
+        options = {**options, "network": current(options["network"], NETWORKS, "network")}
     agent = options.get("agent", USUAL.agent.algorithm)
     if agent not in ALL_ALGORITHMS:
         raise InputError("--agent", agent, one_of(ALL_ALGORITHMS, agent))
@@ -196,6 +199,8 @@ def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[s
         given["imitation.expert"] = _Given("--imitate", options["imitate"])
     for text in settings:
         name, value = parse_setting(text, EXAMPLE)
+        section, dot, field = name.rpartition(".")
+        name = f"{section}{dot}{current(field, FIELDS, 'setting')}"
         if name not in known:
             raise InputError("--set", text, f"{EXAMPLE}, or another value of one of {', '.join(known)}")
         given[name] = _Given(f"--set {name}", value)

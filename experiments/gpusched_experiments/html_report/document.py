@@ -37,7 +37,7 @@ def report_html(data: ReportData) -> str:
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, **settings)
     environment.filters["html_table"] = lambda table: html_table(table, data.marked or _cheapest(table))
     environment.filters["script_json"] = lambda views: script_json([view.spec() for view in views])
-    page: str = environment.from_string(assets["html_report.html.j2"]).render(
+    page: str = environment.from_string(assets["page.html.j2"]).render(
         data=data,
         verdict=data.verdict or ((" ".join(verdict(data.runs, data.reference)),) if data.runs else ()),
         page=markdown_html(data.page) if data.page else "",

@@ -101,9 +101,9 @@ def knowing_table(runs: Runs) -> Table:
         pairs += [_Pair(by_name[name], by_name[twin]) for name, twin in sorted(twins) if twin in by_name]
     columns: tuple[Column[_Pair], ...] = (
         Column("track", "track", lambda pair: pair.informed.track),
-        Column("told", "told the distribution", lambda pair: pair.informed.policy),
+        Column("informed", "knows the distribution", lambda pair: pair.informed.policy),
         Column("worst_case", "told the worst case", lambda pair: pair.worst.policy),
-        Column("told_eur", "€", lambda pair: pair.informed.cost, MONEY),
+        Column("informed_eur", "€", lambda pair: pair.informed.cost, MONEY),
         Column("worst_case_eur", "€", lambda pair: pair.worst.cost, MONEY),
         Column("saving", "saved by knowing", lambda pair: pair.saving, PERCENT, interval=True),
     )

@@ -124,5 +124,5 @@ def _group(values: dict[str, Any]) -> GroupMetrics:
     return GroupMetrics(**known)
 
 
-_NAMES = tuple(each.name for each in fields(RunSummary) if each.name not in {"fared", "groups"})
+_NAMES = tuple(each.name for each in fields(RunSummary) if each.name not in {"metrics", "groups"})
 _METRICS = tuple(each.name for each in fields(RunMetrics))

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpusched_env.errors import InputError
+from gpusched_env.renamed import SCENARIOS, current
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
 from gpusched_env.workload.scenario.comparison import TraceReplay, TrackHeader, parse_seeds
@@ -60,7 +61,7 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
     """
     path, given = Path(name_or_path), str(name_or_path)
     if path.suffix != ".toml":
-        name, found = given.removeprefix(TRACK), builtin_files("track")
+        name, found = current(given.removeprefix(TRACK), SCENARIOS, "scenario"), builtin_files("track")
         if given.startswith(TRACK):
             kind, allowed = "track", f"one of {', '.join(found)}"
         else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Cells, Tenant
 from gpusched_env.model.configuration import MOST_PRIORITIES
+from gpusched_env.renamed import FIELDS, current, current_fields
 from gpusched_env.workload.scenario.settings import (
     USUAL,
     Count,
@@ -43,6 +44,16 @@ def _one_or_more(value: object) -> object:
 
 class Sharing(Settings):
     """GPU sharing: fractions of one GPU, where a job runs beside other small jobs."""
+
+    def __init__(self, **values: Any) -> None:
+        if FIELDS.keys() & values:  # what an old name sets is on top of the value that a scenario has already
+            values = {name: value for name, value in values.items() if name not in FIELDS} | current_fields(
+                {name: value for name, value in values.items() if name in FIELDS}, "setting sharing."
+            )
+        for name in {"interference", "power"} & values.keys():
+            if isinstance(values[name], str):
+                values[name] = current(values[name], FIELDS, f"value of sharing.{name}")
+        super().__init__(**values)
 
     fractions: Many[Fraction] = setting(
         (), "Fractions of a GPU that a job is offered, such as [0.5, 0.25]. By default none."

@@ -6,6 +6,8 @@ from typing import Annotated, cast
 import typer
 
 from gpusched_env.errors import InputError
+from gpusched_env.renamed import EXPERIMENTS as OLD_EXPERIMENTS
+from gpusched_env.renamed import current
 from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
@@ -66,7 +68,7 @@ def reproduce_command(
 
     **cost**: STS against Random Greedy and EDF. **mean-times**: planning on mean instead of worst-case times.
     **sharing**: GPU sharing on and off. **why**: what makes the saving, one change at a time. **load**: the saving as
-    the cluster fills. **sts-x**: our own policy and its parts. **lessons**: when it pays to know, to plan, to preempt,
+    the cluster fills. **sts-x**: our own policy and its parts. **value-of-information**: when it pays to know, to plan, to preempt,
     track by track. **agents**: a trained agent against all of them. **scaling**: time of one round.
     **conformance**: the published program's answers, if at hand, beside ours. **all**: all of these.
 
@@ -98,6 +100,7 @@ def reproduce_command(
             )  # fmt: skip
         print_outcome(outcome.table.title, outcome)
         return
+    experiment = current(experiment, OLD_EXPERIMENTS, "experiment")
     if experiment not in (*EXPERIMENTS, ALL):
         raise InputError("experiment", experiment, f"one of {', '.join(NAMES)}")
     chosen = [each for name, each in EXPERIMENTS.items() if experiment in (name, ALL)]

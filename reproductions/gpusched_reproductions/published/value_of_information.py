@@ -1,4 +1,4 @@
-"""`lessons`: what it is worth on every track to know the distribution, to plan, and to preempt."""
+"""`value-of-information`: what it is worth on every track to know the distribution, to plan, and to preempt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
 from gpusched_reproductions.published.changes import Misspecified
 
-LABELS = ("track", "told")
+LABELS = ("track", "distribution")
 TRUTH, WORST_CASE = "the truth", "the worst case"
 SUBJECT = "sts-x"
 COST = "total_eur"
@@ -51,7 +51,7 @@ class Contrast:
 
     def sides(self, runs: Runs) -> tuple[Runs, Runs]:
         """Return the runs that save, and those that they are compared with."""
-        return runs.where(self.policy, informed=TRUTH), runs.where(self.against, informed=self.informed)
+        return runs.where(self.policy, distribution=TRUTH), runs.where(self.against, distribution=self.informed)
 
     def saved(self, runs: Runs) -> dict[str, Estimate]:
         """Estimate the share of the total cost that is saved on every track, paired by seed."""
@@ -99,7 +99,7 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for track, (policy, informed, change) in product(map(load_track, list_tracks()), ways):
         seeds = choice.seeds or track.seeds("test")[: QUICK_SEEDS if choice.quick else None]
-        labels = (("track", track.name), ("told", informed))
+        labels = (("track", track.name), ("distribution", informed))
         cells += [Cell(labels, track.scenario, policy, seed, change) for seed in seeds]
     return tuple(cells)
 
@@ -200,7 +200,7 @@ def _parts_chart(runs: Runs) -> Chart:
 
 
 VALUE_OF_INFORMATION_EXPERIMENT = Experiment(
-    name="lessons",
+    name="value-of-information",
     title="When does it pay to know the distribution, to plan, to preempt?",
     question=(
         f"On the tracks of suite {SUITE_VERSION} ([tracks](../../tracks.md)), each on its test seeds, pairs of "

@@ -227,9 +227,9 @@ def test_types_and_configurations_by_hand(by_hand):
     assert one[:, of.WANTED].tolist() == [1.0, 1.0, 0.0]
     assert one[:, of.FREE].tolist() == [1.0, 1.0, 1.0]
     assert one[:, of.ONE_BUSY].tolist() == pytest.approx([3 / 4, 3 / 4, 1 / 2])
-    assert one[:, of.SLOWDOWN].tolist() == pytest.approx([1.0, 1.0, 0.5])
+    assert one[:, of.SECONDS_PER_EPOCH].tolist() == pytest.approx([1.0, 1.0, 0.5])
     assert one[:, of.COST].tolist() == pytest.approx([1.0, 1.0, 4 / 6])
-    assert both[:, of.SLOWDOWN].tolist() == pytest.approx([0.75, 0.75, 0.75])
+    assert both[:, of.SECONDS_PER_EPOCH].tolist() == pytest.approx([0.75, 0.75, 0.75])
     assert both[:, of.COST].tolist() == pytest.approx([(1 + 1 / 2) / 2] * 2 + [(4 / 6 + 1) / 2])
     assert both[:, of.FREE].tolist() == [0.5, 0.5, 1.0]
     assert one[:, of.SIZE].tolist() == pytest.approx([0.0, 1 / 5, 0.0])
@@ -269,7 +269,7 @@ def test_a_share_that_is_faster_beside_others_than_was_planned_is_no_more_than_f
         for submission_s, name in ((0.0, "a"), (0.0, "a"), (HOUR, "b"))
     ]
     instance = Instance.from_jobs([V], [Node("V", 2)], jobs, [half], interference=slowdown)
-    assert rounds_of(instance)[0].options[:, of.SLOWDOWN].tolist() == [1.0]
+    assert rounds_of(instance)[0].options[:, of.SECONDS_PER_EPOCH].tolist() == [1.0]
 
 
 def test_looking_changes_nothing():

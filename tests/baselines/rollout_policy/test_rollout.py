@@ -115,7 +115,9 @@ def test_runs_pass_the_audit_and_are_the_same_again(seed: int, tmp_path):
     np.testing.assert_array_equal(simulate(instance, QUICK, seed=1).log, result.log)
 
 
-@pytest.mark.parametrize("setting", [{"first": 0}, {"challenge": 1}, {"bases": ("edf",)}, {"bases": ()}, {"rounds": 0}])
+@pytest.mark.parametrize(
+    "setting", [{"first": 0}, {"challenger_samples": 1}, {"bases": ("edf",)}, {"bases": ()}, {"rounds": 0}]
+)
 def test_settings_out_of_range_are_refused(setting: dict):
     with refused(*next(iter(setting.items()))):
         Settings(**setting)

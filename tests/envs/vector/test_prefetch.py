@@ -78,7 +78,7 @@ def test_what_cannot_be_made_is_left_to_the_moment_when_it_is_needed(monkeypatch
         raise InputError("jobs", 0, "at least one job")
         yield
 
-    monkeypatch.setattr(episodes, "making", fails)
+    monkeypatch.setattr(episodes, "building", fails)
     make(prefetched, episodes, [0.0], parts=3 * LOOK_AGAIN)
     assert len(prefetched) == 0
 

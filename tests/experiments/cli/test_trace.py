@@ -180,7 +180,7 @@ def test_the_replay_of_a_trace_that_fits_has_the_recorded_waits_whatever_the_ref
     for each in said:
         recorded, replayed = each["traced"]["recorded"], each["policies"][0]
         assert recorded["waiting_s"] == pytest.approx(4.0)
-        assert replayed["fared"]["waiting_s"] == pytest.approx(4.0, abs=1.0)
+        assert replayed["metrics"]["waiting_s"] == pytest.approx(4.0, abs=1.0)
         assert replayed["mean_completion_s"] == pytest.approx(recorded["completion_s"], abs=1.0)
     assert [run["energy_eur"] for run in said[0]["runs"]] == [run["energy_eur"] for run in said[1]["runs"]]
     page = (tmp_path / "H100" / "report.html").read_text(encoding="utf-8")

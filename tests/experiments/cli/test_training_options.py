@@ -101,7 +101,7 @@ def test_options_name_settings_that_exist():
     [
         ("agent.learning_rate=3e-4", TrainingConfig(agent=MaskablePpoConfig(learning_rate=3e-4))),
         ("agent.target_kl=none", TrainingConfig(agent=MaskablePpoConfig(target_kl=None))),
-        ("imitation.led = 0.5", TrainingConfig(imitation=ImitationConfig(beta=0.5))),
+        ("imitation.beta = 0.5", TrainingConfig(imitation=ImitationConfig(beta=0.5))),
         ("imitation.expert=sts", TrainingConfig(imitation=ImitationConfig("sts"))),
         ("network.distribution=false", TrainingConfig(network=NetworkConfig(distribution=False))),
         ("tardiness_factor=1", TrainingConfig(tardiness_factor=1.0)),
@@ -138,7 +138,7 @@ def test_tracks_stand_for_their_scenarios_and_their_seeds_for_validation():
 
 
 def test_settings_of_a_adaptation_agent_leave_the_others_as_they_are_by_default():
-    made = config(agent="es", hidden=5, imitate="none", settings=("agent.pairs=2", "agent.drawn=0.5"))
+    made = config(agent="es", hidden=5, imitate="none", settings=("agent.pairs=2", "agent.randomised=0.5"))
     assert made == TrainingConfig(
         agent=EsConfig(pairs=2, randomised=0.5), network=NetworkConfig("adaptation", hidden=5)
     )
@@ -174,9 +174,9 @@ def test_nobody_to_imitate_means_no_warm_start():
         ({"agent": "es", "imitate": "edf"}, "--imitate", "for es"),
         ({"agent": "es", "imitation_steps": 5}, "--imitation-steps", "0 steps, for es"),
         ({"agent": "es", "imitation_steps": 500_000}, "--imitation-steps", "0 steps, for es"),
-        ({"agent": "es", "settings": ("imitation.led=0.5",)}, "--set imitation.led", "for es"),
+        ({"agent": "es", "settings": ("imitation.beta=0.5",)}, "--set imitation.beta", "for es"),
         ({"agent": "es", "settings": ("agent.gamma=1",)}, "--set", "agent.pairs, agent.workloads, agent.sigma"),
-        ({"agent": "es", "settings": ("agent.drawn=1.5",)}, "--set agent.drawn", "0 to 1"),
+        ({"agent": "es", "settings": ("agent.randomised=1.5",)}, "--set agent.randomised", "0 to 1"),
         ({"imitate": "random-greedy"}, "--imitate", "sts-x"),
         ({"imitate": "none", "imitation_steps": 5}, "--imitation-steps", "--imitate none"),
         ({"imitate": "none", "steps": 0}, "--steps", "more than 0"),

@@ -123,7 +123,7 @@ def test_a_run_folder_becomes_a_report_of_one_run(tmp_path):
     assert len(page.all("figure")) == 3
 
 
-@pytest.mark.parametrize("name", ["cost", "lessons"])
+@pytest.mark.parametrize("name", ["cost", "value-of-information"])
 def test_the_folder_of_an_experiment_becomes_its_page_with_its_figures(name):
     folder = Path("docs/results") / name
     data = folder_report(folder)

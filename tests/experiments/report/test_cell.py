@@ -8,7 +8,7 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report.cell import Cell
 from gpusched_reproductions.published import workloads
-from gpusched_reproductions.published.changes import SpeedUp, Told
+from gpusched_reproductions.published.changes import Misspecified, SpeedUp
 from gpusched_reproductions.published.workloads import ONE_ROUND, one_round
 
 TINY = load_scenario("tiny")
@@ -26,7 +26,7 @@ def test_labels_and_the_scenarios_name_are_not_part_of_what_is_run():
         Cell((), TINY.replace({"restart_s": 1.0}), "edf", 1),
         Cell((), TINY, "fifo", 1),
         Cell((), TINY, "edf", 2),
-        Cell((), TINY, "edf", 1, Told("uniform")),
+        Cell((), TINY, "edf", 1, Misspecified("uniform")),
         Cell((), TINY, "edf", 1, measure=ONE_ROUND),
     ],
 )
@@ -35,7 +35,7 @@ def test_any_other_difference_is_another_run(other):
 
 
 def test_changes_differ_by_kind_and_by_parameter():
-    changes = (Told("uniform"), Told("average"), SpeedUp(0.5, 0.5), SpeedUp(0.5, 0.6))
+    changes = (Misspecified("uniform"), Misspecified("average"), SpeedUp(0.5, 0.5), SpeedUp(0.5, 0.6))
     assert len({Cell((), TINY, "edf", 1, change).key("code") for change in changes}) == 4
 
 

@@ -33,7 +33,7 @@ def run(policy: str, seed: int, energy_eur: float, tardiness_eur: float = 0.0, t
     metrics = replace(
         UNKNOWN, waiting_s=times.waiting_s, p95_waiting_s=times.p95_waiting_s, p95_completion_s=times.p95_completion_s
     )
-    values: dict[str, Any] = {"mean_completion_s": times.completion_s, "fared": metrics}
+    values: dict[str, Any] = {"mean_completion_s": times.completion_s, "metrics": metrics}
     return summary(policy, seed, energy_eur, tardiness_eur, **values)
 
 

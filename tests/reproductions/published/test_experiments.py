@@ -17,7 +17,7 @@ QUICK = Choice(quick=True)
 SEEDS = {
     "scaling": range(5),
     "agents": range(100, 150),
-    "lessons": range(30000, 30020),
+    "value-of-information": range(30000, 30020),
 }  # of the full set; all others 0 to 19
 DRAWN = [name for name in EXPERIMENTS if name != "conformance"]  # it has instances of its own: test_conformance.py
 
@@ -49,7 +49,9 @@ def test_the_cells_of_every_experiment_have_its_labels_and_are_all_different(nam
         assert {cell.seed for cell in cells} == set(SEEDS.get(name, range(20)))
 
 
-@pytest.mark.parametrize("name", [name for name in DRAWN if name != "lessons"])  # tracks have their own sizes
+@pytest.mark.parametrize(
+    "name", [name for name in DRAWN if name != "value-of-information"]
+)  # tracks have their own sizes
 def test_nodes_seeds_and_policies_are_as_chosen(name):
     cells = EXPERIMENTS[name].cells(Choice(nodes=(4, 7), seeds=(3, 9)), ("greedy",))
     assert {cell.scenario.cluster.nodes for cell in cells} == {4, 7}
@@ -247,11 +249,11 @@ def test_why_changes_one_thing_at_a_time():
         by_axis.setdefault(dict(cell.labels)["axis"], []).append(cell)
     base = {c.key("x") for c in by_axis["published"]}
     for axis, setting in (
-        ("told", "the truth"), ("due dates", 1.0), ("load", 1.0), ("weights", 1.0), ("arrivals", "high"),
+        ("misspecified", "the truth"), ("due dates", 1.0), ("load", 1.0), ("weights", 1.0), ("arrivals", "high"),
         ("distributions", "as published"),
     ):  # fmt: skip
         assert {c.key("x") for c in by_axis[axis] if dict(c.labels)["setting"] == setting} == base, axis
-    assert {dict(c.labels)["setting"] for c in by_axis["told"]} == {"the truth", *WAYS}
+    assert {dict(c.labels)["setting"] for c in by_axis["misspecified"]} == {"the truth", *WAYS}
     assert {c.scenario.due_dates.slack for c in by_axis["due dates"]} == {0.75, 1.0, 1.25, 1.5, 2.0, 4.0}
     assert {c.scenario.arrivals.rate for c in by_axis["load"]} == {0.5, 1.0, 2.0, 2.5, 3.0}
     for axis in ("speed-up", "slower type", "base power"):
@@ -261,7 +263,7 @@ def test_why_changes_one_thing_at_a_time():
 
 def test_why_says_of_every_change_what_sts_saves_against_both_kinds_of_edf():
     def value(labels, policy, _):
-        wrong = labels["axis"] == "told" and labels["setting"] != "the truth"
+        wrong = labels["axis"] == "misspecified" and labels["setting"] != "the truth"
         return costs({"edf": 20.0, "edf-preemptive": 16.0, "sts": 11.0 if wrong else 10.0}[policy])
 
     experiment = EXPERIMENTS["why"]
@@ -274,7 +276,7 @@ def test_why_says_of_every_change_what_sts_saves_against_both_kinds_of_edf():
     assert (published["axis"], published["setting"]) == ("published", "as published")
     assert float(published["saving_against_edf"]) == pytest.approx(0.5)
     assert float(published["saving_against_edf-preemptive"]) == pytest.approx(1 - 10.0 / 16.0)
-    extra = {row["setting"]: row["extra_energy"] for row in rows if row["axis"] == "told"}
+    extra = {row["setting"]: row["extra_energy"] for row in rows if row["axis"] == "misspecified"}
     assert extra.pop("the truth") == ""
     assert {round(float(each), 9) for each in extra.values()} == {0.1}
     panels = [panel for row in experiment.chart(runs).rows for panel in row]

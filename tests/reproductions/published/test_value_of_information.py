@@ -26,7 +26,7 @@ def made_up(costs, seeds=5):
         for key, cost in policies.items()
     }
     return Runs.of(
-        ({"track": track, "told": informed}, policy, seed, values(cost * (seed + 1)))
+        ({"track": track, "distribution": informed}, policy, seed, values(cost * (seed + 1)))
         for (track, policy, informed), cost in named.items()
         for seed in range(seeds)
     )
@@ -54,9 +54,9 @@ def test_every_policy_runs_on_the_test_seeds_of_every_track_and_only_the_subject
     assert len(cells) == len(list_tracks()) * 20 * (len(VALUE_OF_INFORMATION_EXPERIMENT.policies) + 1)
     assert {dict(cell.labels)["track"] for cell in cells} == set(list_tracks())
     assert all(cell.scenario == load_track(dict(cell.labels)["track"]).scenario for cell in cells[::100])
-    informed = {(cell.policy, cell.change) for cell in cells if dict(cell.labels)["told"] == "the worst case"}
+    informed = {(cell.policy, cell.change) for cell in cells if dict(cell.labels)["distribution"] == "the worst case"}
     assert informed == {("sts-x", Misspecified("worst case"))}
-    assert all(cell.change is None for cell in cells if dict(cell.labels)["told"] == "the truth")
+    assert all(cell.change is None for cell in cells if dict(cell.labels)["distribution"] == "the truth")
     assert {cell.seed for cell in VALUE_OF_INFORMATION_EXPERIMENT.cells(Choice(quick=True), ("edf",))} == {30000, 30001}
     assert {cell.seed for cell in VALUE_OF_INFORMATION_EXPERIMENT.cells(Choice(seeds=(7,)), ("edf",))} == {7}
 
@@ -151,16 +151,16 @@ def test_a_run_ends_in_a_page_four_figures_and_the_numbers_and_goes_on_where_it_
     policies = len(VALUE_OF_INFORMATION_EXPERIMENT.policies) + 1
     assert watching.begun == (2 * 2 * policies, 0)
     names = {"know", "plan", "preempt"}
-    assert {path.name for path in (tmp_path / "lessons").iterdir()} == {
+    assert {path.name for path in (tmp_path / "value-of-information").iterdir()} == {
         "cells.csv", "record.json", "table.md", "table.csv", "summary.csv", "parts.csv", "figure.png", "figure.svg",
         *(f"{name}.{kind}" for name in names for kind in ("csv", "png", "svg")),
     }  # fmt: skip
     assert len(outcome.table.rows) == CONTRASTS
-    with (tmp_path / "lessons/parts.csv").open() as file:
+    with (tmp_path / "value-of-information/parts.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["track"] for row in rows] == ["three", "five", "all tracks"]
     assert set(rows[0]) >= {f"sts-x_against_{name}" for name in PARTS}
-    page = (tmp_path / "lessons/table.md").read_text()
+    page = (tmp_path / "value-of-information/table.md").read_text()
     for title in (
         "Over all tracks",
         "Know: ",
