@@ -73,3 +73,7 @@ class MissingExtraError(ImportError):
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
         """Return what rebuilds the error in another process."""
         return type(self), (self.package, self.extra, self.purpose)
+
+
+class RunError(RuntimeError):
+    """A run fails, or the process in which it runs: the message is one line that says why."""

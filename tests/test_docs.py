@@ -173,3 +173,10 @@ def test_what_code_calls_the_sections_of_the_design_are_sections_of_its_page():
 def test_the_readme_links_to_files_that_are_there():
     links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read("README.md"))
     assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+
+
+def test_results_are_tables_records_and_figures_of_three_megabytes():
+    files = [path for path in (ROOT / "docs/results").rglob("*") if path.is_file()]
+    assert {path.suffix for path in files} == {".md", ".csv", ".json", ".svg", ".toml"}
+    assert not [path for path in files if path.name == "cells.csv"]
+    assert sum(path.stat().st_size for path in files) < 3_000_000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 from gpusched_env.errors import InputError, MissingExtraError
 
@@ -47,6 +48,9 @@ METADATA: dict[str, dict[str, str | None]] = {
 """What stands in the file beside the figure, by form: no date, so that equal figures make equal files."""
 
 
+_DECIMALS = re.compile(r"-?\d+\.\d{3,}")
+
+
 def figure_bytes(figure: Figure, form: str) -> bytes:
     """Return the figure as the content of a file, `png`, `svg` or `pdf`; equal figures give equal content.
 
@@ -57,6 +61,12 @@ def figure_bytes(figure: Figure, form: str) -> bytes:
         raise InputError("form", form, f"one of {', '.join(METADATA)}")
     content = io.BytesIO()
     # Names in an SVG file are random without a salt; text of a PDF stays text with fonts of type 42.
-    with rc_context({"svg.hashsalt": NAME, "pdf.fonttype": 42}):
+    with rc_context(
+        {"svg.hashsalt": NAME, "svg.fonttype": "none", "font.sans-serif": ["DejaVu Sans"], "pdf.fonttype": 42}
+    ):
         figure.savefig(content, format=form, metadata=METADATA[form])
+    if form == "svg":  # a hundredth of a point is enough; files are half as large
+        return _DECIMALS.sub(
+            lambda match: f"{float(match[0]):.2f}".rstrip("0").rstrip("."), content.getvalue().decode()
+        ).encode()
     return content.getvalue()

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, RunError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs, Policy, Replaying, check_fit, memory_columns
@@ -19,7 +19,7 @@ MOST_IDLE_S = 10_000 * 3600.0  # over a year
 MOST_IDLE_EVENTS = 1_000  # a policy may let all jobs wait for years, but must not be asked for ever meanwhile
 
 
-class StalledError(RuntimeError):
+class StalledError(RunError):
     """A policy leaves every job waiting, for ever."""
 
 

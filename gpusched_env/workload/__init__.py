@@ -34,19 +34,16 @@ if TYPE_CHECKING:
         OwnApplication,
         TwoPointEpochs,
     )
+    from gpusched_env.workload.scenario.places import SUITE_VERSION, list_scenarios, list_tracks, step_limit_of
     from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
     from gpusched_env.workload.scenario.scenario_file import (
-        SUITE_VERSION,
         Track,
         builtin_scenarios,
-        list_scenarios,
-        list_tracks,
         load_scenario,
         load_track,
         reward_scale_of,
         scenario_for_trace,
         scenario_toml,
-        step_limit_of,
         track_toml,
     )
     from gpusched_env.workload.scenario.sharing import Interconnect, Sharing

@@ -23,7 +23,7 @@ from gpusched_experiments.report.experiment_run import run_experiment
 from gpusched_experiments.report.run import Runs
 
 FILES = {"report.html",
-    "cells.csv", "record.json", "table.md", "table.csv", "summary.csv", "tracks.csv", "knowing.csv", "figure.png",
+    "cells.csv", "record.json", "table.md", "table.csv", "summary.csv", "tracks.csv", "knowing.csv",
     "figure.svg",
 }  # fmt: skip
 COSTS = {

@@ -46,7 +46,7 @@ def timer_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: b
 
 
 @pytest.mark.parametrize(
-    ("due_h", "wake"),
+    ("due_h", "timer"),
     [
         (20.0, 20.0 - 1.009 * 10.0),  # one GPU must start at 10 h
         (10.11, 0.02),

@@ -8,7 +8,7 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_env import Scenario, load_scenario, make_instance, simulate
 from gpusched_env.workload import Communication, Interconnect, builtin_communication, scenario_toml
-from gpusched_env.workload.scenario.scenario_file import builtin_files
+from gpusched_env.workload.scenario.places import builtin_files
 from refusals import refused
 
 VGG, RESNET = "vgg16-imagenet-global256", "resnet50-imagenet-global256"

@@ -17,7 +17,7 @@ from gpusched_env.workload import (
     offered_load,
     track_toml,
 )
-from gpusched_env.workload.scenario import scenario_file
+from gpusched_env.workload.scenario import places
 from refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "tracks.md"
@@ -115,10 +115,8 @@ def test_a_file_may_build_on_a_track_by_its_name(tmp_path):
 
 
 def test_a_built_in_scenario_wins_over_a_track_of_its_name(monkeypatch):
-    found = scenario_file.builtin_files("scenario")
-    monkeypatch.setattr(
-        scenario_file, "builtin_files", lambda kind: found if kind == "scenario" else {"tiny": found["high"]}
-    )
+    found = places.builtin_files("scenario")
+    monkeypatch.setattr(places, "builtin_files", lambda kind: found if kind == "scenario" else {"tiny": found["high"]})
     assert load_scenario("tiny").cluster.nodes == 3
 
 

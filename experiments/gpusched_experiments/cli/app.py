@@ -9,14 +9,10 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from gpusched_env.errors import InputError
-from gpusched_env.rendering import MissingExtraError
-from gpusched_env.simulator import StalledError
+from gpusched_env.errors import InputError, MissingExtraError, RunError
 from gpusched_env.version import VERSION
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.interruption import INTERRUPTED
-from gpusched_experiments.report import WorkerError
-from gpusched_experiments.sandbox.submitted import SubmissionError
 
 EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "--trace": "--trace jobs.csv"}
 """What may be given for options that have no default."""
@@ -61,7 +57,7 @@ class Commands(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except (InputError, MissingExtraError, StalledError, WorkerError, SubmissionError) as error:
+        except (InputError, MissingExtraError, RunError) as error:
             if interruption.stopped():  # what comes after Ctrl-C is something that did not end well
                 raise KeyboardInterrupt from error
             _tell(str(error))

@@ -11,11 +11,10 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
 from gpusched_experiments.cli.comparison_run import instance_title, run_comparison, written
-from gpusched_experiments.cli.terminal import drawing_or_note, note_if_one_seed, output
+from gpusched_experiments.cli.pictures import PicturesOption, picture_forms
+from gpusched_experiments.cli.terminal import note_if_one_seed, output
 from gpusched_experiments.report.comparison_table import comparisons_text
 from gpusched_experiments.report.table import TABLE_FORMATS
-
-DRAWS = "gpusched_experiments.report.figures"
 
 
 @options.with_options
@@ -57,6 +56,7 @@ def compare_command(
             "commas, each a comparison; default: trace.gpu_demand and exact.",
         ),
     ] = None,
+    pictures: PicturesOption = None,
     form: Annotated[
         str | None,
         typer.Option("--format", help="Print the tables, and nothing else, as md, csv, json, html or tex."),
@@ -65,8 +65,8 @@ def compare_command(
 ) -> None:
     """Compare policies: every policy on the same workloads, one for each seed.
 
-    Ends in tables (costs, savings with 95 % intervals, gaps to the bounds; how jobs and machines fared), figures and a
-    report to send on, report.html; the folder also holds every run (results.json, runs.csv) and the scenario.
+    Ends in tables (costs, savings with 95 % intervals, gaps to the bounds; how metrics of jobs and machines) and an
+    HTML report to send on, report.html; the folder also holds every run (results.json, runs.csv) and the scenario.
     Policies, seeds, reference and workers may also stand in the scenario file, in the section compare; options win.
     With --instance all run that instance, and seeds decide only the policies' own randomness. Finished runs are kept:
     stop it at any moment, the same command in the same folder goes on.
@@ -86,11 +86,12 @@ def compare_command(
     """
     if form is not None and form not in TABLE_FORMATS:
         raise InputError("--format", form, f"one of {', '.join(TABLE_FORMATS)}")
+    forms = picture_forms(pictures)
     workload = given.workload(options.scenario_or_track(scenario, track))
     machines = backend.chosen()
     note_if_one_seed(seeds)
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
-    compared = run_comparison(plan, out, drawing_or_note(DRAWS))
+    compared = run_comparison(plan, out, forms)
     if form is not None:
         typer.echo(comparisons_text(compared, plan.reference, instance_title(plan), form), nl=False)
         return

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
@@ -46,6 +47,9 @@ ALWAYS_OF_A_TRACE = (
     "Due dates and slowdown follow from what jobs are offered: one schedule may be late under one rule alone.",
     "Nodes on which nothing runs are off, and cost nothing.",
 )
+
+
+CHARTS = "gpusched_experiments.report.figures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,18 +101,20 @@ class _Part:
         return ("Restarts are free (restart_s = 0): policies change GPUs as often as they like.",)
 
 
-def run_comparison(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) -> tuple[Compared, ...]:
+def run_comparison(plan: ComparisonPlan, out: str | Path, pictures: Sequence[str] = ()) -> tuple[Compared, ...]:
     """Run what is not finished yet, and write the folder; a stopped comparison goes on where it was.
 
     Args:
         plan: What is run.
         out: The folder.
-        charts: What draws; without it there are no figures.
+        pictures: Forms of the pictures to draw: `svg`, `png`, `pdf`.
 
     Raises:
         InputError: A workload is not valid, a policy cannot decide on it, or the folder holds something else.
         WorkerError: A process ended early; what was finished is kept.
+        MissingExtraError: Pictures are asked for, and Matplotlib is not installed.
     """
+    charts = import_module(CHARTS) if pictures else None  # before anything is run: it may not be installed
     folder = ComparisonFolder(out)
     parts = _checked(plan)  # a bad workload, and a policy that does not fit it, show before anything begins
     keys = [part.keys(plan) for part in parts]
@@ -127,7 +133,7 @@ def run_comparison(plan: ComparisonPlan, out: str | Path, charts: ModuleType | N
         folder.keep([policy.name for policy in plan.policies], {key for own in keys for key in own.values()})
         if charts is not None:
             bar.say("drawing the charts")
-            _draw(charts, plan, parts[0], folder, compared[0])
+            _draw(charts, pictures, plan, parts[0], folder, compared[0])
         bar.say("writing the report")
         write_report(folder.path)
     return compared
@@ -257,16 +263,23 @@ def _write(plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared
                 (folder.path / name).unlink(missing_ok=True)  # of a former comparison
 
 
-def _draw(charts: ModuleType, plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared: Compared) -> None:
+def _draw(
+    charts: ModuleType,
+    forms: Sequence[str],
+    plan: ComparisonPlan,
+    part: _Part,
+    folder: ComparisonFolder,
+    compared: Compared,
+) -> None:
     """Draw the costs, and the first seed's run of the policy that costs least."""
     count = len(plan.seeds)
     seeds = f"{count} seed{'s' if count > 1 else ''}{' of the policies' if plan.workload.scenario is None else ''}"
     instance = part.make(plan.seeds[0])
     title = f"{plan.workload.title}: {len(machines(instance))} nodes, {len(instance.jobs)} jobs, {seeds}"
     costs = partial(charts.cost_figure, compared.rows, compared.runs, title, of_trace=bool(compared.gpu_demand))
-    contents = charts.figure_files("costs", costs())
+    contents = charts.figure_files("costs", costs(), forms)
     best = folder.recorded(compared.best)
     if can_be_recorded(instance) and best.exists():
-        contents |= charts.figure_files("gantt", charts.gantt(read_result(best)))
+        contents |= charts.figure_files("gantt", charts.gantt(read_result(best)), forms)
     for name, content in contents.items():
         write_atomically(folder.path / name, content)

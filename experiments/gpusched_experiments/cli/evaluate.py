@@ -10,11 +10,11 @@ from gpusched_agents.files.storage import PREFIX
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
-from gpusched_experiments.cli.compare import DRAWS
 from gpusched_experiments.cli.comparison_plan import USUAL_REFERENCE, USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
 from gpusched_experiments.cli.comparison_run import run_comparison, written
+from gpusched_experiments.cli.pictures import PicturesOption, picture_forms
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.cli.terminal import drawing_or_note, note_if_one_seed, output, print_table
+from gpusched_experiments.cli.terminal import note_if_one_seed, output, print_table
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
 from gpusched_experiments.report.comparison_table import COUNTS, SHORT, means_over, metrics_table
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
@@ -43,9 +43,10 @@ def evaluate_command(
     out: Annotated[
         str | None,
         typer.Option(
-            "--out", "-o", metavar="DIR", help="Folder for the runs, figures and a report.html, as compare writes them."
+            "--out", "-o", metavar="DIR", help="Folder for the runs and a report.html, as compare writes them."
         ),
     ] = None,
+    pictures: PicturesOption = None,
     backend: backends.BackendOptions,
 ) -> None:
     """Evaluate an agent: its costs, and what it saves against other policies on the same workloads.
@@ -59,6 +60,9 @@ def evaluate_command(
 
     - **gpusched evaluate agent:default --out results/agent** writes a report to send on
     """
+    forms = picture_forms(pictures)
+    if forms and out is None:
+        raise InputError("--pictures", pictures, "nothing without --out DIR")
     workload = given.workload(scenario)
     usual = USUAL_SEEDS if given.instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
     name = agent if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
@@ -72,7 +76,7 @@ def evaluate_command(
     names, text = ",".join([name, *others]), usual if seeds is None else seeds
     reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
-    runs = _unkept(plan) if out is None else run_comparison(plan, out, drawing_or_note(DRAWS))[0].runs
+    runs = _unkept(plan) if out is None else run_comparison(plan, out, forms)[0].runs
     _print(runs, name, None if given.instance is None else workload.title)
     for path in [] if out is None else written(out):
         typer.echo(f"wrote {path}")

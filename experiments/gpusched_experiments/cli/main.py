@@ -25,6 +25,11 @@ def run() -> None:
 
 
 def _run() -> None:
+    if sys.argv[1:] == ["--version"]:
+        from gpusched_env.version import VERSION  # noqa: PLC0415
+
+        sys.stdout.write(f"{NAME} {VERSION}\n")
+        return
     from importlib import import_module  # noqa: PLC0415
 
     try:

@@ -17,6 +17,27 @@ from gpusched_experiments.cli.progress import counting
 CHART_FORMS = ("png", "svg", "pdf")
 HOUR_S = 3600.0
 
+PicturesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--pictures",
+        metavar="FORMS",
+        help="Draw the costs, and the cheapest policy's first run: svg, png or pdf, or several, separated by commas.",
+    ),
+]
+
+
+def picture_forms(text: str | None) -> tuple[str, ...]:
+    """Return the forms that `--pictures` asks for.
+
+    Raises:
+        InputError: There is no such form.
+    """
+    forms = () if text is None else tuple(dict.fromkeys(form.strip().lower() for form in text.split(",")))
+    if not set(forms) <= set(CHART_FORMS):
+        raise InputError("--pictures", text, "svg, png or pdf, or several, separated by commas")
+    return forms
+
 
 @dataclass(frozen=True, slots=True)
 class ChartOptions:

@@ -15,7 +15,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance
 from gpusched_env.model import Instance
 from gpusched_env.workload import InstanceMaker, Scenario, load_scenario, load_track, scenario_for_trace
-from gpusched_env.workload.scenario.scenario_file import track_place
+from gpusched_env.workload.scenario.places import track_place
 from gpusched_env.workload.traces.presets import FORMATS, check_format
 from gpusched_experiments.cli import terminal as completion
 

@@ -14,9 +14,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.markup import escape
 
-from gpusched_agents.any_policy import known_policies
-from gpusched_baselines.registry import policy_names
-from gpusched_env.rendering import MissingExtraError
+from gpusched_env.errors import MissingExtraError
 from gpusched_env.workload import list_scenarios, list_tracks
 from gpusched_experiments.report.table import TEXT, Outcome, Table
 
@@ -74,6 +72,9 @@ def drawing_or_note(module: str) -> ModuleType | None:
 
 def a_policy(incomplete: str) -> list[str]:
     """Complete the name of a policy or of a shipped agent."""
+    from gpusched_agents.any_policy import known_policies  # noqa: PLC0415 - it takes time, and so does the next
+    from gpusched_baselines.registry import policy_names  # noqa: PLC0415
+
     agents = [name for name in known_policies() if name.startswith("agent:")]
     return [name for name in (*policy_names(), *agents) if name.startswith(incomplete)]
 

@@ -59,7 +59,7 @@ def train_command(
 ) -> None:
     """Train an agent: one that adapts STS-X begins as STS-X, another one imitates a policy first; then it learns by itself.
 
-    The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, drawn in DIR/curve.png and .svg,
+    The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, drawn in DIR/curve.svg,
     TensorBoard's logs in DIR/logs. Stop it at any moment: the same command goes on from its last checkpoint, and ends
     where it would have ended.
 

@@ -23,7 +23,7 @@ from gpusched_baselines.registry import expert_names
 from gpusched_env.errors import InputError
 from gpusched_env.renamed import FIELDS, NETWORKS, current
 from gpusched_env.workload import list_tracks, load_track, parse_seeds
-from gpusched_env.workload.scenario.scenario_file import TRACK, track_place
+from gpusched_env.workload.scenario.places import TRACK, track_place
 from gpusched_experiments.cli.scenario_options import parse_setting
 
 NONE, ALL = "none", "all"

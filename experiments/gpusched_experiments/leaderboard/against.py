@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,9 +19,9 @@ from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.record import recorded_facts
 from gpusched_experiments.report.run import Values
 
-CELLS, ENTRIES = "cells.csv", "entries"
-PUBLISHED = Path(__file__).parents[3] / "docs/results/leaderboard"
-"""Where a checkout has the published standings; an installed package has none."""
+CELLS, PACKED, RECORD, ENTRIES = "cells.csv", "cells.csv.gz", "record.json", "entries"
+PUBLISHED = Path(__file__).parent / "published"
+"""Where the package has the published standings, which `scripts/publish_leaderboard.py` writes."""
 PROBE = "edf"
 CHEAP = (PROBE, *(name for name, policy in POLICIES.items() if policy.compiled and not policy.slow))
 NEAR = 1e-9
@@ -53,25 +54,25 @@ def read_recorded(folder: str | None) -> Recorded:
     """Read the runs of a leaderboard, and of the entries that are kept with it: of each its own, under its own name.
 
     Args:
-        folder: Its folder; None for the published one of this checkout, if there is one; `none` for no runs.
+        folder: Its folder; None for the published one; `none` for no runs.
 
     Raises:
         InputError: There is no such folder, or its runs cannot be read.
     """
-    if folder == "none" or (folder is None and not (PUBLISHED / CELLS).is_file()):
+    if folder == "none":
         return Recorded(None, "", {})
     place = PUBLISHED if folder is None else Path(folder)
-    values = _read(place / CELLS)
+    values = _read(place / (PACKED if folder is None else CELLS))
     published = {policy for _, _, policy, _ in values}
     for file in sorted(place.glob(f"{ENTRIES}/*/{CELLS}")):
         if (name := file.parent.name) not in published:
             values |= {where: of for where, of in _read(file).items() if where[1:3] == (RUN_ROW, name)}
-    return Recorded(place, str(recorded_facts(place / "record.json").get("code", "unknown")), values)
+    return Recorded(place, str(recorded_facts(place / RECORD).get("code", "unknown")), values)
 
 
 def _read(path: Path) -> dict[Place, Values]:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with (gzip.open if path.suffix == ".gz" else open)(path, "rt", encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file)
             names = list(reader.fieldnames or ())
             measured = names[names.index("seed") + 1 :]

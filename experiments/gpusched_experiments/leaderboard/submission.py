@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 CELLS, OTHERS, RECORD = "cells.csv", "others.csv", "record.json"
 OUTCOME = (
-    *(CELLS, RECORD, "report.html", "figure.png", "figure.svg", "table.md"),
+    *(CELLS, RECORD, "report.html", "figure.svg", "table.md"),
     *("table.csv", "summary.csv", "tracks.csv", "knowing.csv"),
 )
 LABELS = ("track", "row")

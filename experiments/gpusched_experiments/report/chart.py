@@ -90,7 +90,7 @@ class Drawing(Protocol):
     """What draws: the module `figures`, which needs matplotlib."""
 
     def chart_files(self, chart: Chart, name: str = "figure") -> dict[str, bytes]:
-        """Draw the chart as the contents of `NAME.png` and `NAME.svg`."""
+        """Draw the chart as the content of `NAME.svg`."""
 
 
 def series(name: str, points: Iterable[tuple[float | str, Estimate]]) -> Series:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gpusched_experiments.report.chart import Drawing
 
-RESULTS = ("table.md", "table.csv", "summary.csv", "figure.png", "figure.svg")
+RESULTS = ("table.md", "table.csv", "summary.csv", "figure.svg")
 """Files that are made from the finished cells; `cells.csv` and `record.json` stand beside them."""
 
 
@@ -201,5 +201,5 @@ def write_tables(
 
 
 def _more_files(experiment: Experiment) -> list[str]:
-    figures = [f"{name}.{kind}" for name in experiment.figures for kind in ("png", "svg")]
+    figures = [f"{name}.svg" for name in experiment.figures]
     return [f"{name}.csv" for name in experiment.more] + figures

@@ -68,9 +68,9 @@ def cost_figure(
     return figure
 
 
-def figure_files(name: str, figure: Figure) -> dict[str, bytes]:
-    """Return the figure as the contents of `NAME.png`, `NAME.svg` and `NAME.pdf`."""
-    return {f"{name}.{form}": figure_bytes(figure, form) for form in ("png", "svg", "pdf")}
+def figure_files(name: str, figure: Figure, forms: Sequence[str]) -> dict[str, bytes]:
+    """Return the figure as the contents of `NAME.FORM`, for each of `forms`: `png`, `svg` or `pdf`."""
+    return {f"{name}.{form}": figure_bytes(figure, form) for form in forms}
 
 
 def gantt(result: Result) -> Figure:
@@ -133,9 +133,8 @@ _DASHES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2, 1.5, 2)))  # of levels
 
 
 def chart_files(chart: Chart, name: str = "figure") -> dict[str, bytes]:
-    """Draw the chart as the contents of `NAME.png` and `NAME.svg`; equal charts make equal files."""
-    figure = chart_figure(chart)
-    return {f"{name}.{form}": figure_bytes(figure, form) for form in ("png", "svg")}
+    """Draw the chart as the content of `NAME.svg`; equal charts make equal files."""
+    return {f"{name}.svg": figure_bytes(chart_figure(chart), "svg")}
 
 
 def chart_figure(chart: Chart) -> Figure:

@@ -11,11 +11,12 @@ from multiprocessing import active_children
 from typing import Protocol, TypeVar
 
 from gpusched_env.child_processes import children_ignore_sigint, end_with_parent, usable_cores
+from gpusched_env.errors import RunError
 from gpusched_env.simulator import Policy
 from gpusched_experiments.report.warm_up import two_processes, warm_up
 
 
-class WorkerError(RuntimeError):
+class WorkerError(RunError):
     """A worker process ended before its run did."""
 
 
@@ -67,7 +68,7 @@ class Processes:
             return
         with two_processes([policy.name for policy in policies]):
             warm_up(policies)  # here first: workers find compiled what one process has compiled
-        if workers == 1:
+        if min(workers, len(calls)) == 1:  # another process would begin by importing all of it
             yield from ((index, call()) for index, call in enumerate(calls))
         else:
             yield from _in_a_pool(calls, policies, min(workers, len(calls)))

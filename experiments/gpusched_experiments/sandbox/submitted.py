@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from gpusched_agents.any_policy import is_agent
 from gpusched_agents.files.storage import AGENT_FILES
 from gpusched_baselines.registry import POLICIES
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, RunError
 from gpusched_env.model import checks
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -144,7 +144,7 @@ MOST = 300
 """Most characters that are shown of what such a policy says."""
 
 
-class SubmissionError(RuntimeError):
+class SubmissionError(RunError):
     """A submitted policy did what ends its run: the message is one line that says what."""
 
 

@@ -6,17 +6,16 @@ import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpusched_env.errors import InputError
-from gpusched_env.renamed import SCENARIOS, current
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
 from gpusched_env.workload.scenario.comparison import TraceReplay, TrackHeader, parse_seeds
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, OwnApplication
+from gpusched_env.workload.scenario.places import builtin_files, text_of, track_header, track_place
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.scenario.settings import Settings
 from gpusched_env.workload.scenario.sharing import OwnTenant
@@ -26,8 +25,6 @@ from gpusched_env.workload.traces.rows import UTF_8
 from gpusched_env.workload.traces.trace import detect_format, read_trace
 
 if TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
     from pydantic.fields import FieldInfo
 
 REPLACED_WITH = {
@@ -35,8 +32,6 @@ REPLACED_WITH = {
     "cluster": (("pools",), ("pools", "nodes", "gpu_types", "gpus_per_node")),
 }
 """By section: settings of a file that replace settings of its base, and which ones."""
-TRACK = "track:"
-"""Before its name: the scenario of a track."""
 
 
 def load_scenario(name_or_path: str | Path) -> Scenario:
@@ -51,37 +46,6 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     if not isinstance(name_or_path, str | PathLike):
         raise InputError("scenario", name_or_path, "the name of a scenario or track, or the path of a .toml file")
     return Scenario(**_read(*text_of(name_or_path), ()))
-
-
-def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
-    """Return the text of a scenario file, its name, and the folder from which its relative paths are taken, if any.
-
-    Raises:
-        InputError: There is no such scenario, track or file, or it cannot be read.
-    """
-    path, given = Path(name_or_path), str(name_or_path)
-    if path.suffix != ".toml":
-        name, found = current(given.removeprefix(TRACK), SCENARIOS, "scenario"), builtin_files("track")
-        if given.startswith(TRACK):
-            kind, allowed = "track", f"one of {', '.join(found)}"
-        else:
-            scenarios = builtin_files("scenario")
-            kind, allowed = "scenario", f"one of {', '.join(scenarios)}; a track: {', '.join(found)}"
-            found |= scenarios
-        if name not in found:
-            raise InputError(kind, name, f"{allowed}, or a .toml file")
-        return found[name].read_text(encoding="utf-8"), name, None
-    try:
-        if not path.is_file():
-            raise InputError("scenario", str(path), "a .toml file that exists")
-        return path.read_text(encoding="utf-8"), path.stem, path.resolve().parent
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None
-
-
-def list_scenarios() -> tuple[str, ...]:
-    """List the names of the built-in scenarios."""
-    return tuple(builtin_files("scenario"))
 
 
 def builtin_scenarios() -> dict[str, Scenario]:
@@ -214,13 +178,6 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
 
 
-def builtin_files(kind: str) -> dict[str, Traversable]:
-    """Return the package's files of one kind, `scenario` or `track`, by name, `default` first."""
-    folder = files("gpusched_env").joinpath("workload", f"{kind}s")
-    found = {Path(file.name).stem: file for file in folder.iterdir() if file.name.endswith(".toml")}
-    return dict(sorted(found.items(), key=lambda item: (item[0] != "default", item[0])))
-
-
 def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> dict[str, Any]:
     """Read the values of a scenario file, on top of those of its `base`; `above` are the files that build on it."""
     try:
@@ -286,15 +243,6 @@ def _from_folder(section: object, name: str, folder: Path, names: tuple[str, ...
         section[name] = str(folder / section[name])
 
 
-SUITE_VERSION = 2
-"""Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
-
-SUITE = (
-    "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600", "two-point",
-    "lognormal", "flow-time", "whole-nodes", "philly", "openb", "pairs", "hosts", "tenants",
-)  # fmt: skip
-"""Names of the tracks, in the order of tables; each has a file in `tracks`."""
-
 Purpose = Literal["training", "validation", "test"]
 
 
@@ -314,11 +262,6 @@ class Track(TrackHeader):
         return parse_seeds(getattr(self, purpose), purpose)
 
 
-def list_tracks() -> tuple[str, ...]:
-    """List the names of the suite's tracks, in its order."""
-    return SUITE
-
-
 def load_track(name_or_path: str | Path) -> Track:
     """Load a track of the suite by name, or a file of your own: a scenario file (`.toml`) with a section `track`.
 
@@ -327,7 +270,7 @@ def load_track(name_or_path: str | Path) -> Track:
     """
     place = track_place(name_or_path)
     scenario = load_scenario(place)
-    header = _header(place)
+    header = track_header(place)
     if header is None:
         raise InputError("track", str(name_or_path), "a scenario file with a section [track]")
     return Track(name=text_of(place)[1], scenario=scenario, **header)
@@ -338,24 +281,8 @@ def reward_scale_of(scenario: str | Path | Scenario) -> float:
 
     A scenario that is no track, or has been loaded already, has 1.
     """
-    header = None if isinstance(scenario, Scenario) else _header(scenario)
+    header = None if isinstance(scenario, Scenario) else track_header(scenario)
     return 1.0 if header is None else TrackHeader(**header).reward_scale_eur
-
-
-def step_limit_of(track: str) -> int | None:
-    """Return the steps after which an episode on a track of the suite is truncated; no scenario is loaded for it."""
-    limit: int | None = (_header(track_place(track)) or {}).get("max_episode_steps")
-    return limit
-
-
-def _header(place: str | Path) -> dict[str, Any] | None:
-    """Return the section `track` of a scenario's file, if it has one."""
-    return tomllib.loads(text_of(place)[0]).get("track")
-
-
-def track_place(name_or_path: str | Path) -> str:
-    """Return what `load_scenario` and every option `--scenario` take for the scenario of a track."""
-    return str(name_or_path) if str(name_or_path).endswith(".toml") else f"{TRACK}{name_or_path}"
 
 
 def track_toml(track: Track) -> str:

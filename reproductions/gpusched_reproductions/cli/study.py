@@ -77,7 +77,7 @@ def study_command(
     """Does an agent learn, and from what? Train it whole and without one of its parts, several times each.
 
     Then every agent is run on workloads that no training saw, beside edf, sts and sts-x. Ends in a table, learning
-    curves (table.md, table.csv, scenarios.csv, curves.csv, curves.png, curves.svg) and a record (summary.json). The
+    curves (table.md, table.csv, scenarios.csv, curves.csv, curves.svg) and a record (summary.json). The
     trainings are in DIR/runs, which may be large. Stop it at any moment: the same command goes on where it was.
 
     For example:

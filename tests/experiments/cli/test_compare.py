@@ -11,13 +11,13 @@ from gpusched_env.audit import audit
 from gpusched_env.formats import read_run
 from gpusched_env.rendering import MissingExtraError
 from gpusched_env.workload import generator, load_scenario
-from gpusched_experiments.cli import terminal
+from gpusched_experiments.cli import comparison_run
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.report import comparison
 from gpusched_experiments.report.comparison_folder import ComparisonFolder
 
-FIGURES = {f"{name}.{form}" for name in ("costs", "gantt") for form in ("png", "svg", "pdf")}
-FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "report.html", "cells.csv"} | FIGURES
+FIGURES = {f"{name}.{form}" for name in ("costs", "gantt") for form in ("svg", "pdf")}
+FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "report.html", "cells.csv"}
 
 
 def gpusched(*arguments):
@@ -97,15 +97,30 @@ def test_without_edf_the_first_policy_is_the_reference(tmp_path):
     assert json.loads((tmp_path / "a" / "results.json").read_text())["reference"] == "greedy"
 
 
-def test_without_matplotlib_there_are_no_figures_and_it_is_said(tmp_path, monkeypatch):
+def test_pictures_are_drawn_in_the_forms_that_are_asked_for_and_go_with_the_next_comparison(tmp_path):
+    arguments = "compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a"
+    done = gpusched(*arguments, "--pictures", "svg, PDF")
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in (tmp_path / "a").iterdir()} == FILES | FIGURES | {"runs"}
+    assert gpusched(*arguments).exit_code == 0
+    assert {path.name for path in (tmp_path / "a").iterdir()} == FILES | {"runs"}
+
+
+def test_without_matplotlib_pictures_are_an_error_before_anything_is_run(tmp_path, monkeypatch):
     def no_module(_):
         raise MissingExtraError("matplotlib", "plot", "charts")
 
-    monkeypatch.setattr(terminal, "import_module", no_module)
-    done = gpusched("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
-    assert done.exit_code == 0
-    assert "note: no figures, since charts need matplotlib" in done.stderr
-    assert {path.name for path in (tmp_path / "a").iterdir()} == (FILES | {"runs"}) - FIGURES
+    monkeypatch.setattr(comparison_run, "import_module", no_module)
+    arguments = "compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a"
+    done = gpusched(*arguments, "--pictures", "svg")
+    assert (done.exit_code, "charts need matplotlib" in done.stderr) == (2, True)
+    assert not (tmp_path / "a").exists()
+    assert gpusched(*arguments).exit_code == 0
+
+
+def test_a_form_that_no_picture_has_is_refused():
+    done = gpusched("compare", "-s", "tiny", "--pictures", "svg,gif")
+    assert (done.exit_code, "--pictures = 'svg,gif'" in done.stderr) == (2, True)
 
 
 def test_the_runs_of_the_first_seed_are_recorded_and_audit_clean(compared):

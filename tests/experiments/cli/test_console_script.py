@@ -18,7 +18,7 @@ def test_the_console_script_runs_in_a_process_of_its_own(tmp_path):
     done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=wide)
     assert done.returncode == 0, done.stderr
     assert "saving vs edf" in done.stdout
-    assert (tmp_path / "results" / "costs.png").exists()
+    assert (tmp_path / "results" / "report.html").exists()
 
 
 def by_module(*arguments, folder):

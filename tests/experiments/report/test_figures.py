@@ -51,7 +51,7 @@ def test_a_policy_that_costs_a_multiple_gets_a_second_panel_for_the_others():
 
 
 def test_a_figure_is_saved_in_three_forms():
-    files = figure_files("costs", figure_of(runs(2.0)))
+    files = figure_files("costs", figure_of(runs(2.0)), ("png", "svg", "pdf"))
     assert list(files) == ["costs.png", "costs.svg", "costs.pdf"]
     for content, begin in zip(files.values(), (b"\x89PNG", b"<?xml", b"%PDF"), strict=True):
         assert content.startswith(begin)

@@ -31,7 +31,7 @@ parent = os.getppid()
 TRIES = {
     "reads secrets": lambda: os.environ["GPUSCHED_SECRET"],
     "reads files": lambda: open("/etc/passwd").read(),
-    "reads the standings": lambda: open(STANDINGS).read(),
+    "reads the project": lambda: open(STANDINGS).read(),
     "lists folders": lambda: os.listdir("/"),
     "reads its parent's memory": lambda: open(f"/proc/{parent}/mem", "rb"),
     "reads its parent's environment": lambda: open(f"/proc/{parent}/environ", "rb").read(),
@@ -73,7 +73,7 @@ def test_none_of_what_an_entry_tries_succeeds(tmp_path, monkeypatch):
     monkeypatch.setenv("GPUSCHED_SECRET", "secret")
     target = tmp_path / "target"
     Path(f"{target}.old").write_text("old")
-    standings = Path(__file__).parents[3] / "docs/results/leaderboard/cells.csv"
+    standings = Path(__file__).parents[3] / "docs/results/leaderboard/record.json"
     before = f"TARGET, STANDINGS = {str(target)!r}, {str(standings)!r}\n{TRIES}"
     with Process(
         python_submission(deciding("raise RuntimeError(f'it {done}')", before)), Limits(memory_gib=3)

@@ -81,7 +81,7 @@ class Watching:
 
 class Drawn:
     def chart_files(self, chart, name="figure"):
-        return {f"{name}.png": chart.title.encode(), f"{name}.svg": f"<svg>{chart.title}</svg>".encode()}
+        return {f"{name}.svg": f"<svg>{chart.title}</svg>".encode()}
 
 
 def run(out, experiment=FAKE, choice=None, stop_after=10**9, **settings):
@@ -106,14 +106,14 @@ def test_an_experiment_ends_in_its_files(tmp_path):
     watching = run(tmp_path)
     folder = tmp_path / "fake"
     assert {path.name for path in folder.iterdir()} == {
-        "cells.csv", "table.md", "table.csv", "summary.csv", "figure.png", "figure.svg", "record.json",
+        "cells.csv", "table.md", "table.csv", "summary.csv", "figure.svg", "record.json",
     }  # fmt: skip
     assert watching.begun == [("fake", 12, 0)]
     assert watching.ran == 12
     assert [(row["jobs"], row["policy"], row["seed"]) for row in rows(folder)] == [
         (jobs, policy, seed) for jobs in "35" for policy in ("edf", "fifo") for seed in "012"
     ]
-    assert (folder / "figure.png").read_bytes() == b"drawn"
+    assert (folder / "figure.svg").read_text() == "<svg>drawn</svg>"
     page = (folder / "table.md").read_text()
     assert page.startswith("## A fake\n\nWhat for?\n")
     assert "| something | 42 % | somebody |" in page
@@ -124,8 +124,8 @@ def test_an_experiment_ends_in_its_files(tmp_path):
 def test_further_figures_have_files_of_their_names_which_go_when_the_set_changes(tmp_path):
     two = replace(FAKE, figures={"close": lambda _: Chart("close by")})
     run(tmp_path, two)
-    assert (tmp_path / "fake/figure.png").read_bytes() == b"drawn"
-    assert (tmp_path / "fake/close.png").read_bytes() == b"close by"
+    assert (tmp_path / "fake/figure.svg").read_text() == "<svg>drawn</svg>"
+    assert (tmp_path / "fake/close.svg").read_text() == "<svg>close by</svg>"
     run(tmp_path, two, Choice(seeds=(7, 8)), stop_after=1)
     assert {path.name for path in (tmp_path / "fake").iterdir()} == {"cells.csv", "record.json"}
 
@@ -262,7 +262,7 @@ def test_timings_run_alone_however_many_workers_there_are(tmp_path, monkeypatch)
 
 def test_without_matplotlib_there_are_tables_only(tmp_path):
     outcome = reproduce(FAKE, Choice(), tmp_path, watcher=Watching())
-    assert not (tmp_path / "fake/figure.png").exists()
+    assert not (tmp_path / "fake/figure.svg").exists()
     assert set(outcome.files) == {"table.md", "table.csv", "summary.csv", "cells.csv", "record.json"}
 
 

@@ -152,8 +152,8 @@ def test_a_run_ends_in_a_page_four_figures_and_the_numbers_and_goes_on_where_it_
     assert watching.begun == (2 * 2 * policies, 0)
     names = {"know", "plan", "preempt"}
     assert {path.name for path in (tmp_path / "value-of-information").iterdir()} == {
-        "cells.csv", "record.json", "table.md", "table.csv", "summary.csv", "parts.csv", "figure.png", "figure.svg",
-        *(f"{name}.{kind}" for name in names for kind in ("csv", "png", "svg")),
+        "cells.csv", "record.json", "table.md", "table.csv", "summary.csv", "parts.csv", "figure.svg",
+        *(f"{name}.{kind}" for name in names for kind in ("csv", "svg")),
     }  # fmt: skip
     assert len(outcome.table.rows) == CONTRASTS
     with (tmp_path / "value-of-information/parts.csv").open() as file:

@@ -34,4 +34,4 @@ def test_a_completion_that_is_not_the_formulas_is_told(monkeypatch):
 
 
 def test_the_figure_can_be_drawn():
-    assert chart_files(byteps.gains(True).chart, "gains").keys() == {"gains.png", "gains.svg"}
+    assert chart_files(byteps.gains(True).chart, "gains").keys() == {"gains.svg"}

@@ -1,0 +1,89 @@
+"""Where scenarios and tracks are: the files of the package by name, and files of users by path.
+
+Nothing here loads a scenario, and it imports little: the environments of all tracks are registered by it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+from gpusched_env.renamed import SCENARIOS, current
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
+TRACK = "track:"
+"""Before its name: the scenario of a track."""
+
+SUITE_VERSION = 2
+"""Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
+
+SUITE = (
+    "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600", "two-point",
+    "lognormal", "flow-time", "whole-nodes", "philly", "openb", "pairs", "hosts", "tenants",
+)  # fmt: skip
+"""Names of the tracks, in the order of tables; each has a file in `tracks`."""
+
+
+def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
+    """Return the text of a scenario file, its name, and the folder from which its relative paths are taken, if any.
+
+    Raises:
+        InputError: There is no such scenario, track or file, or it cannot be read.
+    """
+    path, given = Path(name_or_path), str(name_or_path)
+    if path.suffix != ".toml":
+        name, found = current(given.removeprefix(TRACK), SCENARIOS, "scenario"), builtin_files("track")
+        if given.startswith(TRACK):
+            kind, allowed = "track", f"one of {', '.join(found)}"
+        else:
+            scenarios = builtin_files("scenario")
+            kind, allowed = "scenario", f"one of {', '.join(scenarios)}; a track: {', '.join(found)}"
+            found |= scenarios
+        if name not in found:
+            raise InputError(kind, name, f"{allowed}, or a .toml file")
+        return found[name].read_text(encoding="utf-8"), name, None
+    try:
+        if not path.is_file():
+            raise InputError("scenario", str(path), "a .toml file that exists")
+        return path.read_text(encoding="utf-8"), path.stem, path.resolve().parent
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None
+
+
+def builtin_files(kind: str) -> dict[str, Traversable]:
+    """Return the package's files of one kind, `scenario` or `track`, by name, `default` first."""
+    folder = files("gpusched_env").joinpath("workload", f"{kind}s")
+    found = {Path(file.name).stem: file for file in folder.iterdir() if file.name.endswith(".toml")}
+    return dict(sorted(found.items(), key=lambda item: (item[0] != "default", item[0])))
+
+
+def list_scenarios() -> tuple[str, ...]:
+    """List the names of the built-in scenarios."""
+    return tuple(builtin_files("scenario"))
+
+
+def list_tracks() -> tuple[str, ...]:
+    """List the names of the suite's tracks, in its order."""
+    return SUITE
+
+
+def track_place(name_or_path: str | Path) -> str:
+    """Return what `load_scenario` and every option `--scenario` take for the scenario of a track."""
+    return str(name_or_path) if str(name_or_path).endswith(".toml") else f"{TRACK}{name_or_path}"
+
+
+def step_limit_of(track: str) -> int | None:
+    """Return the steps after which an episode on a track of the suite is truncated; no scenario is loaded for it."""
+    limit: int | None = (track_header(track_place(track)) or {}).get("max_episode_steps")
+    return limit
+
+
+def track_header(place: str | Path) -> dict[str, Any] | None:
+    """Return the section `track` of a scenario's file, if it has one."""
+    return tomllib.loads(text_of(place)[0]).get("track")
