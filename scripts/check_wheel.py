@@ -1,7 +1,12 @@
-"""Check the wheel: build it, install it bare in a fresh environment, and step once, outside the checkout.
+"""Check the wheel: install it bare in a fresh environment, and use it there, outside the checkout.
+
+    python scripts/check_wheel.py               # builds the wheel of the checkout
+    python scripts/check_wheel.py dist/*.whl    # takes a wheel that is built
 
 What a checkout hides shows here: data files that are not packaged, names that should not be installed, and imports of
-extras that a bare installation does not have.
+extras that a bare installation does not have. Three uses run: a step of the environment, a comparison of policies, and
+a short training with Stable-Baselines3. The last needs the extra `agents`, which brings torch: nothing is downloaded
+for it, the Python that runs this script lends its packages. Without them the training does not run, and that is said.
 """
 
 from __future__ import annotations
@@ -9,9 +14,11 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import venv
 import zipfile
+from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -42,6 +49,24 @@ from gpusched_agents.files.storage import find_agent, shipped_agents
 from gpusched_agents.files.storage import load_agent
 for name in shipped_agents():
     load_agent(find_agent(name))
+from gpusched_experiments import compare
+table = str(compare(["sts", "edf"], "tiny", seeds=2))
+assert all(name in table for name in ("sts", "edf")), table
+"""
+TRAINING = """
+import sys
+from pathlib import Path
+import gymnasium
+import gpusched_env
+assert Path(gpusched_env.__file__).is_relative_to(sys.prefix), gpusched_env.__file__
+from gpusched_experiments import compare
+from stable_baselines3 import PPO
+env = gymnasium.make("gpusched_env/GpuCluster-v0", scenario="tiny", flat=True)
+model = PPO("MlpPolicy", env, n_steps=32, batch_size=32, seed=0, device="cpu")
+model.learn(64)
+assert model.num_timesteps == 64
+model.save("model.zip")
+assert "sb3:model.zip" in str(compare(["edf", "sb3:model.zip"], "tiny", seeds=1))
 """
 
 
@@ -49,11 +74,18 @@ class CheckError(Exception):
     """The wheel is not what it should be."""
 
 
-def main() -> int:
-    """Run every check; return 0 if the wheel is good, 1 if not."""
+def main(wheels: list[str]) -> int:
+    """Run every check; return 0 if the wheel is good, 1 if not, 2 if there are several.
+
+    Args:
+        wheels: The path of the wheel, or nothing: then that of the checkout is built.
+    """
+    if len(wheels) > 1:
+        print("usage: python scripts/check_wheel.py [WHEEL]", file=sys.stderr)
+        return 2
     with tempfile.TemporaryDirectory(prefix="check-wheel-") as folder:
         try:
-            wheel = build(Path(folder))
+            wheel = Path(wheels[0]).resolve() if wheels else build(Path(folder))
             check_contents(wheel)
             check_installed(wheel, Path(folder))
         except CheckError as error:
@@ -105,7 +137,8 @@ def check_installed(wheel: Path, folder: Path) -> None:
     """Install the wheel without extras and use it, from a folder that is not the checkout."""
     venv.create(folder / "bare", with_pip=True)
     scripts = folder / "bare" / ("Scripts" if sys.platform == "win32" else "bin")
-    python = str(scripts / "python")
+    suffix = ".exe" if sys.platform == "win32" else ""
+    python = str(scripts / f"python{suffix}")
     must_run(
         python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
         "--constraint", str(ROOT / "constraints.txt"), str(wheel), cwd=folder,
@@ -113,8 +146,22 @@ def check_installed(wheel: Path, folder: Path) -> None:
     report("installed it in a bare environment, core dependencies only")
     must_run(python, "-W", "error", "-c", SNIPPET, cwd=folder)
     report("imported it without any extra; made, reset and stepped the environment; simulated; loaded what is shipped")
-    check_console_script(scripts / "gpusched", folder)
+    report("compared two policies on two seeds")
+    check_console_script(scripts / f"gpusched{suffix}", folder)
     report("`gpusched` without its extra says in one line how to install it")
+    check_training(python, folder)
+
+
+def check_training(python: str, folder: Path) -> None:
+    """Train a model of Stable-Baselines3 and run it as a policy, with the packages of this script's Python behind."""
+    if find_spec("stable_baselines3") is None:
+        report("NOT RUN: a training with Stable-Baselines3, since this Python does not have the extra `agents`")
+        return
+    found = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=folder)
+    lent = dict.fromkeys(sysconfig.get_path(name) for name in ("purelib", "platlib"))
+    (Path(found.stdout.strip()) / "lent.pth").write_text("\n".join(lent), encoding="utf-8")
+    must_run(python, "-c", TRAINING, cwd=folder)
+    report("trained PPO for 64 steps, saved it, and compared it with a policy")
 
 
 def check_console_script(script: Path, folder: Path) -> None:
@@ -137,8 +184,8 @@ def must_run(*command: str, cwd: Path) -> None:
 
 
 def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Run a command in `cwd`, without what this shell adds to Python's path."""
-    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    """Run a command in `cwd`, without what this shell adds to Python's path, and with kernels kept beside the wheel."""
+    clean = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "NUMBA_CACHE_DIR"}}
     return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)  # noqa: S603 - ours
 
 
@@ -148,4 +195,4 @@ def report(what: str) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -170,9 +170,13 @@ def test_what_code_calls_the_sections_of_the_design_are_sections_of_its_page():
     assert cited <= set(headings)
 
 
-def test_the_readme_links_to_files_that_are_there():
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read("README.md"))
-    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
+@pytest.mark.parametrize("page", ["README.md", "SECURITY.md", "CONTRIBUTING.md"])
+def test_the_pages_beside_the_code_link_to_files_and_headings_that_are_there(page):
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", read(page)) if "://" not in link]
+    assert [link for link in links if not (ROOT / link.partition("#")[0]).exists()] == []
+    for target, _, anchor in (link.partition("#") for link in links if "#" in link):
+        headings = re.findall(r"^#+ (.*)$", read(target), re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
 
 def test_results_are_tables_records_and_figures_of_three_megabytes():
