@@ -55,11 +55,10 @@ NEEDS = {
     "stable_baselines3": ("stable_baselines3", "needs the extra `agents`"),
     "ray.rllib": ("ray.rllib", 'RLlib is not installed: pip install "ray[rllib]"'),
     "torchrl": ("torchrl.envs", "TorchRL is not installed: pip install torchrl"),
-    "pufferlib": ("pufferlib.vector", "PufferLib is not installed: pip install --no-deps pufferlib-core"),
     "minari": ("minari", "needs the extra `minari`"),
 }
 """What a block needs whose text has the word, and why it is skipped where that is missing."""
-WARN = ("ray.rllib", "torchrl", "pufferlib", "minari")
+WARN = ("ray.rllib", "torchrl", "minari")
 RECORDED = ("record", "--policies", "sts-x,edf,random", "--track", "busy", "--jobs", "3", "--out", "data")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
