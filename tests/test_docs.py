@@ -28,7 +28,6 @@ ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
     "docs/index.md",
-    "docs/gymnasium.md",
     "docs/quickstart.md",
     "docs/model.md",
     "docs/environment.md",
@@ -38,13 +37,10 @@ PAGES = (
     "docs/design.md",
     "docs/scenarios.md",
     "docs/tracks.md",
-    "docs/leaderboard.md",
     "docs/traces.md",
     "docs/report.md",
-    "docs/agents.md",
+    "docs/train.md",
     "docs/adaptation.md",
-    "docs/other-libraries.md",
-    "docs/own-features.md",
     "docs/reference/report.md",
     "docs/systems/antman.md",
     "docs/systems/fikit.md",
@@ -59,11 +55,10 @@ NEEDS = {
     "stable_baselines3": ("stable_baselines3", "needs the extra `agents`"),
     "ray.rllib": ("ray.rllib", 'RLlib is not installed: pip install "ray[rllib]"'),
     "torchrl": ("torchrl.envs", "TorchRL is not installed: pip install torchrl"),
-    "pufferlib": ("pufferlib.vector", "PufferLib is not installed: pip install --no-deps pufferlib-core"),
     "minari": ("minari", "needs the extra `minari`"),
 }
 """What a block needs whose text has the word, and why it is skipped where that is missing."""
-WARN = ("ray.rllib", "torchrl", "pufferlib", "minari")
+WARN = ("ray.rllib", "torchrl", "minari")
 RECORDED = ("record", "--policies", "sts-x,edf,random", "--track", "busy", "--jobs", "3", "--out", "data")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 

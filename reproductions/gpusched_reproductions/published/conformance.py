@@ -75,7 +75,7 @@ class _Compared:
 def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     names = reference_names(FOLDER)
     if not names:
-        raise InputError("reference instances", str(FOLDER), "a folder that has them: see docs/conformance.md")
+        raise InputError("reference instances", str(FOLDER), "a folder that has them: see docs/results/index.md")
     cells = []
     for name in names:
         kind, seed = name.rsplit("-", 1)

@@ -16,7 +16,7 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 from gpusched_experiments.cli.app import app
 
 ROOT = Path(__file__).parents[3]
-PAGES = ("README.md", "docs/index.md", "docs/cli.md", "docs/agents.md", "docs/quickstart.md")
+PAGES = ("README.md", "docs/index.md", "docs/cli.md", "docs/train.md", "docs/quickstart.md")
 ASKED = "GPUSCHED_LONG_TESTS" in os.environ
 # They take minutes, so they run only where they are asked for.
 LONG = tuple(f"--out runs/{name}" for name in ("tiny", "mine", "two", "larger", "slack", "es"))
