@@ -124,7 +124,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "edf-preemptive": ShippedPolicy(
             "dispatching.dispatch:edf_preemptive",
-            "EDF that places all jobs anew in every round: what preemption alone saves",
+            "EDF that places all jobs again in every round: what preemption alone saves",
             origin="ours",
         ),
         "priority": ShippedPolicy(
@@ -134,7 +134,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "greedy": ShippedPolicy(
             "dispatching.dispatch:Greedy",
-            "All jobs anew by pressure; the cheapest configuration that meets the due date",
+            "All jobs again by pressure; the cheapest configuration that meets the due date",
             style=3,
         ),
         "greedy-fill": ShippedPolicy(
@@ -235,7 +235,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "atc-co-located": _variant(
             "index_rules.policy:atc_co_located",
-            "ATC that plans shares of a GPU beside the company to be expected there",
+            "ATC that plans shares of a GPU with the expected slowdown of co-runners",
         ),
         "atc-worst": _variant(
             "index_rules.policy:atc_worst",
@@ -260,7 +260,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "time-slice": _solved(
             "dispatching.time_slice:TimeSlice",
-            "Urgent jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
+            "Critical jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
         ),
         **_gavels("", aware=True),
         "gavel-cost": _solved(
@@ -269,7 +269,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "antman": _variant(
             "shared_gpus.antman:AntMan",
-            "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU",
+            "AntMan: guaranteed jobs by submission; opportunistic ones on the least busy GPU",
         ),
         "fill": _variant(
             "shared_gpus.fill:Fill",

@@ -51,7 +51,7 @@ RENDER_MODES = ("ansi", "rgb_array")
 
 
 class GpuClusterEnv(gymnasium.Env[Any, Any]):
-    """Schedule training jobs on a GPU cluster, one decision per job and round (design, section 4).
+    """Schedule training jobs on a GPU cluster, one decision per job and round (`docs/design.md`).
 
     Action: `Discrete(1 + C)`; 0 lets the job at hand wait, a gives it configuration a - 1 (`env.unwrapped.
     configurations`). An action that cannot be placed means wait and counts in `info["invalid_actions"]`.

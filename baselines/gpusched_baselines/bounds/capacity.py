@@ -54,7 +54,7 @@ def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
 def non_clairvoyant_bound(instance: Instance) -> float:
     """Return an expected total cost [€] that no policy undercuts that keeps due dates in the worst case.
 
-    Per job: the exact stochastic plan over all configurations (design, section 2). A job that no configuration can
+    Per job: the exact stochastic plan over all configurations (theory, section 2). A job that no configuration can
     bring home in time in the worst case has no such plan: it counts with the expectation of its clairvoyant bound,
     which no policy undercuts either.
     """

@@ -1,4 +1,4 @@
-"""The stochastic single-job problem, solved exactly (design, section 2).
+"""The stochastic single-job problem, solved exactly (theory, section 2).
 
 Minimise ∫ S(x)/S(w) · p_c(x) dx subject to ∫ τ_c(x) dx ≤ D over the epochs x from w to E: a fractional knapsack. An
 item is a hull edge k (from point k to the faster point k + 1) in a bin b; it saves the time L_b · Δτ_k and costs

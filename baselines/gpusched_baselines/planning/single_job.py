@@ -1,4 +1,4 @@
-"""The single-job problem (design, section 2) as every solver takes it, and its exact solution."""
+"""The single-job problem (theory, section 2) as every solver takes it, and its exact solution."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def solve_single_job(
     epochs_done: float = 0.0,
     tardiness_weight_eur_per_s: float | None = None,
 ) -> Plan:
-    """Solve the stochastic single-job problem exactly (design, section 2), in O(K² B): K hull points, B bins.
+    """Solve the stochastic single-job problem exactly (theory, section 2), in O(K² B): K hull points, B bins.
 
     Without a tardiness weight the plan meets the due date even if all epochs are needed, where it can. With one, a
     second after the due date costs that much, and the plan is late where being in time would cost more. Tardiness from

@@ -25,7 +25,7 @@ def proxy_cost(board: Board, order: Ints) -> float:
 
 @kernel
 def proxy_with(board: Board, order: Ints, left: Floats) -> float:
-    """Return the proxy cost of what the jobs of a round hold [€] (design, section 3).
+    """Return the proxy cost of what the jobs of a round hold [€] (theory, section 5).
 
     Energy of all nodes until the first completion, tardiness of the jobs that run up to then, and, for jobs left out,
     100 · ω · max(0, t + max execution time - d).

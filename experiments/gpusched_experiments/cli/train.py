@@ -136,7 +136,7 @@ def _going_on(training: "ResumableTraining | None", folder: Path) -> str:
         return f"goes on at {training.resumes_at:,} steps"
     if training is None and (folder / CHECKPOINT).exists():
         return "goes on from the last checkpoint"
-    return "begins anew: nothing is kept yet"
+    return "begins again: nothing is kept yet"
 
 
 class _Screen:

@@ -1,0 +1,118 @@
+"""Public names, pages and help texts use the terms of the glossary, which lists the words that are not used."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_baselines.registry import policy_descriptions
+from gpusched_env import load_scenario, renamed
+from gpusched_env.workload import load_track, scenario_toml, track_toml
+from gpusched_experiments.cli.app import COMMANDS, app
+
+ROOT = Path(__file__).parents[1]
+GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
+PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions", "examples")
+OLD_NAMES = {ROOT / "gpusched_env/renamed.py", *(ROOT / "baselines/gpusched_baselines").glob("*.py")} - {
+    ROOT / "baselines/gpusched_baselines/__init__.py",
+    ROOT / "baselines/gpusched_baselines/registry.py",
+    ROOT / "baselines/gpusched_baselines/sts.py",
+}
+"""What holds old names: modules of renamed packages, and the table of what was renamed."""
+MODULES = sorted({path for package in PACKAGES for path in (ROOT / package).rglob("*.py")} - OLD_NAMES)
+PAGES = sorted(
+    {ROOT / "README.md", *(ROOT / "docs").rglob("*.md")}
+    - {ROOT / "docs/glossary.md"}
+    - set((ROOT / "docs/results").rglob("*.md"))
+)
+
+
+def not_used() -> set[str]:
+    table = GLOSSARY.split("## Words that are not used")[1]
+    rows = re.findall(r"^\| ([^|]+) \| [^|]+ \|$", table, re.MULTILINE)
+    return {word.strip() for row in rows[1:] for word in row.split(",")}
+
+
+WORDS = not_used()
+PLAIN = re.compile(
+    rf"(?<![\w-])({'|'.join(map(re.escape, sorted(WORDS, key=len, reverse=True)))})s?(?![\w-])", re.IGNORECASE
+)
+
+
+def parts(name: str) -> set[str]:
+    """Split a name at underscores and capitals."""
+    return {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
+
+
+def public_names(module: Path) -> set[str]:
+    """Collect what a module has without an underscore: functions, classes, their members and arguments, constants."""
+    found = set(module.relative_to(ROOT).with_suffix("").parts)
+
+    def visit(node: ast.AST) -> None:
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.FunctionDef | ast.ClassDef) and not child.name.startswith("_"):
+                found.add(child.name)
+                if isinstance(child, ast.FunctionDef):
+                    found.update(argument.arg for argument in (*child.args.args, *child.args.kwonlyargs))
+                else:
+                    visit(child)
+            elif isinstance(child, ast.Assign | ast.AnnAssign):
+                targets = child.targets if isinstance(child, ast.Assign) else [child.target]
+                names = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+                found.update(name for name in names if not name.startswith("_"))
+
+    visit(ast.parse(module.read_text(encoding="utf-8")))
+    return found
+
+
+def test_the_list_is_read():
+    assert {"company", "pace", "knob", "wake-up"} <= WORDS
+    assert all(map(PLAIN.search, ("beside company", "Knobs", "a wake-up")))
+    assert not PLAIN.search("accompany the space-lattice")
+    assert ("steering" in parts("GpuSteeringEnv"), "pace" in parts("least_pace")) == (True, True)
+
+
+def test_no_public_name_has_such_a_word():
+    singular = {word.removesuffix("s") for word in WORDS} | WORDS
+    found = {
+        f"{module.relative_to(ROOT)}: {name}"
+        for module in MODULES
+        for name in public_names(module)
+        if {part.removesuffix("s") for part in parts(name)} & singular or name in WORDS
+    }
+    assert found == set()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_no_page_has_such_a_word(page):
+    text = page.read_text(encoding="utf-8")
+    assert [text[max(0, m.start() - 40) : m.end() + 20] for m in PLAIN.finditer(text)] == []
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_no_help_text_has_such_a_word(command):
+    text = CliRunner().invoke(app, [command, "--help"], env={"COLUMNS": "200"}).output
+    assert PLAIN.findall(text) == []
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "tracks"])
+def test_no_scenario_file_has_such_a_word(kind):
+    for path in (ROOT / "gpusched_env/workload" / kind).glob("*.toml"):
+        assert PLAIN.findall(path.read_text(encoding="utf-8")) == [], path
+
+
+def test_no_description_of_a_policy_or_setting_has_such_a_word():
+    texts = [*policy_descriptions().values(), scenario_toml(load_scenario("default")), track_toml(load_track("busy"))]
+    assert [PLAIN.findall(text) for text in texts if PLAIN.search(text)] == []
+
+
+def test_what_is_listed_as_renamed_has_another_name_now():
+    tables = [renamed.POLICIES, renamed.SCENARIOS, renamed.EXPERIMENTS, renamed.NETWORKS, renamed.FIELDS]
+    for table in (*tables, renamed.METHODS, renamed.OBJECTS):
+        assert not table.keys() & set(table.values())
+        for new in table.values():
+            assert not parts(new) & WORDS, new
