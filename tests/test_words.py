@@ -87,6 +87,11 @@ def test_no_public_name_has_such_a_word():
     assert found == set()
 
 
+def test_no_sentence_of_the_sources_has_such_a_word():
+    found = {(str(module.relative_to(ROOT)), *PLAIN.findall(module.read_text(encoding="utf-8"))) for module in MODULES}
+    assert {words for words in found if len(words) > 1} == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_page_has_such_a_word(page):
     text = page.read_text(encoding="utf-8")

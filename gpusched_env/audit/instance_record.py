@@ -57,8 +57,8 @@ class GpuTypeRecord:
     """A GPU type: power of a node with 1, 2, ... busy GPUs [W], memory [GiB], and the most GPUs that a node may have.
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
-    `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared so.
-    `idle_saving_w` is what a GPU that is held draws less when it does nothing [W].
+    `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared
+    so. `idle_saving_w` is what a GPU that is held draws less when it does nothing [W].
     """
 
     node_power_w: list[float]
@@ -126,7 +126,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class UtilisationRecord:
-    """What those lose who have guests, the part of the time left that guests fill, and the least they keep."""
+    """What jobs lose to opportunistic ones, the part of the time left that these fill, and their least speed."""
 
     overhead: float = 0.0
     filled: float = 1.0
@@ -146,7 +146,7 @@ class SynchronisationRecord:
 class TenantsRecord:
     """The tenants of an instance: what they are to the cluster, their names, and the GPUs of each by GPU type.
 
-    With cells, the last `hosts` nodes are the physical ones, on which the nodes before them lie.
+    With cells, the last `guaranteed jobs` nodes are the physical ones, on which the nodes before them lie.
     """
 
     tenancy: str
@@ -219,7 +219,7 @@ def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRe
 def _interference(
     instance: Fields, count: int, applications: int
 ) -> tuple[list[Any], list[Any], list[Any], UtilisationRecord]:
-    """Return slow-downs, utilisations and the power [W] of GPUs that are held and do nothing, each by GPU type, and guests."""
+    """Return slowdowns, utilisations and the power [W] of held idle GPUs, each by GPU type, and the model's numbers."""
     unknown: list[Any] = [None] * count
     if instance.get("interference") is None:
         return unknown, unknown, unknown, UtilisationRecord()

@@ -119,7 +119,7 @@ class Timeline:
         return times, counts[:, 0], counts[:, 1]
 
     def busy(self) -> Iterator[tuple[int, float, float, int]]:
-        """Yield node, start and end [s], and number of GPUs of each stretch in which some are busy, shared ones once."""
+        """Yield node, start and end [s], and number of busy GPUs of each stretch with any, shared ones once."""
         until: dict[tuple[int, int], float] = {}
         for bar in self.bars:
             if bar.gpu < 0:

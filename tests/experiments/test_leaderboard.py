@@ -119,7 +119,7 @@ def test_over_all_tracks_ratios_are_averaged_geometrically_and_the_worst_track_i
 
 
 def test_a_seed_that_is_drawn_brings_the_runs_of_all_tracks():
-    """On every seed one track is four times as costly for edf as the other: their product does not depend on the draw."""
+    """On every seed one track is four times as costly for edf as the other: their product is the same."""
     costly, cheap = (8, 8, 8, 8, 8), (2, 2, 2, 2, 2)
     costs = {"a": {"sts": (1,) * 5, "edf": costly}, "b": {"sts": (1,) * 5, "edf": cheap}}
     edf = overall_table(made_up(costs)).as_dicts()[1]["mean_ratio"]

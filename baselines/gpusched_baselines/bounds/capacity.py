@@ -29,8 +29,9 @@ from gpusched_env.simulator.kernels import Curve, DistributionTable, Floats, ker
 def clairvoyant_bound(instance: Instance) -> float:
     """Return a total cost [€] that no policy can undercut on this instance, even one that knows X_j.
 
-    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with tardiness priced at ω_j. It holds to
-    rounding, for runs that end within `checks.LONGEST_S` (others may have jobs whose tardiness costs next to nothing).
+    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with tardiness priced at ω_j. It holds
+    to rounding, for runs that end within `checks.LONGEST_S` (others may have jobs whose tardiness costs next to
+    nothing).
     """
     return float(clairvoyant_bounds(instance).sum())
 

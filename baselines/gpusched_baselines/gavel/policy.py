@@ -341,13 +341,14 @@ class GavelCost(ByRounds):
     """Gavel's cost with due dates made elastic: shares of time in all configurations, least energy, tardiness priced.
 
     The program is in `priced`. It is solved when jobs come or go, and `reset_s` later. Every event begins a round, in
-    which no GPU is used without need: only jobs with a share of a configuration may get it, the costliest per epoch last.
+    which no GPU is used without need: only jobs with a share of a configuration may get it, the costliest per epoch
+    last.
 
     Args:
         epochs: The epochs that jobs are taken to have left: "worst-case", "mean" or "conditional-mean".
         guard_s: How much sooner than due jobs are planned to end [s], ≥ 0.
         round_s: Length of a round [s], > 0.
-        reset_s: Time after which the program is solved anew if no job has come or gone [s], ≥ 0.
+        reset_s: Time after which the program is solved again if no job has come or gone [s], ≥ 0.
         name: Name, as tables show it.
 
     Raises:

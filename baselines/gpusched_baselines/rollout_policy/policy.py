@@ -1,4 +1,4 @@
-"""Look-ahead as a policy, and as a expert; its settings."""
+"""Rollout as a policy, and as an expert; its settings."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Settings:
         base_rounds: How many it has where bases are compared, ≥ 1: what one of them puts off counts in the end.
         arrivals: How many jobs may come in a roll-out, ≥ 0.
         certainty: How sure it must be that another plan is better, in standard errors of the difference, ≥ 0.
-        bases: The policies that roll-outs may follow, of "sts-x" and "atc"; the first one unless another is better.
+        bases: The policies that simulations may follow, of "sts-x" and "atc"; the first one unless another is better.
         seed: Seed of the draws, with the number of the round: so decisions are the same through every door.
 
     Raises:
@@ -151,7 +151,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class RolloutPolicy(PlannedPolicy):
-    """Look-ahead, our own: STS-X, improved in every round by what sampled roll-outs say.
+    """Rollout, our own: STS-X, improved in every round by what sampled simulations say.
 
     When the first job of a round is asked, the epochs that every active job needs yet are drawn several times from its
     distribution, given those done, and with them jobs that come: such as came so far, as often as they came. On each

@@ -288,7 +288,7 @@ class RandomGreedy(Search):
             object.__setattr__(self, "name", "random-greedy-fill")
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Place all active jobs anew."""
+        """Place all active jobs again."""
         found = Constructions.of(view, rng, self.constructions, epochs=self.epochs, fill=self.fill)
         found.restore_best(view)
 

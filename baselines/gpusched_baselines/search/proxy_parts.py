@@ -192,7 +192,8 @@ def own_tardiness(seen: Seen, i: int, first: float) -> float:
 def may_take(seen: Seen, i: int, seconds: float) -> bool:
     """Return whether a search may let job `i` run for `seconds` more: no slower than now, or still by its due date.
 
-    The proxy does not see tardiness beyond the first completion, so without this rule a search would slow all jobs down.
+    The proxy does not see tardiness beyond the first completion, so without this rule a search would slow all jobs
+    down.
     """
     if seconds == np.inf:
         return False

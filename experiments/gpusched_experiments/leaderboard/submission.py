@@ -51,7 +51,7 @@ LABELS = ("track", "row")
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run of an entry, and whom it meets.
+    """What to run of an entry, and what it is compared with.
 
     Attributes:
         tracks: The tracks on which the entry can decide.
@@ -103,7 +103,7 @@ def submit(
         limits: What the entry's processes may take.
         folder: Where the files go.
         workers: Number of processes, ≥ 1.
-        watcher: Whom to tell how it goes.
+        watcher: What is told of the progress.
         drawing: What draws; without it there is no figure.
 
     Raises:
@@ -187,7 +187,7 @@ def _others(plan: Plan, recorded: Recorded, left_out: Collection[tuple[str, str]
 
 
 def _left_out(plan: Plan, recorded: Recorded) -> dict[tuple[str, str], str]:
-    """Return on which tracks which policies, by name, are not met, and why: agents, and kept entries that lack seeds."""
+    """Return which policies, by name, are left out on which tracks, and why: agents, and submissions without seeds."""
     here, left_out, first = known_policies(), {}, []
     for track in plan.tracks:
         seeds = plan.seeds_of(track)

@@ -32,7 +32,7 @@ RESULTS = ("table.md", "table.csv", "summary.csv", "figure.svg")
 
 
 class Watcher(Protocol):
-    """Whom to tell how an experiment goes."""
+    """What is told of the progress of an experiment."""
 
     def note(self, text: str) -> None:
         """Handle what somebody who reads the results must know."""
@@ -61,7 +61,7 @@ def reproduce(
         choice: What to run of it.
         out: Folder of all experiments; this one's files go to its subfolder with the experiment's name.
         workers: Number of processes, ≥ 1; timings run alone all the same.
-        watcher: Whom to tell how it goes.
+        watcher: What is told of the progress.
         drawing: What draws; without it there is no figure.
         backend: What makes the processes; timings run in this one.
     """
@@ -92,7 +92,7 @@ def run_experiment(
         choice: What to run of it.
         folder: Folder of its files.
         workers: Number of processes, ≥ 1; timings run alone all the same.
-        watcher: Whom to tell how it goes.
+        watcher: What is told of the progress.
         drawing: What draws; without it there is no figure.
         backend: What makes the processes; timings run in this one.
 

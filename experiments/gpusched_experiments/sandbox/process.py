@@ -123,7 +123,7 @@ class Process:
         return SubmissionError(f"{self.submission.file}: {text}")
 
     def kill(self) -> None:
-        """End the process and all that it has started; whoever asks it finds that out."""
+        """End the process and all that it has started; the caller finds that out."""
         with self._ending:
             if not self._closed:
                 with suppress(ProcessLookupError, PermissionError):

@@ -86,7 +86,7 @@ Time = Annotated[float, Field(ge=0.0, le=LONGEST_S, allow_inf_nan=False)]
 
 
 def _kind(value: Any) -> str | None:
-    """Return what a value is that may be written in several ways: the tag of its place in the union; None for neither."""
+    """Return the tag in the union of a value that may be written in several ways; None for neither."""
     if isinstance(value, str):
         return f"{MARK}name"
     if isinstance(value, list | tuple):
@@ -328,7 +328,7 @@ class DecideRequest(Fields):
     distributions: dict[Name, DistributionFields] = Field(default={}, max_length=MOST_JOBS)
     interference: dict[str, Any] | None = Field(
         default=None,
-        description="What jobs on one GPU do to one another: {slowdown} or {utilisation, overhead, filled, least_speed, "
+        description="How jobs on one GPU slow each other: {slowdown} or {utilisation, overhead, filled, least_speed, "
         "idle_power_w, fastest}, as in an instance file; rows are GPU types, columns `applications`.",
     )
     synchronisation: dict[str, Any] | None = Field(
@@ -339,7 +339,7 @@ class DecideRequest(Fields):
         default=0, ge=0, lt=2**31, description="Decisions in a row after which nothing ran; agents then stop waiting."
     )
     memory: str | None = Field(
-        default=None, description="`memory` of the answer before, as it is; null for the first, or to begin anew."
+        default=None, description="`memory` of the answer before, as it is; null for the first, or to begin again."
     )
 
 

@@ -150,7 +150,7 @@ class Pool:
         for _ in range(many):
             made.append(_Worker(self._arguments))
             self._all.append(made[-1])
-        if self._closed.is_set():  # whoever closed may not have seen them
+        if self._closed.is_set():  # the caller that closed it may not have seen them
             self.close()
         for worker in made:
             try:

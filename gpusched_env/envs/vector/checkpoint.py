@@ -61,7 +61,7 @@ def unpack(
         state: What `pack` gave.
         episodes: Makes the instances again; takes over seeds and generators.
         limits: When episodes are truncated; takes over their steps.
-        crew: The threads that share the work.
+        pool: The threads that share the work.
 
     Raises:
         InputError: It is no such state, or is not as `pack` gave it, or is one with other arguments, or its instances

@@ -47,7 +47,7 @@ class Runs:
 
     Args:
         states: New runs, one for each environment.
-        crew: The threads that share the work.
+        pool: The threads that share the work.
         common: What the runs have in common.
         single: A single environment with the same arguments.
 
@@ -111,7 +111,7 @@ class Runs:
         self._step(actions, seen)
 
     def views(self) -> tuple[View, ...]:
-        """Return the views of all runs: from now on, observations count anew what may have been changed through one."""
+        """Return the views of all runs: from now on, observations recount what may have been changed through one."""
         self._views_in_use = True
         return tuple(state.view for state in self.states)
 
@@ -122,7 +122,7 @@ class Runs:
         return masks.view(np.bool_)
 
     def current_jobs(self) -> NDArray[np.int64]:
-        """Return the job at hand in every run, (N,); -1 where it is over."""
+        """Return the current job in every run, (N,); -1 where it is over."""
         current_job = np.empty(len(self.invalid), np.int64)
         write_all_current(self._handles.boards, current_job)
         return current_job

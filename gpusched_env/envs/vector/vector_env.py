@@ -158,7 +158,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         return observations_of(runs, seen), infos
 
     def step(self, actions: Any) -> Stepped:
-        """Decide for the job at hand in every environment.
+        """Decide for the current job in every environment.
 
         Args:
             actions: N whole numbers: 0 = wait, a = configuration a - 1. With `NEXT_STEP`, that of an environment whose
@@ -186,7 +186,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             raise
 
     def _advance(self, runs: Runs, chosen: NDArray[np.int64], again: NDArray[np.bool_] | None) -> Stepped:
-        """Step all environments, but begin the episodes of `again` anew."""
+        """Step all environments, but begin the episodes of `again` again."""
         if again is not None:
             self._begin_next(again)
             chosen[again] = LOOK
@@ -223,7 +223,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def jobs(self) -> NDArray[np.int64]:
-        """Index of the job at hand in every environment, (N,); -1 where the episode is over."""
+        """Index of the current job in every environment, (N,); -1 where the episode is over."""
         return self._present.current_jobs()
 
     @property

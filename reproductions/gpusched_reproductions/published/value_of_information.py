@@ -143,7 +143,7 @@ def _summary(runs: Runs) -> Table:
     for answer in (answer for ablation in (*ABLATIONS, PARTS) for answer in _answers(ablation, runs)):
         once.setdefault(answer.contrast, answer)  # a part may answer another question too
     columns: tuple[Column[_Answer], ...] = (
-        Column("lesson", "question", lambda each: each.ablation.name),
+        Column("ablation", "question", lambda each: each.ablation.name),
         Column("contrast", "compared", lambda each: each.contrast.name),
         Column("saving", "saved, mean", lambda each: each.mean.value, PERCENT),
         Column("least", "least", lambda each: each.by_track[each.ranked[0]], PERCENT, interval=True),

@@ -222,13 +222,13 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
     training = AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     for damaged in (b"", b"{}" * 50):
         (tmp_path / "run" / "checkpoint.safetensors").write_bytes(damaged)
-        with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="a whole checkpoint; remove it to begin anew"):
+        with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="a whole checkpoint; remove it to begin again"):
             AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
     whole_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
     del whole_one.arrays["state/mean"]
     whole_one.write(tmp_path / "run" / "checkpoint.safetensors")
-    with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="one of this version; remove it to begin anew"):
+    with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="one of this version; remove it to begin again"):
         AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
     other_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")

@@ -116,7 +116,7 @@ def test_a_file_without_a_policy_is_refused(source, words):
         ("view.jobs[0, 0] = 1.0", "mine.py: line 5: ValueError: assignment destination is read-only"),
         ("view.board.jobs[0, 7:9] = float('nan')", "mine.py: job 0 was given what is no number of anything"),
         ("view.board.jobs[0, 7:9] = 99", "mine.py: job 0 was given a configuration that is not there"),
-        ("view.board.jobs[0, 19] = float('nan')", "mine.py: job 0 was given a wake-up that is no time"),
+        ("view.board.jobs[0, 19] = float('nan')", "mine.py: job 0 was given a timer that is no time"),
     ],
 )
 def test_what_goes_wrong_in_a_round_is_one_line_that_says_where(body, words):

@@ -78,7 +78,7 @@ def test_over_all_tracks_ratios_of_cost_are_averaged_geometrically():
 
 def test_the_short_table_has_every_comparison_once_with_its_least_and_its_most():
     rows = {row["contrast"]: row for row in VALUE_OF_INFORMATION_EXPERIMENT.summary(RUNS).as_dicts()}
-    assert [(row["lesson"], name) for name, row in rows.items()] == [
+    assert [(row["ablation"], name) for name, row in rows.items()] == [
         ("know", "sts-x against itself told the worst case"), ("plan", "sts-x against atc"),
         ("plan", "sts-x against sts-x:no-price"), ("preempt", "edf-preemptive against edf"),
     ]  # fmt: skip
