@@ -53,6 +53,7 @@ OBJECTS = {
     "SteeringTraining": "AdaptationTraining",
     "KnobPolicy": "ControlPolicy",
     "KnobTraining": "ControlTraining",
+    "Comparison": "ComparisonSettings",
     "Fared": "RunMetrics",
     "GroupFared": "GroupMetrics",
 }

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.gavel.program import Demand
+    from gpusched_baselines.gavel.program import GavelDemand
     from gpusched_env.model import Instance
 
 # Columns of the policy's memory with K options: first K with shares of time x, K with the time got since the last
@@ -145,15 +145,15 @@ class ByRounds:
         """Whether GPUs that are left go to jobs that have no share of their type."""
         return False
 
-    def demand(self, view: View) -> Demand:
+    def demand(self, view: View) -> GavelDemand:
         """Return the jobs with their options."""
         raise NotImplementedError
 
-    def shares(self, demand: Demand, rng: Generator) -> NDArray[np.float64]:
+    def shares(self, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
         """Solve for the shares of time, (A, K)."""
         raise NotImplementedError
 
-    def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:
+    def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
         """Return the GPU types in the order in which rounds fill them, (V,)."""
         raise NotImplementedError
 

@@ -50,7 +50,7 @@ def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
             outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds
 
 
-class Arrivals:
+class SampledArrivals:
     """Jobs that may come: those that came so far, at the rate at which they came.
 
     Args:

@@ -17,7 +17,7 @@ from gpusched_env.workload import OwnGpuType
 from gpusched_env.workload.scenario.settings import dotted
 
 MOST_JOBS, MOST_NODES, MOST_CONFIGURATIONS, MOST_GPU_TYPES, MOST_BINS = 4_000, 4_000, 1_000, 100, 1_000
-"""Sizes that requests may have, which the page of the interface names; `Limits` may only say less."""
+"""Sizes that requests may have, which the page of the interface names; `RequestLimits` may only say less."""
 
 MOST_CELLS = 4_000_000
 """Most jobs times configurations: a request may name times once and refer to them thousands of times."""
@@ -28,7 +28,7 @@ MOST_RECEIVING = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """Limits that the operator sets.
 
     Args:
@@ -68,7 +68,7 @@ class Limits:
         return 2.0 * self.receiving_s + self.waiting_s + self.decision_s
 
 
-DEFAULT = Limits()
+DEFAULT = RequestLimits()
 
 
 MARK = "~"

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Parts: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
-class Runs:
+class EpisodeRuns:
     """N runs side by side, none of which keeps its intervals.
 
     Args:
@@ -187,14 +187,14 @@ KEYS = (
 THERE = tuple(f"_{key}" for key in KEYS)
 
 
-def observations_of(runs: Runs, seen: Seen) -> dict[str, NDArray[np.float32]] | NDArray[np.float32]:
+def observations_of(runs: EpisodeRuns, seen: Seen) -> dict[str, NDArray[np.float32]] | NDArray[np.float32]:
     """Return the batched observations: a row per environment."""
     size = len(seen.job)
     parts = seen.job, seen.options.reshape(size, -1), seen.cluster.reshape(size, -1), seen.queue
     return np.concatenate(parts, axis=1) if runs.single.flat else dict(zip(PARTS, parts, strict=True))
 
 
-def infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
+def infos_of(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
     """Return an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
     there = np.empty((len(THERE), len(seen.current_job)), dtype=np.bool_)
     there.fill(True)  # faster than `ones`
@@ -203,7 +203,7 @@ def infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, An
     return infos
 
 
-def infos_of_some(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], some: NDArray[np.bool_]) -> dict[str, Any]:
+def infos_of_some(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_], some: NDArray[np.bool_]) -> dict[str, Any]:
     """Return copies of the infos of some environments; zeros, and False beside them, for the others."""
     infos = {}
     for key, value in _values(runs, seen, stalled).items():
@@ -212,7 +212,9 @@ def infos_of_some(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], some: NDAr
     return infos | {key: some.copy() for key in THERE}
 
 
-def final_infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], ended: NDArray[np.bool_]) -> dict[str, Any]:
+def final_infos_of(
+    runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_], ended: NDArray[np.bool_]
+) -> dict[str, Any]:
     """Return copies of the last observations and infos of the episodes that ended in this step."""
     last = np.full(len(ended), None, dtype=np.object_)
     observations = observations_of(runs, seen)
@@ -229,7 +231,7 @@ def final_infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], ended: ND
     }
 
 
-def _values(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
+def _values(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
     money, rate = seen.money, runs.single.discount_rate
     values = (
         seen.mask,

@@ -16,7 +16,7 @@ from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.scenario_options import with_options
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.report.chart import Drawing
-from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.cli import DRAWS
 from gpusched_reproductions.published import EXPERIMENTS
@@ -104,7 +104,7 @@ def reproduce_command(
     if experiment not in (*EXPERIMENTS, ALL):
         raise InputError("experiment", experiment, f"one of {', '.join(NAMES)}")
     chosen = [each for name, each in EXPERIMENTS.items() if experiment in (name, ALL)]
-    choice = Choice(
+    choice = Selection(
         quick=quick,
         seeds=None if seeds is None else parse_seeds(seeds, "--seeds"),
         nodes=None if nodes is None else _node_counts(nodes),

@@ -13,7 +13,7 @@ from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.cell import Cell, Change
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, saving
-from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.report.experiment import Experiment, Selection
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
 from gpusched_reproductions.published.changes import Misspecified
@@ -92,7 +92,7 @@ PARTS = Ablation(
 ABLATIONS = (KNOW, PLAN, PREEMPT)
 
 
-def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     """List every policy on every track, and the subject told the worst case: tracks have their own sizes and seeds."""
     ways: list[tuple[str, str, Change | None]] = [(policy, TRUTH, None) for policy in policies]
     ways += [(SUBJECT, WORST_CASE, Misspecified("worst case"))] if SUBJECT in policies else []

@@ -238,7 +238,7 @@ BACKGROUND_UTILISATION = 0.9
 """Part of the time for which the job in the background would keep the GPU busy alone: it launches kernels too."""
 
 
-class Outcome(NamedTuple):
+class FikitOutcome(NamedTuple):
     """What sharing comes to.
 
     Attributes:
@@ -286,7 +286,7 @@ def first_come(kernels_s: Floats, gaps_s: Floats, others_s: Floats, depth: int) 
 
 
 @kernel
-def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: Floats) -> Outcome:
+def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: Floats) -> FikitOutcome:
     """Return what comes of launching the other job's next kernel only if it ends before the gap is predicted to end.
 
     Kernels are not interrupted: where the gap is shorter than predicted, the first job waits for the one that runs.
@@ -304,7 +304,7 @@ def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: 
             k += 1
         time = max(time, arrival)
     alone = kernels_s.sum() + gaps_s.sum()
-    return Outcome(time / alone, filled / max(gaps_s.sum(), 1e-12))
+    return FikitOutcome(time / alone, filled / max(gaps_s.sum(), 1e-12))
 
 
 KERNELS = Path("../shared/data/orion")

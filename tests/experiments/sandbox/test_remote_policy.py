@@ -12,7 +12,7 @@ from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.simulator import simulate
 from gpusched_experiments.sandbox.process import ANOTHER_SEED, RemotePolicy, misfit, policy_seed, workload_of
-from gpusched_experiments.sandbox.submitted import Limits, Submission, SubmissionError, read_submission
+from gpusched_experiments.sandbox.submitted import SandboxLimits, Submission, SubmissionError, read_submission
 from refusals import refused
 
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 8})
@@ -136,7 +136,7 @@ def test_what_it_does_to_its_copy_of_the_board_beside_that_is_undone():
 
 def test_a_run_has_its_time():
     with (
-        InThread(python_submission(FIRST_FIT), Limits(run_s=1e-9)) as process,
+        InThread(python_submission(FIRST_FIT), SandboxLimits(run_s=1e-9)) as process,
         pytest.raises(SubmissionError, match="longer than 1e-09 s"),
     ):
         run(process)
