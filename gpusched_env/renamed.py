@@ -55,6 +55,7 @@ OBJECTS = {
     "KnobTraining": "ControlTraining",
     "Comparison": "ComparisonSettings",
     "Fared": "RunMetrics",
+    "Prices": "CapacityPrices",
     "GroupFared": "GroupMetrics",
 }
 """Names that packages export."""
