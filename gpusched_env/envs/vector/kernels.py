@@ -30,8 +30,8 @@ from gpusched_env.simulator.run import Board, Hidden
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
 SKIP = -2  # the same, without the observation
-OPENED = -1  # thread 0, once it has opened the step
-PATIENCE = 5_000  # times that a helper looks in vain for a new round before it stops: some 100 µs
+OPENED = -1  # thread 0, after it has opened the step
+PATIENCE = 5_000  # times that a worker looks for a new round without success before it stops: some 100 µs
 
 # money: float64 (MONEY_ROWS, N).
 TIME, PASSED, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS = range(6)
@@ -46,7 +46,7 @@ class Seen(NamedTuple):
         mask: What can be placed now, (N, 1 + C).
         money: The present time [s], how far the step moved it [s], and the energy and tardiness costs of the step and
             of the episode [€], (MONEY_ROWS, N).
-        current_job: The job at hand, -1 at the end, (N,).
+        current_job: The current job, -1 at the end, (N,).
         idle: Events in a row at which nothing ran and nothing was to come, (N,).
     """
 
@@ -80,7 +80,7 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
 
     Thread 0 opens the step with `actions` and `seen`, unless it has before and calls itself `OPENED`, and returns when
     all environments are done, or another thread has failed. Other threads help in one step after the other, and return
-    when none has begun for a moment; `actions` and `seen` only tell them shapes.
+    when none has begun for a moment; they read only the shapes of `actions` and `seen`.
     """
     if thread == 0:
         open_step(board, actions, seen)
@@ -112,7 +112,7 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
 
 @lean_kernel
 def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
-    """Report where the actions are and where observations go, and open the round: helpers that are awake begin."""
+    """Report where the actions are and where observations go, and open the round: workers that are awake begin."""
     where = board[PLACES]
     where[0] = actions.ctypes.data
     where[1] = seen[0].ctypes.data
@@ -166,7 +166,7 @@ def mask_all(boards: Ints, masks: Mask) -> None:
 
 @lean_kernel
 def write_all_current(boards: Ints, current_job: Ints) -> None:
-    """Write the job at hand in every environment to `current_job`, (N,); -1 where the episode is over."""
+    """Write the current job in every environment to `current_job`, (N,); -1 where the episode is over."""
     for i in range(current_job.shape[0]):
         current_job[i] = _current_job(board_at(boards, i))
 

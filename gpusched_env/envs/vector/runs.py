@@ -111,7 +111,7 @@ class Runs:
         self._step(actions, seen)
 
     def views(self) -> tuple[View, ...]:
-        """Return the views of all runs: from now on, observations count anew what may have been changed through one."""
+        """Return the views of all runs: observations are then recounted, since a view may change the state."""
         self._views_in_use = True
         return tuple(state.view for state in self.states)
 
@@ -122,7 +122,7 @@ class Runs:
         return masks.view(np.bool_)
 
     def current_jobs(self) -> NDArray[np.int64]:
-        """Return the job at hand in every run, (N,); -1 where it is over."""
+        """Return the current job in every run, (N,); -1 where it is over."""
         current_job = np.empty(len(self.invalid), np.int64)
         write_all_current(self._handles.boards, current_job)
         return current_job
@@ -157,7 +157,7 @@ class Runs:
         self._pool.step(actions, seen, self._stable, meanwhile)
 
     def _move(self, some: Iterable[int]) -> None:
-        """Let some runs live in their places of the one piece of memory, larger ones elsewhere; write their handles."""
+        """Place some runs in the common memory, larger ones elsewhere, and write their handles."""
         for i in some:
             state, own, notes = self.states[i], self.states[i].words, self._notes[i]
             memory = self._memory[i]
@@ -202,7 +202,7 @@ def infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, An
 
 
 def infos_of_some(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], some: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return copies of the infos of some environments; zeros, and False beside them, for the others."""
+    """Return copies of the infos of some environments; zeros and False for the others."""
     infos = {}
     for key, value in _values(runs, seen, stalled).items():
         infos[key] = np.zeros_like(value)
