@@ -216,7 +216,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return observation, reward, not self._running, self._stalled, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return the mask of the actions that are possible now, (1 + C,), for `MaskablePPO`; waiting is always allowed."""
+        """Return which actions are possible now, (1 + C,), as `MaskablePPO` needs it; waiting is always allowed."""
         mask = np.zeros(self._actions, np.int8)
         mask[0] = 1
         if self._running:

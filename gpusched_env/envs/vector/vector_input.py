@@ -136,7 +136,7 @@ class Limits:
         return stalled
 
     def stepped(self, stalled: NDArray[np.bool_], again: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Count a step of each environment except those of `again`, which have just begun; return which are truncated."""
+        """Count a step of each environment except those of `again`, which restart; return which are truncated."""
         if not self.limits_steps:
             return stalled.copy()
         self.steps += 1
