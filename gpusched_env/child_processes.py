@@ -16,7 +16,8 @@ from multiprocessing.connection import wait
 def children_ignore_sigint() -> Iterator[None]:
     """Block Ctrl-C in processes that are started in the body: this process handles it, and ends them.
 
-    A terminal interrupts all processes of a command at once, and one that is still importing would print a long traceback.
+    A terminal interrupts all processes of a command at once, and one that is still importing would print a long
+    traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

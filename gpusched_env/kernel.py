@@ -43,8 +43,8 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile like `kernel`, for a function that makes no array and returns none.
 
     It counts no references to its arrays, and becomes part of the functions that call it: counting and handing over
-    arrays take longer than a small function's own work. A function that makes an array does not compile so, nor does one that
-    copies one row of an array to another; a function that calls a `kernel` that makes arrays does.
+    arrays take longer than a small function's own work. A function that makes an array does not compile so, nor does
+    one that copies one row of an array to another; a function that calls a `kernel` that makes arrays does.
     """
     return _compiled(function, forceinline=True, **LEAN)
 
@@ -69,8 +69,9 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     stored = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stored is not None:
         # Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that
-        # it takes from another file does: a stale kernel would then compute something else without a warning. And it discards
-        # all kernels of a file for a changed comment. So a kernel is kept under a digest of all that it is made of.
+        # it takes from another file does: a stale kernel would then compute something else without a warning. And it
+        # discards all kernels of a file for a changed comment. So a kernel is kept under a digest of all that it is
+        # made of.
         compiled._digest = _digest(function, options)  # noqa: SLF001
         stored._source_stamp = compiled._digest  # noqa: SLF001
         # Numba reads the version first: with another one it reads no types, whose modules may have moved since.

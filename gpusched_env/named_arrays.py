@@ -36,8 +36,8 @@ class NamedArrays:
     """Base of values that are arrays by name; kernels read them as attributes, as Python does.
 
     A subclass annotates its fields: `Annotated[NDArray[np.float64], 2]` is a matrix, and another subclass stands for
-    one of its values. Fields never change; the values in their arrays do. Copied or unpickled, a value has arrays of its
-    own.
+    one of its values. Fields never change; the values in their arrays do. Copied or unpickled, a value has arrays of
+    its own.
 
     Raises:
         TypeError: A field is missing or unknown, or its array is not C-contiguous, cannot be written, or has another

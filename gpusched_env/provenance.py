@@ -22,7 +22,8 @@ def provenance(command: str | None = None, **facts: Any) -> dict[str, Any]:
     Args:
         command: The command line that made it; by default the present process's. The program is given by its name
         alone, without the folders of the machine it ran on.
-        **facts: All else that the result depends on (seed, scenario, options): anything JSON can hold, NumPy scalars too.
+        **facts: All else that the result depends on (seed, scenario, options): anything JSON can hold, NumPy scalars
+            too.
 
     Returns:
         `made_utc` (ISO 8601, seconds), `command`, `python`, `platform`, `packages` (name to version, None where one is

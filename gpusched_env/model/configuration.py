@@ -72,7 +72,7 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """Return the short name of the configuration: `V100x4`, `2*V100x8`, `V100x0.25`; `V100x0.6!` has priority 1, `!2` has 2."""
+        """Return the short name: `V100x4`, `2*V100x8`, `V100x0.25`; `V100x0.6!` has priority 1, `!2` has 2."""
         if self.kind == "shared":
             return f"{self.gpu_type}x{self.share:g}{_MARKS[self.priority]}"
         prefix = f"{self.nodes}*" if self.nodes > 1 else ""

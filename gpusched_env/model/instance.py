@@ -40,14 +40,15 @@ class Instance:
         jobs: The jobs J.
         energy_price_eur_per_kwh: Energy price [€/kWh], ≥ 0.
         pue: Power usage effectiveness of the data centre, ≥ 1.
-        interference: How co-runners on one GPU affect one another: slow-downs of pairs, or how they divide its time; None:
-        on shared GPUs jobs take the time in `jobs`.
+        interference: How co-runners on one GPU affect one another: slow-downs of pairs, or how they divide its time;
+            None: on shared GPUs jobs take the time in `jobs`.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
         synchronisation: How spare machines help jobs on several nodes; None: they take the time in `jobs`.
         tenants: The tenants of the cluster; `jobs.tenant` are indices of them.
-        tenancy: How tenants share the cluster: `none` (names only), `quota` (the GPUs of every type that a tenant's jobs hold at
-            one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy` makes).
+        tenancy: How tenants share the cluster: `none` (names only), `quota` (the GPUs of every type that a tenant's
+            jobs hold at one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy`
+            makes).
         hosts: With `cells` the last so many nodes are the physical ones: opportunistic jobs run on them, and the nodes
             before them are the tenants' cells, which are bound to them when they are used. Else 0.
 
@@ -285,7 +286,7 @@ class Instance:
             object.__setattr__(self, "jobs", replace(self.jobs, seconds_per_epoch=open_seconds))
 
     def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
-        """Return the error for a job that fits nothing: its memory, or no node holds a configuration that it may use."""
+        """Return the error of a job that fits nothing: its memory, or that no node holds an allowed configuration."""
         beyond = np.broadcast_to(beyond_quota(self), self.jobs.seconds_per_epoch.shape)[job]
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
         if np.any(may_use & ~closed & beyond):

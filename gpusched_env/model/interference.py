@@ -82,9 +82,9 @@ class UtilisationModel:
         (V, A), in (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
         overhead: Time that a job loses to co-runners of lower priority, as a part of its time, > 0.
         filled: Part of the time left by the highest priority that others can use, in [0, 1].
-        least_speed: Least speed of those below the highest priority, however busy the GPU is, > 0; if their utilisations
-        sum to more than 1 it is divided by the sum. At most overhead / (1 + overhead), the time that the overhead
-        leaves free.
+        least_speed: Least speed of those below the highest priority, however busy the GPU is, > 0; if their
+            utilisations sum to more than 1 it is divided by the sum. At most overhead / (1 + overhead), the time that
+                the overhead leaves free.
         idle_power_w: Power of a held, idle GPU of each type [W], (V,), ≥ 0: a GPU then draws idle +
             (busy - idle) · Σ utilisation · speed. None: a GPU that is held draws the power of a busy one.
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.

@@ -45,8 +45,8 @@ class JobTable:
             `LONGEST_S`; 0 by default.
         start_s: Seconds without progress until a job has been ready once, shape (J,), likewise.
         resume_s: Seconds without progress after a change on the nodes where a job was last ready, shape (J,), likewise.
-            With it costs depend on the distance: `restart_s` is that of a change to other nodes, and a change of share on
-            one GPU costs nothing. None, the default: every change costs `restart_s`.
+            With it costs depend on the distance: `restart_s` is that of a change to other nodes, and a change of share
+            on one GPU costs nothing. None, the default: every change costs `restart_s`.
         opportunistic: Whether jobs are in the class that gets the GPUs that guaranteed ones leave, shape (J,), a label
         that policies and reports read; False by default.
         tenant: Index of the job's tenant, shape (J,), ≥ 0; 0 by default.
@@ -54,8 +54,8 @@ class JobTable:
             trace that has such times, for a policy that replays it. None, the default: not known.
         traced_config: Configuration that jobs really ran on, or the closest to it, shape (J,): an index that the job
             is allowed. None without `traced_start_s`.
-        traced_type_known: Whether the trace states the GPU type of `traced_config`, shape (J,); False by default: the type
-        is a guess.
+        traced_type_known: Whether the trace states the GPU type of `traced_config`, shape (J,); False by default: the
+            type is a guess.
 
     A column with `metadata["label"]`, its description, is a field of the service's requests too.
 

@@ -235,7 +235,7 @@ def kinds_of_nodes(instance: Instance) -> NDArray[np.int64]:
 
 
 def largest_billed(instance: Instance) -> dict[str, int]:
-    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host to which one can be bound."""
+    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host that can hold one."""
     if not instance.hosts:
         return instance.largest_node
     largest: dict[str, int] = {}

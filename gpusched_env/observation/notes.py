@@ -178,7 +178,7 @@ class Notes(NamedArrays):
         )
 
     def forget(self) -> None:
-        """Discard the counts, so that the next observation counts anew: needed after a change of a round from outside."""
+        """Discard the counts, so that the next observation counts anew: needed after a round was changed outside."""
         self.tallies[ROUND] = -1
 
 

@@ -111,8 +111,8 @@ def write_options(
 def added_rate(board: Board, spare: Ints, c: int) -> float:
     """Return the increase of the cluster's cost rate if configuration c were placed now [€/s].
 
-    Whole GPUs go to the fullest node in use with enough free GPUs, else to an idle node; for a share and for several nodes it
-    is the rate of a job alone.
+    Whole GPUs go to the fullest node in use with enough free GPUs, else to an idle node; for a share and for several
+    nodes it is the rate of a job alone.
     """
     configs, rate, node_rate = board.facts.configs, board.planning_rate, board.node_rate
     gpus, v = configs[c, at.CONFIG_GPUS], configs[c, at.CONFIG_TYPE]

@@ -137,7 +137,8 @@ class Facts:
         return kilowatts * self.instance.energy_price_eur_per_kwh * self.instance.pue / 3600.0
 
     def least_rate(self, c: int) -> float:
-        """Return the least that a configuration can cost, on a node that is as full as it can be [€/s]; inf without one.
+        """Return the least that a configuration can cost, on a node that is as full as it can be [€/s]; inf without
+        one.
 
         It is a share of the node's rate, by GPUs, whoever holds the others.
         """
@@ -148,7 +149,8 @@ class Facts:
         return min(rates, default=math.inf) * configuration.nodes * configuration.share
 
     def added_rate(self, c: int) -> float:
-        """Return what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use, if one fits.
+        """Return what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use, if one
+        fits.
 
         Whether the job has been elsewhere before is not asked. Shares and several nodes count as alone.
         """
