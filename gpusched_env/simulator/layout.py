@@ -35,10 +35,8 @@ APPLICATION = 24  # index of the application
 RESTART_S = 25  # seconds without progress after a change of place, or any change if distances do not matter
 ANCHOR_EPOCHS = 26  # epochs done when the present speed began
 ANCHOR_S = 27  # from when on the present speed makes progress
-SLOWDOWN = 28  # true seconds per epoch / planned ones (`tau`); below 1 if co-runners slow it less or help it more than planned
-PREFERRED_NODE = (
-    29  # node to which placement brings the job back if it can; OLD_NODE unless a policy clears it (`rounds`)
-)
+SLOWDOWN = 28  # true seconds per epoch / planned ones (`tau`); below 1 if the job is faster than planned
+PREFERRED_NODE = 29  # node on which placement puts the job if it fits; OLD_NODE unless a policy clears it (`rounds`)
 PREFERRED_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
 CHEAPEST_TAU = 32  # its seconds per epoch; inf: none
@@ -47,7 +45,9 @@ STARTING_S = 34  # seconds without progress until it has been ready once
 RESUMING_S = 35  # seconds without progress after a change on the nodes where it was last ready
 LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
 LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
-OPPORTUNISTIC = 38  # 1 if it is in the class that gets the GPUs that guaranteed jobs leave: a label that policies may read
+OPPORTUNISTIC = (
+    38  # 1 if it is opportunistic: it gets the GPUs that guaranteed jobs leave; a label for policies
+)
 TENANT = 39  # index of its tenant
 TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
 TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known
