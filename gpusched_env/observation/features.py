@@ -69,8 +69,7 @@ def part_slices(space: spaces.Dict) -> tuple[slice, ...]:
 def feature_names(
     configurations: Iterable[str], gpu_types: Iterable[str], *, shared_features: bool = False
 ) -> tuple[str, ...]:
-    """List the names of the numbers of a flat observation, F names such as `options[V100x1]: 1 if it can be placed
-    now`.
+    """List the F names of the numbers of a flat observation, such as `options[V100x1]: 1 if it can be placed now`.
 
     Args:
         configurations: Names of the configurations, in their order.

@@ -228,7 +228,7 @@ def _part(times: NDArray[np.float64], values: NDArray[np.int64], start_s: float,
 
 
 def waiting_top(scene: Scene) -> int:
-    """Choose the end of the scale of waiting jobs: 2, 5, 10, 20, 50, ..., so that it stays the same from frame to frame."""
+    """Choose the end of the scale of waiting jobs: 2, 5, 10, 20, 50, ..., so that it seldom changes between frames."""
     _, (_, waiting) = usage_in(scene.whole, scene.window, set(scene.nodes))
     top, steps = 2, 0
     while top < waiting.max():
@@ -267,7 +267,7 @@ def draw_usage(axes: Axes, other: Axes, chart: Chart) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _DueDate:
-    """A due date: the job, its place on the panel, the end of the bar it belongs to, and whether it is beyond the panel."""
+    """A due date: the job, its place on the panel, the end of its bar, and whether it is beyond the panel."""
 
     job: int
     place: tuple[float, float]

@@ -75,7 +75,7 @@ def _nodes(state: State) -> list[str]:
 
 
 def _holders(state: State) -> list[dict[tuple[int, int], list[str]]]:
-    """Return for each node the jobs that hold it: one entry for each job with whole GPUs, and one for each shared GPU."""
+    """Return for each node the jobs on it: one entry for each job with whole GPUs, and one for each shared GPU."""
     view = state.view
     holders: list[dict[tuple[int, int], list[str]]] = [defaultdict(list) for _ in view.nodes]
     for job in sorted(view.active.tolist()):

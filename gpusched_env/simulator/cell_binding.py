@@ -201,7 +201,7 @@ def hosts_rate(board: Board) -> float:
 
 @lean_kernel
 def hosts_charge(board: Board, node: int, gpus: int) -> float:
-    """Return the part of `gpus` GPUs on each node of a chain in the cost rate of their hosts [€/s], after `hosts_rate`."""
+    """Return the part of `gpus` GPUs on each node of a chain in their hosts' cost rate [€/s], after `hosts_rate`."""
     nodes, rate = board.nodes, 0.0
     n = node
     while n >= 0:

@@ -45,9 +45,7 @@ STARTING_S = 34  # seconds without progress until it has been ready once
 RESUMING_S = 35  # seconds without progress after a change on the nodes where it was last ready
 LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
 LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
-OPPORTUNISTIC = (
-    38  # 1 if it is opportunistic: it gets the GPUs that guaranteed jobs leave; a label for policies
-)
+OPPORTUNISTIC = 38  # 1 if it is opportunistic: it gets the GPUs that guaranteed jobs leave; a label for policies
 TENANT = 39  # index of its tenant
 TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
 TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known

@@ -119,7 +119,7 @@ def planned(board: Board, job: int) -> tuple[int, float]:
 
 @kernel
 def give(board: Board, job: int, config: int, timer: float) -> None:
-    """Place a job with a configuration, -1 for none, in the planned place if that is known and free; set its timer [s]."""
+    """Place a job with a configuration, -1 for none, in the planned place if known and free; set its timer [s]."""
     memory = board.memory
     apply_choice(board, job, False, timer)
     if config >= 0:

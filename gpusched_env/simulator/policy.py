@@ -84,7 +84,7 @@ class Replaying(Protocol):
 
     @property
     def replays(self) -> bool:
-        """Whether it does, and sees `layout.TRACED_START_S` and `layout.TRACED_CONFIG`; they are hidden from all others."""
+        """Whether it does, and sees `layout.TRACED_START_S` and `layout.TRACED_CONFIG`; all others do not."""
 
 
 @runtime_checkable

@@ -41,8 +41,9 @@ class Facts(NamedArrays):
 
 
 class Board(NamedArrays):
-    """The part of the state that policies may see. Rows of jobs that are not submitted yet, and of distributions of
-    only such, are NaN.
+    """The part of the state that policies may see.
+
+    Rows of jobs that are not submitted yet, and of distributions of only such jobs, are NaN.
 
     Attributes:
         facts: The constants.

@@ -24,7 +24,7 @@ def remember_place(board: Board, job: int, now: float) -> None:
 
 @kernel
 def ready_s(board: Board, job: int, now: float) -> float:
-    """Return the time from which a job makes progress with what it holds now, which differs from what it held before."""
+    """Return the time from which a job makes progress with what it holds now, which differs from before."""
     jobs, told = board.jobs, board.count[at.DISTANCES] == 1
     if told and _changes_share(board, job):
         return max(now, jobs[job, at.READY_S])

@@ -125,8 +125,7 @@ class View:
         release(self.board, job)
 
     def clear_preferred_node(self, job: int) -> None:
-        """Clear the preferred node of `job`: in this round it is placed where it fits best, not on its previous node
-        first.
+        """Clear the preferred node of `job`: in this round it is placed where it fits best.
 
         Raises:
             InputError: The job is not active.
@@ -169,8 +168,7 @@ class View:
         return node, -1 if choice.gpu is None else _index("choice.gpu", choice.gpu, gpus)
 
     def speed_now(self, job: int, config: int) -> float:
-        """Return the speed that `job` would have with a configuration if it were placed now, 1 as alone; 0: it does not
-        fit.
+        """Return the speed of `job` if it were placed now with a configuration, 1 as alone; 0: it does not fit.
 
         It depends on the co-runners on the shared GPU where it would be placed, and changes with them. Policies plan
         with the worst possible speed (`tau`): an epoch takes tau / planned / speed now, `seconds_now`.
@@ -182,8 +180,7 @@ class View:
         return float(speed_now(self.board, job, config))
 
     def seconds_now(self, job: int, config: int) -> float:
-        """Return the seconds per epoch that `job` would take with a configuration if it were placed now; inf: it does
-        not fit.
+        """Return the seconds per epoch of `job` if it were placed now with a configuration; inf: it does not fit.
 
         Raises:
             InputError: The job is not active, or may not use the configuration, or there is none with that index.

@@ -33,7 +33,7 @@ def fits(board: Board, config: int) -> bool:
 
 @kernel
 def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
-    """Place `job` with a configuration of one node on `node`, where it must fit: whole GPUs, or the shared GPU `slot`."""
+    """Place `job` with a one-node configuration on `node`, where it must fit: whole GPUs, or the shared GPU `slot`."""
     jobs, configs = board.jobs, board.facts.configs
     if board.cells.shape[0] > 0:
         bind(board, node)

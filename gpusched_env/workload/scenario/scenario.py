@@ -60,9 +60,7 @@ class Prices(Settings):
 
     energy_price_eur_per_kwh: NotNegative = setting(USUAL["energy_price_eur_per_kwh"], "Energy price [€/kWh].")
     pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
-    co2_g_per_kwh: NotNegative | None = setting(
-        None, "Emissions of a kWh [g CO₂/kWh]; only for kg CO₂ in results."
-    )
+    co2_g_per_kwh: NotNegative | None = setting(None, "Emissions of a kWh [g CO₂/kWh]; only for kg CO₂ in results.")
 
 
 class Jobs(Settings):
@@ -127,7 +125,7 @@ class Scenario(Settings):
         "application). By default that of your own applications, and 0 for the built-in ones.",
     )
     restart_by_application: dict[str, Seconds] = Field(
-        default_factory=dict, description="The same for single applications, by name; takes precedence over restart_s [s]."
+        default_factory=dict, description="The same for single applications, by name; it overrides restart_s [s]."
     )
     gpu_types: Annotated[tuple[OwnGpuType, ...], BeforeValidator(as_tables(OwnGpuType))] = setting(
         (), "GPU types of your own, beside the built-in ones."

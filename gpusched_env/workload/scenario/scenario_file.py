@@ -118,7 +118,7 @@ def scenario_for_trace(
     trace = TraceReplay(**replay)
     if jobs is None:
         jobs = len(read_trace(trace.path, trace.format, trace.columns, jobs=None, **trace.selection))
-    description = f"Replays {Path(path).name}; missing columns are modelled as in scenario {chosen.name}."
+    description = f"Replays {Path(path).name}; what it lacks is modelled as in scenario {chosen.name}."
     values = {"name": Path(path).stem, "description": description, "jobs.count": jobs, "trace": trace}
     return chosen.replace(values if nodes is None else {**values, "cluster.nodes": nodes})
 

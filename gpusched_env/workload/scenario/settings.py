@@ -104,7 +104,7 @@ def check_each_once(settings: Settings, *names: str) -> None:
 
 
 def as_tables(model: type[Settings]) -> Callable[[object], object]:
-    """Make the function that turns a list of tables, `[[...]]` in TOML, into a tuple of settings; anything else is left alone."""
+    """Make the function that turns a list of tables, `[[...]]` in TOML, into a tuple of settings; others stay."""
 
     def convert(value: object) -> object:
         return tuple(_table_of(model, i, each) for i, each in enumerate(value)) if _is_list(value) else value

@@ -136,7 +136,7 @@ class Application:
         return self.seconds_per_epoch.get((c.gpu_type, c.gpus_per_node), math.inf)
 
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value in another process; the read-only views themselves cannot be pickled."""
+        """Return the constructor and arguments that rebuild the value; the read-only views cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
         return type(self), (self.name, self.max_epochs, self.memory_gib, *times, self.restart_s, self.state_gib)
 
@@ -200,7 +200,7 @@ def _gpu_types() -> Mapping[str, GpuType]:
 
 @cache
 def builtin_slowdowns() -> Mapping[tuple[str, str, str], float]:
-    """Return the factor on an application's time with another as co-runner, by (GPU type, application, other), ≥ 1; read-only."""
+    """Return the factor on an application's time with a co-runner, by (GPU type, application, other), ≥ 1."""
     return _table("colocation.csv", ("gpu_type", "application", "other"), "slowdown")
 
 
