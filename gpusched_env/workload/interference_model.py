@@ -265,8 +265,7 @@ def _list(memory: dict[str, float]) -> str:
 
 
 def offered_load(instance: Instance) -> float:
-    """Return the load that the jobs offer: the time that the cluster would need for them, over the time in which they
-    arrive.
+    """Return the load that the jobs offer: the time that the cluster would need for them, over their span.
 
     The cluster's time for a job is the time that all its GPUs together take for the job's realised epochs, each
     GPU alone at its own speed, without those on which the job may not run: X_j / Σ_v (GPUs of v / τ_{j,v}). So a

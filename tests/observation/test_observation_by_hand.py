@@ -204,7 +204,7 @@ class Facts:
         return [(node.gpus, free) for node, free in pairs if node.gpu_type == gpu_type]
 
     def placing(self, c: int) -> tuple[bool, int, bool]:
-        """Return whether configuration c fits, the GPUs left on the emptiest node, and whether it fits on one in use."""
+        """Return whether c fits, the GPUs left on the emptiest node, whether it fits on one in use."""
         configuration = self.instance.configurations[c]
         nodes, gpus = self.nodes_of(configuration.gpu_type), configuration.gpus_per_node
         gap = max((free for _, free in nodes), default=0)

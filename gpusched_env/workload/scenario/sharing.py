@@ -71,8 +71,7 @@ class Sharing(Settings):
     overhead: NotNegative = setting(
         USUAL["overhead"], "With utilisation: loss of a job to co-runners of lower priority, part of its time; > 0."
     )
-    filled: Part = setting(USUAL["filled"], "With utilisation: usable part of the time that the highest priority
-        leaves.")
+    filled: Part = setting(USUAL["filled"], "With utilisation: usable part of the time left by the highest priority.")
     least_speed: Part = setting(
         USUAL["least_speed"],
         "With utilisation: least speed below the highest priority, if the utilisations there sum to 1 at most.",
