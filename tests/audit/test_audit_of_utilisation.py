@@ -1,4 +1,4 @@
-"""Runs in which jobs divide the time of GPUs by utilisation and priority: both accountants agree."""
+"""Runs in which jobs divide the time of GPUs by utilisation and priority: the audit agrees, and finds changes."""
 
 from __future__ import annotations
 

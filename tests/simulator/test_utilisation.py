@@ -1,4 +1,4 @@
-"""Jobs that divide the time of a GPU by utilisation and priority: speeds, costs, places; by hand and as properties."""
+"""Jobs that divide the time of a GPU by utilisation and priority: speeds, costs and places; by hand and by property."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Fixed:
 
 
 def jobs_of(utilisations: tuple[float, ...], configurations: tuple[Configuration, ...], **model: object) -> Instance:
-    """Make jobs of 1,000 epochs, a second each alone, with these utilisations; a busy GPU and the node cost 1 €/h."""
+    """Make jobs of 1,000 epochs, a second each alone, with these utilisations; busy GPU and node cost 1 €/h each."""
     names = [f"{i}" for i in range(len(utilisations))]
     seconds = dict.fromkeys(configurations, 1.0)
     jobs = [Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, application=name) for name in names]
