@@ -61,7 +61,7 @@ def unpack(
         state: What `pack` returned.
         episodes: Makes the instances again; receives the seeds and generators.
         limits: When episodes are truncated; receives their steps.
-        crew: The threads that share the work.
+        pool: The threads that share the work.
 
     Raises:
         InputError: It is no such state, or was changed since, or has other arguments, or its instances
@@ -115,9 +115,9 @@ def _arguments(episodes: Episodes, limits: Limits) -> bytes:
 
 def _words_of(generator: Generator) -> list[int]:
     """Return the state of a PCG64 generator as six words of 64 bits."""
-    told: Any = generator.bit_generator.state
-    state, increment = told["state"]["state"], told["state"]["inc"]
-    return [state >> 64, state & LOW, increment >> 64, increment & LOW, told["has_uint32"], told["uinteger"]]
+    whole: Any = generator.bit_generator.state
+    state, increment = whole["state"]["state"], whole["state"]["inc"]
+    return [state >> 64, state & LOW, increment >> 64, increment & LOW, whole["has_uint32"], whole["uinteger"]]
 
 
 def _generator_of(words: Sequence[int]) -> Generator:

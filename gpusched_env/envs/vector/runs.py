@@ -47,7 +47,7 @@ class Runs:
 
     Args:
         states: New runs, one for each environment.
-        crew: The threads that share the work.
+        pool: The threads that share the work.
         common: What the runs have in common.
         single: A single environment with the same arguments.
 
@@ -135,11 +135,13 @@ class Runs:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made from: its handles are those of its own runs."""
-        return {name: getattr(self, name) for name in ("states", "invalid", "single", "_crew", "_common", "_lent")}
+        return {
+            name: getattr(self, name) for name in ("states", "invalid", "single", "_pool", "_common", "_views_in_use")
+        }
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
-        self.__init__(values["states"], values["_crew"], values["_common"], values["single"])  # type: ignore[misc]
-        self.invalid[:], self._views_in_use = values["invalid"], values["_lent"]
+        self.__init__(values["states"], values["_pool"], values["_common"], values["single"])  # type: ignore[misc]
+        self.invalid[:], self._views_in_use = values["invalid"], values["_views_in_use"]
 
     def _new_parts(self) -> Parts:
         """Make the arrays of `Seen` for the parts of observations."""
