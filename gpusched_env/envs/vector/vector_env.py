@@ -272,7 +272,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
         """End the threads, if there are any: gymnasium before 1.4 closes it too if its constructor raised."""
-        if hasattr(self, "_crew"):
+        if hasattr(self, "_pool"):
             self._pool.close()
 
     @property
