@@ -132,9 +132,9 @@ def read_record(folder: Path) -> Record:
     run.get("provenance", FieldReader)
     instance = read_instance(folder / "instance.json")
     intervals = _intervals(folder / "intervals.csv", instance)
-    told: dict[str, Any] = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    facts: dict[str, Any] = {field.name: getattr(instance, field.name) for field in fields(instance)}
     claims = _claims(folder / "jobs.csv", len(instance.jobs))
-    return Record(**told, intervals=intervals, claims=claims, run=run)
+    return Record(**facts, intervals=intervals, claims=claims, run=run)
 
 
 def _intervals(path: Path, instance: InstanceRecord) -> list[IntervalRecord]:

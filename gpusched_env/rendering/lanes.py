@@ -95,10 +95,10 @@ def pick_parts(taken: list[Run], size: float) -> list[Run]:
     The first free block that holds the whole of it, or else pieces of the first free blocks; it must fit.
     """
     edges = [(0.0, 0.0), *sorted(taken), (1.0, 0.0)]
-    gaps = [(low + height, after - low - height) for (low, height), (after, _) in pairwise(edges)]
-    fitting = [low for low, height in gaps if height >= size]
+    blocks = [(low + height, after - low - height) for (low, height), (after, _) in pairwise(edges)]
+    fitting = [low for low, height in blocks if height >= size]
     chosen = [(fitting[0], size)] if fitting else []
-    for low, height in gaps if not fitting else []:
+    for low, height in blocks if not fitting else []:
         piece = min(height, size - sum(height for _, height in chosen))
         if piece > 0.0:
             chosen.append((low, piece))
@@ -124,9 +124,9 @@ def runs_of(lanes: list[int]) -> tuple[Run, ...]:
 
 def _first_gap(open_lanes: list[int], size: int) -> list[int]:
     for start in range(len(open_lanes) - size + 1):
-        gap = open_lanes[start : start + size]
-        if not gap or gap[-1] - gap[0] == size - 1:
-            return gap
+        block = open_lanes[start : start + size]
+        if not block or block[-1] - block[0] == size - 1:
+            return block
     return []
 
 

@@ -53,7 +53,7 @@ def area(of: EpochDistribution, fraction: float) -> float:
 
 
 def planned_seconds(instance: Instance, job: int, c: int) -> float:
-    """Return the seconds per epoch to plan with: of a share, beside as many of the worst jobs as have room."""
+    """Return the seconds per epoch to plan with: of a share, with as many of the worst co-runners as fit."""
     seconds = float(instance.jobs.seconds_per_epoch[job, c])
     configuration, interference = instance.configurations[c], instance.interference
     if configuration.share == 1.0 or interference is None:
@@ -140,7 +140,7 @@ class Facts:
         """Return the least that a configuration can cost, on a node that is as full as it can be [€/s]; inf without
         one.
 
-        It is a share of the node's rate, by GPUs, whoever holds the others.
+        It is a share of the node's rate, by GPUs, whichever jobs hold the others.
         """
         configuration = self.instance.configurations[c]
         largest = max((all_ for all_, _ in self.nodes_of(configuration.gpu_type)), default=0)

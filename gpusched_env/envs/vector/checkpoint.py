@@ -117,9 +117,9 @@ def _arguments(episodes: Episodes, limits: EpisodeLimits) -> bytes:
 
 def _words_of(generator: Generator) -> list[int]:
     """Return the state of a PCG64 generator as six words of 64 bits."""
-    told: Any = generator.bit_generator.state
-    state, increment = told["state"]["state"], told["state"]["inc"]
-    return [state >> 64, state & LOW, increment >> 64, increment & LOW, told["has_uint32"], told["uinteger"]]
+    whole: Any = generator.bit_generator.state
+    state, increment = whole["state"]["state"], whole["state"]["inc"]
+    return [state >> 64, state & LOW, increment >> 64, increment & LOW, whole["has_uint32"], whole["uinteger"]]
 
 
 def _generator_of(words: Sequence[int]) -> Generator:

@@ -73,8 +73,8 @@ class Episodes:
     @cached_property
     def fingerprint(self) -> bytes:
         """Differs for other scenarios, instances or keywords; a reward of your own is not part of it."""
-        told = [len(self.seeds), self._keywords, [single.source.identity() for single in self.singles]]
-        return hashlib.sha256(json.dumps(told, default=repr).encode()).digest()
+        facts = [len(self.seeds), self._keywords, [single.source.identity() for single in self.singles]]
+        return hashlib.sha256(json.dumps(facts, default=repr).encode()).digest()
 
     def begin(self, i: int, seed: int | None = None, instance: Instance | None = None) -> State:
         """Make a new run of environment i, and seed its generator if there is a seed.
