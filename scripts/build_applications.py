@@ -5,7 +5,7 @@ Writes `gpu_types.csv`, `applications.csv`, `application_facts.csv`, `whole_node
 speed factors it used, what data sheets say of them, how unequal the workers of jobs on shared GPUs are, and a line
 `dropped FILE ROW: REASON` for every cell of the scaling tables that is zero, blank, NaN or out of line (see
 `applications/screening.py`).
-`docs/applications.md` explains the figures.
+`gpusched_env/workload/tables/data/README.md` explains the figures.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ PAGES = (
     "docs/write-a-policy.md",
     "docs/theory.md",
     "docs/design.md",
-    "docs/scenarios.md",
+    "docs/your-cluster.md",
     "docs/tracks.md",
     "docs/traces.md",
     "docs/cli.md",
@@ -134,7 +134,7 @@ def test_the_pages_name_every_policy_and_every_scenario():
     for name in policy_names():
         assert f"`{name}`" in read("docs/policies.md")
     for name in builtin_scenarios():
-        assert f"`{name}`" in read("docs/scenarios.md")
+        assert f"`{name}`" in read("docs/your-cluster.md")
 
 
 def test_the_reference_names_everything_public():

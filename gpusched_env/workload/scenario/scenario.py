@@ -111,7 +111,7 @@ NAMED_BY_TRACES = "trace.gpu_types."
 class Scenario(Settings):
     """Everything that an instance is made from, beside the seed: `make_instance(scenario, seed)`.
 
-    Every section and every value has a default, except the trace's path; `docs/scenarios.md` lists them. The section
+    Every section and every value has a default, except the trace's path; `docs/your-cluster.md` lists them. The section
     `compare` decides nothing about the instance: it says what `gpusched compare` runs.
 
     Raises:
