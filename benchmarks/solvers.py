@@ -65,7 +65,7 @@ def tight_problems(instance: Instance, most: int) -> list[Problem]:
 
 
 def true_cost_eur(problem: SingleJobProblem, plan: Plan) -> float:
-    """Return the expected cost of a plan [€]; what the published program says of its own is that of its last iterate."""
+    """Return the expected cost of a plan [€]; the published program has that of its last iterate."""
     largest, curve = problem.max_epochs, problem.curve
     cost = 0.0
     for segment in plan.segments:

@@ -17,7 +17,7 @@ from benchmarks.child import answer
 from benchmarks.vector_walks import walk
 from gpusched_env.envs.vector import threads
 from gpusched_env.envs.vector.episodes import Episodes
-from gpusched_env.envs.vector.runs import Runs
+from gpusched_env.envs.vector.runs import EpisodeRuns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,7 +50,7 @@ class PartWalk:
             for owner, name, part in (
                 (threads, "work", "compiled"),
                 (Episodes, "begin", "begun"),
-                (Runs, "begin", "begun"),
+                (EpisodeRuns, "begin", "begun"),
             ):
                 patched.enter_context(patch.object(owner, name, self._timed(getattr(owner, name), part)))
             begin = time.process_time()

@@ -14,7 +14,7 @@ from gpusched_env import InputError, Result, rollout
 
 
 def random_agent(env: gymnasium.Env, seed: int) -> Result:
-    """Choose at random among what can be placed now; action 0 lets the job at hand wait."""
+    """Choose at random among what can be placed now; action 0 lets the current job wait."""
     env.action_space.seed(seed)
     _, info = env.reset(seed=seed)  # the seed makes the workload: the same for every agent and policy
     done = False

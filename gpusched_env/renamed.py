@@ -53,7 +53,9 @@ OBJECTS = {
     "SteeringTraining": "AdaptationTraining",
     "KnobPolicy": "ControlPolicy",
     "KnobTraining": "ControlTraining",
+    "Comparison": "ComparisonSettings",
     "Fared": "RunMetrics",
+    "Prices": "CapacityPrices",
     "GroupFared": "GroupMetrics",
 }
 """Names that packages export."""

@@ -1,7 +1,7 @@
 """Make an agent of the mean of the weights of training runs: of the agents that they kept, and of those at their ends.
 
-Such a mean is less a matter of chance than any of them (Izmailov et al., 2018). The runs must be adaptation agents', and
-the later ones should have begun at an earlier one's agent. `agent:default` was made so: see docs/train.md.
+Such a mean is less a matter of chance than any of them (Izmailov et al., 2018). The runs must be adaptation agents',
+and the later ones should have begun at an earlier one's agent. `agent:default` was made so: see docs/train.md.
 
     python scripts/mean_agent.py runs/default runs/first runs/second --name default
 """

@@ -87,6 +87,36 @@ def test_no_public_name_has_such_a_word():
     assert found == set()
 
 
+def test_no_two_public_classes_have_one_name():
+    places: dict[str, set[Path]] = {}
+    for module in MODULES:
+        for node in ast.parse(module.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places.setdefault(node.name, set()).add(module)
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}
+
+
+def test_the_changelog_has_every_name_that_was_renamed():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    tables = [
+        renamed.POLICIES,
+        renamed.SCENARIOS,
+        renamed.EXPERIMENTS,
+        renamed.FIELDS,
+        renamed.METHODS,
+        renamed.OBJECTS,
+    ]
+    rows = [(old, new) for table in tables for old, new in table.items()]
+    assert [
+        row for row in rows if not re.search(rf"`[\w.]*{re.escape(row[0])}` \| `{re.escape(row[1])}`", changelog)
+    ] == []
+
+
+def test_no_sentence_of_the_sources_has_such_a_word():
+    found = {(str(module.relative_to(ROOT)), *PLAIN.findall(module.read_text(encoding="utf-8"))) for module in MODULES}
+    assert {words for words in found if len(words) > 1} == set()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_page_has_such_a_word(page):
     text = page.read_text(encoding="utf-8")

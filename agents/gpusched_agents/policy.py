@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 class AgentPolicy:
     """A trained network that chooses the best scored action for one job after the other.
 
-    It decides under the settings of the environment that it was trained in: order, preemption, wake-ups in time for the
+    It decides under the settings of the environment that it was trained in: order, preemption, timers in time for the
     due date, and whether jobs leave nodes that would have to be switched on for them.
 
     Args:
@@ -76,8 +76,8 @@ class AgentPolicy:
         ask_order(view, self.spec.asking.job_order, waiting_only=not self.spec.asking.preemption)
         decide_round(*self._arguments(view))
 
-    def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the job at hand is the one that the round asks
-        """Choose the configuration, the wake-up and the place of the job at hand."""
+    def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the current job is the one that the round asks
+        """Choose the configuration, the timer and the place of the current job."""
         config, timer, leaves = choose_now(*self._arguments(view))
         return Choice(int(config), None if np.isnan(timer) else float(timer), bool(leaves))
 
@@ -134,7 +134,7 @@ DEFAULT = Asking()
 class JobModelPolicy:
     """The best scored action for one job after the other; what cannot be placed means wait.
 
-    When every job has waited for `MAX_IDLE_REVIEWS` reviews, and nothing is still to come, the job at hand is decided
+    When every job has waited for `MAX_IDLE_REVIEWS` reviews, and nothing is still to come, the current job is decided
     by EDF, as in `gpusched_agents.evaluation`: so every run ends, and the waiting is paid for.
 
     Args:
@@ -191,8 +191,8 @@ class JobModelPolicy:
                 action = edf().choose(view, int(job)).config + 1
             act(view.board, action)
 
-    def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the job at hand is the one that the round asks
-        """Choose the configuration of the job at hand."""
+    def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the current job is the one that the round asks
+        """Choose the configuration of the current job."""
         return Choice(self._action(view, Notes.of(view.board)) - 1)
 
     def _action(self, view: View, notes: Notes) -> int:

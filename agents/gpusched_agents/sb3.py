@@ -44,8 +44,8 @@ class SchedulerVecEnv(VecEnv):
 
     Args:
         vector: A vector environment of `GpuClusterEnv` or `GpuAdaptationEnv` in the autoreset mode SAME_STEP: a
-            `GpuClusterVectorEnv`, a `GpuAdaptationVectorEnv`, or one of gymnasium's own over single environments, wrapped
-            or not; where those ask for single jobs, they keep `info["action_mask"]`.
+            `GpuClusterVectorEnv`, a `GpuAdaptationVectorEnv`, or one of gymnasium's own over single environments,
+            wrapped or not; where those ask for single jobs, they keep `info["action_mask"]`.
 
     Raises:
         InputError: `vector` is no vector environment, or in another autoreset mode.

@@ -138,8 +138,8 @@ ON_POLICY = "stable_baselines3.common.policies"
 def load_sb3(text: str, *, rounds: int = 16) -> ControlPolicy | JobModelPolicy:
     """Load a model that `model.save` wrote as a policy of the name `text`.
 
-    One of a adaptation environment becomes a `ControlPolicy`. One of an environment that asks for every job, flat or not,
-    becomes a `JobModelPolicy`, which is asked as these environments ask by default.
+    One of an adaptation environment becomes a `ControlPolicy`. One of an environment that asks for every job, flat or
+    not, becomes a `JobModelPolicy`, which is asked as these environments ask by default.
 
     Args:
         text: `sb3:FILE.zip`, or the file. Reading it runs the code that it carries: load only files that you trust.
@@ -158,7 +158,7 @@ def load_sb3(text: str, *, rounds: int = 16) -> ControlPolicy | JobModelPolicy:
     if isinstance(model.action_space, spaces.Box):
         controls = control_set(actor.inputs, actor.outputs)
         if controls is None:
-            raise InputError("model.action_space", model.action_space, "that of a adaptation environment")
+            raise InputError("model.action_space", model.action_space, "that of an adaptation environment")
         return ControlPolicy(name=text, actor=actor, rounds=rounds, controls=controls)
     if not isinstance(actor, MlpActor):
         raise InputError("model.action_space", model.action_space, LSTM)

@@ -109,8 +109,9 @@ class NetworkConfig:
 
     Args:
         kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
-            `adaptation` tells STS-X what is costly and critical, is what `es` trains, and fits any cluster; `controls` is a
-            perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, and fits one number of GPU types.
+            `adaptation` tells STS-X what is costly and critical, is what `es` trains, and fits any cluster; `controls`
+            is a perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, and fits one number of
+            GPU types.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees what comes from the distribution of epochs.
         guard: Whether it is kept from choices that must be late where another is not and costs less, where it decides

@@ -36,7 +36,7 @@ class Variant:
         title: What it is, as tables and figures show it.
         imitation: Whether its warm start is as in the base settings (None), or 0 or 1: none of its decisions, or all.
         network: Kind of its network; one that adapts is trained by evolution strategies, and has no warm start.
-        expert: Whom it imitates; None: as in the base settings.
+        expert: The policy that it imitates; None: as in the base settings.
         guard: Whether it is kept from choices that must be late.
         distribution: Whether the network sees what comes from the distribution of epochs.
     """
@@ -132,7 +132,7 @@ def finished_training(config: TrainingConfig, folder: Path) -> dict[str, Any] | 
         return None
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(
-            str(path), str(error), "what a finished training wrote; remove its folder to begin anew"
+            str(path), str(error), "what a finished training wrote; remove its folder to begin again"
         ) from error
     own = _flat(json.loads(json.dumps(config.as_dict())))
     for setting in own | former:

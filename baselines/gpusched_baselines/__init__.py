@@ -7,7 +7,7 @@ from gpusched_env.version import VERSION
 
 if TYPE_CHECKING:
     from gpusched_baselines.bounds.capacity import (
-        Prices,
+        CapacityPrices,
         capacity_bound,
         capacity_prices,
         clairvoyant_bound,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AntMan",
     "AsTraced",
+    "CapacityPrices",
     "DispatchPolicy",
     "Fill",
     "Gavel",
@@ -54,7 +55,6 @@ __all__ = [
     "Pack",
     "PathRelinking",
     "Plan",
-    "Prices",
     "RandomGreedy",
     "Segment",
     "SingleJobProblem",

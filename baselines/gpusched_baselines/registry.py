@@ -26,7 +26,7 @@ class ShippedPolicy:
     """A policy that has a name, and what those who list policies ask of it.
 
     Attributes:
-        place: Where it is made, as `module:name` in this package: whoever lists policies loads none of them.
+        place: Where it is made, as `module:name` in this package: listing policies loads none of them.
         line: Says what it does.
         settings: The settings with which it is made; all others are its defaults.
         origin: "published" if it does what the authors of the STS method published under that name, but for what its
@@ -170,7 +170,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "rollout": _solved(
             "rollout_policy.policy:RolloutPolicy",
-            "STS-X or ATC, whichever sampled roll-outs of the rounds to come favour, and changes that they favour",
+            "STS-X or ATC, whichever sampled simulations of the rounds to come favour, and changes that they favour",
             expert=6,
         ),
         "sts-published": ShippedPolicy(

@@ -49,22 +49,22 @@ LATE_RANK = 1e6  # cost at which the published code ranks a type that misses the
 def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int, bool]:
     """Return whether a job needs plans: not where nothing has room, or if it follows one and nothing better has room.
 
-    One that was given more than its own is planned anew from its own: it is ahead of its plan.
+    One that was given more than its own is planned again from its own: it is ahead of its plan.
 
     Args:
         restarts_small: Whether a job that waits may take fewer GPUs than it last held.
 
     Returns:
-        If the last but one is 0, the configuration that it gets (-1: none) and its wake-up [s] (NaN: as it is). Else
+        If the last but one is 0, the configuration that it gets (-1: none) and its timer [s] (NaN: as it is). Else
         that is the least size of configurations to plan with; and whether larger ones are to be tried first, since its
-        wake-up is due.
+        timer is due.
     """
     jobs, configs, memory = board.jobs, board.facts.configs, board.memory
     held = int(jobs[job, at.OLD_CONFIG])
     own = held >= 0 and int(memory[job, GIVEN]) != held + 1
     if own:
         memory[job, LEAST] = configs[held, at.CONFIG_SIZE]
-    if not any_capacity(board):  # nothing to plan for: without this, a long queue is planned anew in every round
+    if not any_capacity(board):  # nothing to plan for: without this, a long queue is planned again in every round
         return -1, -np.inf, 0, False
     least = max(1, int(memory[job, LEAST]))
     if held < 0:
@@ -91,7 +91,7 @@ def take_best(board: Board, job: int, plans: Floats) -> tuple[int, float]:
     """Take the cheapest plan whose first configuration fits now; remember those that would have been cheaper.
 
     Returns:
-        The configuration, -1 if none fits, and the wake-up [s].
+        The configuration, -1 if none fits, and the timer [s].
     """
     best = -1
     for v in range(plans.shape[0]):
@@ -120,7 +120,7 @@ def plan_types(board: Board, job: int, least: int, published: bool, scratch: Scr
 def _plan_type(
     board: Board, job: int, gpu_type: int, least: int, published: bool, scratch: Scratch
 ) -> tuple[float, int, float]:
-    """Solve one GPU type: expected cost [€], first configuration (-1 if the due date is missed), wake-up [s]."""
+    """Solve one GPU type: expected cost [€], first configuration (-1 if the due date is missed), timer [s]."""
     jobs, configs = board.jobs, board.facts.configs
     members, size = scratch.members, 0
     for c in range(configs.shape[0]):
@@ -168,7 +168,7 @@ NO_PLAN = (np.inf, -1, np.inf)
 def choose_by_solver(
     view: View, job: int, published: bool, restarts_small: bool, solver: SingleJobSolver
 ) -> tuple[int, float]:
-    """Choose the configuration, -1 to wait, and the wake-up [s], NaN to keep it, of one job.
+    """Choose the configuration, -1 to wait, and the timer [s], NaN to keep it, of one job.
 
     Args:
         view: The present state.
@@ -235,11 +235,10 @@ class Sts:
 
     Jobs are asked by decreasing pressure. A job that runs as planned keeps its configuration. For any other, every
     GPU type's single-job problem is solved over the configurations, of all three kinds, with at least the GPUs that
-    the job holds (more, once its wake-up is due); the types that can meet the due date are tried by increasing expected
-    cost, each with the first segment of its plan that is at least 1 % of the maximum epochs long; the job wakes up when
-    that segment ends.
-    If none fits, the job takes the cheapest configuration that fits and meets the due date, else the fastest that fits.
-    A job that waits comes back with no fewer GPUs than it last held.
+    the job holds (more, once its timer is due); the types that can meet the due date are tried by increasing expected
+    cost, each with the first segment of its plan that is at least 1 % of the maximum epochs long; its timer expires
+    when that segment ends. If none fits, the job takes the cheapest configuration that fits and meets the due date,
+    else the fastest that fits. A job that waits comes back with no fewer GPUs than it last held.
 
     At the end of a round what is left of shared GPUs goes to jobs there, for that round only. An environment asks job
     by job and knows no end of a round: driven through it, STS acts without this step, as with `postprocess=False`,
@@ -302,7 +301,7 @@ class Sts:
             finish(view.board, order)
 
     def choose(self, view: View, job: int) -> Choice:
-        """Choose the configuration and the wake-up of one job."""
+        """Choose the configuration and the timer of one job."""
         published = self.rank == "published"
         if self._solve is None:
             config, timer = _choose_alone(view.board, job, published, self.restarts_small)
@@ -338,7 +337,7 @@ def _choose_alone(board: Board, job: int, published: bool, restarts_small: bool)
 def _choose(
     board: Board, job: int, published: bool, restarts_small: bool, scratch: Scratch, plans: Floats
 ) -> tuple[int, float]:
-    """Choose the configuration, -1 to wait, and the wake-up, NaN to keep it, of one job."""
+    """Choose the configuration, -1 to wait, and the timer, NaN to keep it, of one job."""
     config, timer, least, speeds_up = look(board, job, restarts_small)
     if least == 0:
         return config, timer

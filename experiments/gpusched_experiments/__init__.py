@@ -9,7 +9,7 @@ __all__ = ["compare"]
 
 
 def __getattr__(name: str) -> Any:
-    """Return what is asked for, and import it only then: a command hears Ctrl-C before it imports anything (PEP 562)."""
+    """Return a name, and import it only then: a command handles Ctrl-C before it imports anything (PEP 562)."""
     if name == "__version__":
         from gpusched_env.version import VERSION  # noqa: PLC0415 - it brings all of gpusched_env
 

@@ -14,7 +14,7 @@ from gpusched_env.audit.reading import (
     NOT_NEGATIVE,
     POSITIVE,
     TIME,
-    Fields,
+    FieldReader,
     Range,
     anything,
     flag,
@@ -57,8 +57,8 @@ class GpuTypeRecord:
     """A GPU type: power of a node with 1, 2, ... busy GPUs [W], memory [GiB], and the most GPUs that a node may have.
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
-    `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared so.
-    `idle_saving_w` is what a GPU that is held draws less when it does nothing [W].
+    `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared
+    so. `idle_saving_w` is what a GPU that is held draws less when it does nothing [W].
     """
 
     node_power_w: list[float]
@@ -126,7 +126,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class UtilisationRecord:
-    """What those lose who have guests, the part of the time left that guests fill, and the least they keep."""
+    """What jobs lose to opportunistic ones, the part of the time left that these fill, and their least speed."""
 
     overhead: float = 0.0
     filled: float = 1.0
@@ -146,7 +146,7 @@ class SynchronisationRecord:
 class TenantsRecord:
     """The tenants of an instance: what they are to the cluster, their names, and the GPUs of each by GPU type.
 
-    With cells, the last `hosts` nodes are the physical ones, on which the nodes before them lie.
+    With cells, the last `guaranteed jobs` nodes are the physical ones, on which the nodes before them lie.
     """
 
     tenancy: str
@@ -193,8 +193,8 @@ def read_instance(path: Path) -> InstanceRecord:
     return InstanceRecord(*told)
 
 
-def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRecord], UtilisationRecord]:
-    table = instance.get("gpu_types", Fields).only(*_GPU_TYPE_FIELDS)
+def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuTypeRecord], UtilisationRecord]:
+    table = instance.get("gpu_types", FieldReader).only(*_GPU_TYPE_FIELDS)
     names = _all_different(table.name("name"), table.column("name", text))
     count = len(names)
     gpu = table.column("gpu_power_w", number, count, POSITIVE)
@@ -217,13 +217,13 @@ def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRe
 
 
 def _interference(
-    instance: Fields, count: int, applications: int
+    instance: FieldReader, count: int, applications: int
 ) -> tuple[list[Any], list[Any], list[Any], UtilisationRecord]:
-    """Return slow-downs, utilisations and the power [W] of GPUs that are held and do nothing, each by GPU type, and guests."""
+    """Return slowdowns, utilisations and the power [W] of held idle GPUs, each by GPU type, and the model's numbers."""
     unknown: list[Any] = [None] * count
     if instance.get("interference") is None:
         return unknown, unknown, unknown, UtilisationRecord()
-    model = instance.get("interference", Fields)
+    model = instance.get("interference", FieldReader)
 
     def rows(where: str, table: Any, length: int, within: Range) -> list[list[float]]:
         each = enumerate(list_of(where, table, anything, length))
@@ -247,10 +247,10 @@ def _interference(
     )
 
 
-def _synchronisation(instance: Fields, names: Sequence[str], applications: int) -> SynchronisationRecord | None:
+def _synchronisation(instance: FieldReader, names: Sequence[str], applications: int) -> SynchronisationRecord | None:
     if not instance.has("synchronisation"):
         return None
-    own = instance.get("synchronisation", Fields).only("compute_s", "sync_s", "cpu_machines")
+    own = instance.get("synchronisation", FieldReader).only("compute_s", "sync_s", "cpu_machines")
 
     def table(key: str, within: Range) -> dict[str, list[float]]:
         rows = zip(names, own.column(key, anything, len(names)), strict=True)
@@ -260,13 +260,13 @@ def _synchronisation(instance: Fields, names: Sequence[str], applications: int) 
     return SynchronisationRecord(table("compute_s", POSITIVE), table("sync_s", NOT_NEGATIVE), machines)
 
 
-def _tenants(instance: Fields) -> TenantsRecord:
+def _tenants(instance: FieldReader) -> TenantsRecord:
     if not instance.has("tenants") and not instance.has("tenancy"):
         return TenantsRecord("none", [], [])
     tenancy = instance.get("tenancy", text)
     if tenancy not in _TENANCIES:
         raise InputError(instance.name("tenancy"), tenancy, f"one of {', '.join(_TENANCIES)}")
-    tenants = [tenant.only("name", "cells") for tenant in instance.column("tenants", Fields)]
+    tenants = [tenant.only("name", "cells") for tenant in instance.column("tenants", FieldReader)]
     names, gpus = [tenant.get("name", text) for tenant in tenants], [_promised(tenant) for tenant in tenants]
     if len(set(names)) < len(names) or (tenancy != "none" and not names):
         raise InputError(instance.name("tenants"), names, "with a tenancy one or more, all with different names")
@@ -276,7 +276,7 @@ def _tenants(instance: Fields) -> TenantsRecord:
     return TenantsRecord(tenancy, names, gpus, hosts)
 
 
-def _promised(tenant: Fields) -> dict[str, int]:
+def _promised(tenant: FieldReader) -> dict[str, int]:
     """Sum up the GPUs of a tenant's cells by GPU type."""
     promised: dict[str, int] = defaultdict(int)
     for i, row in enumerate(tenant.column("cells", anything)):
@@ -288,8 +288,8 @@ def _promised(tenant: Fields) -> dict[str, int]:
     return dict(promised)
 
 
-def _nodes(instance: Fields, gpu_types: dict[str, GpuTypeRecord], hosts: int) -> list[NodeRecord]:
-    table = instance.get("nodes", Fields).only("gpu_type", "gpus")
+def _nodes(instance: FieldReader, gpu_types: dict[str, GpuTypeRecord], hosts: int) -> list[NodeRecord]:
+    table = instance.get("nodes", FieldReader).only("gpu_type", "gpus")
     names = _known_types(table, gpu_types)
     gpus = table.column("gpus", whole, len(names))
     for index, (name, count) in enumerate(zip(names, gpus, strict=True)):
@@ -303,9 +303,9 @@ def _nodes(instance: Fields, gpu_types: dict[str, GpuTypeRecord], hosts: int) ->
 
 
 def _configurations(
-    instance: Fields, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
+    instance: FieldReader, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
 ) -> dict[str, ConfigurationRecord]:
-    table = instance.get("configurations", Fields).only("gpu_type", "gpus_per_node", "nodes", "share", "priority")
+    table = instance.get("configurations", FieldReader).only("gpu_type", "gpus_per_node", "nodes", "share", "priority")
     types = _known_types(table, gpu_types)
     length = len(types)
     gpus = table.column("gpus_per_node", whole, length, AT_LEAST_ONE)
@@ -327,7 +327,7 @@ def _configurations(
     return dict(zip(labels, configurations, strict=True))
 
 
-def _known_types(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[str]:
+def _known_types(table: FieldReader, gpu_types: dict[str, GpuTypeRecord]) -> list[str]:
     names = table.column("gpu_type", text)
     for index, name in enumerate(names):
         if name not in gpu_types:
@@ -343,9 +343,9 @@ def _all_different(where: str, names: list[str]) -> list[str]:
     return names
 
 
-def _distributions(instance: Fields) -> int:
+def _distributions(instance: FieldReader) -> int:
     """Check every distribution of epochs needed; count them."""
-    tables = instance.column("distributions", Fields)
+    tables = instance.column("distributions", FieldReader)
     for table in tables:
         table.only("family", "edges", "survival").get("family", text)
         edges = table.column("edges", number)
@@ -358,8 +358,8 @@ def _distributions(instance: Fields) -> int:
     return len(tables)
 
 
-def _jobs(instance: Fields, configurations: int, applications: int, distributions: int) -> list[JobRecord]:
-    table = instance.get("jobs", Fields).only(*_JOB_FIELDS)
+def _jobs(instance: FieldReader, configurations: int, applications: int, distributions: int) -> list[JobRecord]:
+    table = instance.get("jobs", FieldReader).only(*_JOB_FIELDS)
     submission = table.column("submission_s", number, within=TIME)
     count = len(submission)
     if not count:
@@ -400,7 +400,7 @@ def _seconds(where: str, row: Any, configurations: int, epochs: float) -> list[f
     return seconds
 
 
-def _check_traced(table: Fields, submission: list[float], seconds: list[list[float | None]]) -> None:
+def _check_traced(table: FieldReader, submission: list[float], seconds: list[list[float | None]]) -> None:
     """Check when and on what jobs really ran, where a trace has told: after the submission, on what is allowed."""
     if not table.has("traced_start_s") and not table.has("traced_config"):
         return

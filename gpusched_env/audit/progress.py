@@ -62,8 +62,8 @@ def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, floa
 def seconds_worth(record: Record) -> dict[int, float]:
     """Return the working seconds of each interval, by line, in seconds of a job alone on its GPU, or without help.
 
-    Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the speed that their utilisations
-    leave it. They slow it down as long as they hold the GPU, their restarts included.
+    Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the speed that their
+    utilisations leave it. They slow it down as long as they hold the GPU, their restarts included.
     """
     worth: dict[int, float] = {}
     sharing: dict[tuple[int, int], list[IntervalRecord]] = defaultdict(list)
@@ -122,7 +122,7 @@ def _on_several_nodes(record: Record) -> dict[int, float]:
 
 
 def _part(record: Record, own: SynchronisationRecord, line: IntervalRecord, helped: float) -> float:
-    """Return which part of its time without help an iteration takes with so many spare machines for each of its nodes."""
+    """Return the part of its time without help that an iteration takes with so many spare machines for each node."""
     configuration, application = line.configuration, record.jobs[line.job].application
     n = configuration.nodes
     k = n * helped

@@ -145,7 +145,7 @@ def list_of(
     return values
 
 
-class Fields:
+class FieldReader:
     """A JSON object, read field by field.
 
     Args:
@@ -178,7 +178,7 @@ class Fields:
             within.check(self.name(key), value)  # type: ignore[arg-type]
         return value
 
-    def only(self, *keys: str) -> Fields:
+    def only(self, *keys: str) -> FieldReader:
         """Return the object itself, which must have no fields but `keys`."""
         for key in sorted(self._value.keys() - set(keys)):
             raise InputError(self.name(key), "...", f"no such field; one of {', '.join(sorted(keys))}")
@@ -198,10 +198,10 @@ class Fields:
         return list_of(self.name(key), self.get(key), kind, length, within)
 
 
-def read_json(path: Path, file_format: str, version: int) -> Fields:
+def read_json(path: Path, file_format: str, version: int) -> FieldReader:
     """Read a JSON file of the given format and version."""
     try:
-        fields = Fields(path.name, json.loads(_content(path)))
+        fields = FieldReader(path.name, json.loads(_content(path)))
     except (ValueError, RecursionError) as error:
         if isinstance(error, InputError):
             raise

@@ -10,7 +10,7 @@ from gpusched_env.audit.instance_record import ConfigurationRecord, InstanceReco
 from gpusched_env.audit.reading import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
-    Fields,
+    FieldReader,
     Range,
     index_below,
     number,
@@ -61,7 +61,7 @@ class Record(InstanceRecord):
 
     intervals: list[IntervalRecord]
     claims: list[dict[str, float]]
-    run: Fields
+    run: FieldReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ def read_record(folder: Path) -> Record:
     run.get("rounds", whole, AT_LEAST_ONE)
     if run.get("decision_s") is not None:
         run.get("decision_s", number, NOT_NEGATIVE)
-    run.get("provenance", Fields)
+    run.get("provenance", FieldReader)
     instance = read_instance(folder / "instance.json")
     intervals = _intervals(folder / "intervals.csv", instance)
     told: dict[str, Any] = {field.name: getattr(instance, field.name) for field in fields(instance)}

@@ -53,7 +53,7 @@ RENDER_MODES = ("ansi", "rgb_array")
 class GpuClusterEnv(gymnasium.Env[Any, Any]):
     """Schedule training jobs on a GPU cluster, one decision per job and round (`docs/design.md`).
 
-    Action: `Discrete(1 + C)`; 0 lets the job at hand wait, a gives it configuration a - 1 (`env.unwrapped.
+    Action: `Discrete(1 + C)`; 0 lets the current job wait, a gives it configuration a - 1 (`env.unwrapped.
     configurations`). An action that cannot be placed means wait and counts in `info["invalid_actions"]`.
 
     Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue`, or with `flat` one box that
@@ -75,7 +75,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         render_mode: None, `ansi` or `rgb_array`.
         max_idle_reviews: Rounds in a row after which an episode is truncated if before each of them nothing ran and
             nothing was still to be submitted, ≥ 1; None: never. With the default `idle_review_s`, reviews are an hour
-            apart unless a wake-up comes first.
+            apart unless a timer comes first.
         shared_features: Whether every configuration has the further features for shared clusters too: the speed that it
             would have now, its priority, what a switch costs, whether the job is opportunistic (`CO_RUNNER_FEATURES`).
         flat: Whether observations are one vector, (F,).
@@ -179,14 +179,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return observation, self._info(mask, 0.0, 0.0, 0.0)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Decide for the job at hand; after the last job of the round, time runs to the next one.
+        """Decide for the current job; after the last job of the round, time runs to the next one.
 
         Args:
             action: 0 = wait, a = configuration a - 1.
 
         Returns:
             Observation, reward, terminated, truncated, and info: `action_mask` (int8, (1 + C,)), `job` (index of the
-            job at hand, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
+            current job, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
             `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode), `stalled` (whether this
             step truncated it), `discount` (see `discount_rate`).
 
@@ -272,7 +272,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     @property
     def job(self) -> int:
-        """Index of the job at hand, -1 if the episode is over."""
+        """Index of the current job, -1 if the episode is over."""
         state = self._state
         return int(state.board.order[state.board.count[at.ASKED]]) if self._running else -1
 
@@ -318,7 +318,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         mask = np.empty(self._actions, np.int8)
         at_job, at_options, at_cluster, at_queue = self._parts
         job, options, cluster, queue = flat[at_job], flat[at_options], flat[at_cluster], flat[at_queue]
-        self._notes.forget()  # whoever has the view may have placed jobs meanwhile
+        self._notes.forget()  # the holder of the view may have placed jobs meanwhile
         rows = options.reshape(-1, self.option_features), cluster.reshape(-1, len(CLUSTER_FEATURES))
         observe(self._state.board, self._notes, job, *rows, queue, mask)
         return flat if self.flat else {"job": job, "options": options, "cluster": cluster, "queue": queue}, mask

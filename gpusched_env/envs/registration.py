@@ -38,8 +38,8 @@ def register_envs() -> None:
     """Register `gpusched_env/GpuCluster-v0`, an id for every track, and the flat twin of each, once.
 
     Environments of a track have its scenario, its reward scale and its number of steps at most. No scenario is loaded
-    here. Adaptation environments, `gpusched_env/GpuAdaptation-v0` and one of every track, need no limit: STS-X ends every
-    episode.
+    here. Adaptation environments, `gpusched_env/GpuAdaptation-v0` and one of every track, need no limit: STS-X ends
+    every episode.
     """
     _register(ENVIRONMENT_ID, "")
     _register("gpusched_env/GpuClusterFlat-v0", "Flat")

@@ -32,8 +32,8 @@ class Configuration:
         gpus_per_node: GPUs held on each node, ≥ 1.
         nodes: Number of nodes, ≥ 1.
         share: Share of the GPU, in (0, 1]; below 1 only with one GPU on one node.
-        priority: Who comes first on a shared GPU, from 0 to 9: jobs with a share of higher priority are hosts to the
-            others, their guests (`UtilisationModel`). 0 unless it is a share.
+        priority: Who comes first on a shared GPU, from 0 to 9: jobs with a share of higher priority are guaranteed jobs
+            to the others, their opportunistic jobs (`UtilisationModel`). 0 unless it is a share.
 
     Raises:
         InputError: A value is out of its range, or the combination is none of the three kinds.
@@ -98,8 +98,9 @@ class GpuType:
         idle_gpu_power_w: Power of an idle GPU of a switched-on node [W], ≥ 0; if above 0, nodes of this type have
             `max_gpus_per_node` GPUs.
         node_power_w: Power of a node with 1, 2, ... busy GPUs [W], `max_gpus_per_node` numbers > 0; in place of the
-            other powers. Of these `gpu_power_w` still counts where GPUs draw power by their utilisation (`UtilisationModel`): a GPU that
-            is held and does nothing draws `gpu_power_w` - `idle_power_w` less than the table says.
+            other powers. Of these `gpu_power_w` still counts where GPUs draw power by their utilisation
+            (`UtilisationModel`): a GPU that is held and does nothing draws `gpu_power_w` - `idle_power_w` less than the
+            table says.
 
     Raises:
         InputError: A value is out of its range.

@@ -253,7 +253,7 @@ class Instance:
 
     @property
     def fastest_seconds_per_epoch(self) -> NDArray[np.float64]:
-        """Return the least seconds per epoch that a job can have on every configuration, whoever helps, shape (J, C)."""
+        """Return the least seconds per epoch of a job on every configuration, with all helpers, shape (J, C)."""
         seconds = self.jobs.seconds_per_epoch
         if self.synchronisation is None:
             return seconds

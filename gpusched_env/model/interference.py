@@ -70,22 +70,23 @@ class Interference:
 class UtilisationModel:
     """Jobs that share a GPU divide its time: each alone keeps the GPU busy for its utilisation, a part of the time.
 
-    From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of utilisations D in sum, run at
-    the speed min(1, R / D), where 1 is as alone; those above others lose a part: speed / (1 + `overhead`). R falls by
-    what they took, and after the highest priority to the part `filled` of what is left, since guests cannot fill every
-    gap. The speed of those after the highest is `least_speed` / max(1, G) at least, G the sum of their utilisations.
+    From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of utilisations D in sum,
+    run at the speed min(1, R / D), where 1 is as alone; those above others lose a part: speed / (1 + `overhead`). R
+    falls by what they took, and after the highest priority to the part `filled` of what is left, since opportunistic
+    jobs cannot fill every gap. The speed of those after the highest is `least_speed` / max(1, G) at least, G the sum of
+    their utilisations.
 
-    One priority alone is fair sharing, slow-down max(1, D) (Salus, Gandiva's packing, MPS); two are a host and its
-    guests (AntMan, FIKIT, Orion, TGS).
+    One priority alone is fair sharing, slow-down max(1, D) (Salus, Gandiva's packing, MPS); two are a guaranteed job
+    and its opportunistic jobs (AntMan, FIKIT, Orion, TGS).
 
     Args:
-        utilisation: Part of the time for which application a keeps a GPU of type v busy while it is alone there, (V, A), in
-            (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
-        overhead: What a job loses to guests, as a part of its time, > 0.
+        utilisation: Part of the time for which application a keeps a GPU of type v busy while it is alone there, (V,
+            A), in (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
+        overhead: What a job loses to opportunistic jobs, as a part of its time, > 0.
         filled: Part of the time left by the highest priority that others can use, in [0, 1].
-        least_speed: Least speed of those below the highest priority, however busy the GPU is, > 0; if their utilisations sum to
-            more than 1 it is divided by the sum. So they get that part of the GPU's time at most, and it is no more
-            than the overhead makes free: overhead / (1 + overhead).
+        least_speed: Least speed of those below the highest priority, however busy the GPU is, > 0; if their
+            utilisations sum to more than 1 it is divided by the sum. So they get that part of the GPU's time at most,
+            and it is no more than the overhead makes free: overhead / (1 + overhead).
         idle_power_w: Power of a GPU of each type that is held and does nothing [W], (V,), ≥ 0: a GPU then draws idle +
             (busy - idle) · Σ utilisation · speed. None: a GPU that is held draws the power of a busy one.
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
@@ -115,7 +116,9 @@ class UtilisationModel:
             raise InputError("interference.filled", self.filled, "a number from 0 to 1")
         most = self.overhead / (1.0 + self.overhead)
         if checks.positive("interference.least_speed", self.least_speed) > most:
-            allowed = f"at most overhead / (1 + overhead) = {most:.6g}: what hosts leave to guests"
+            allowed = (
+                f"at most overhead / (1 + overhead) = {most:.6g}: what guaranteed jobs leave to opportunistic jobs"
+            )
             raise InputError("interference.least_speed", self.least_speed, allowed)
         if not isinstance(self.fastest, bool):
             raise InputError("interference.fastest", self.fastest, "True or False")

@@ -118,8 +118,8 @@ def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
 def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     """Return the least that a configuration can cost in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,).
 
-    Where GPUs draw power by their utilisation, that is so for what they draw at rest, and the work of the application that
-    works least is added: then it is the least cost per epoch over the seconds that an epoch takes alone.
+    Where GPUs draw power by their utilisation, that is so for what they draw at rest, and the work of the application
+    that works least is added: then it is the least cost per epoch over the seconds that an epoch takes alone.
     """
     least, model = Rates.of(instance).least, instance.interference
     if not isinstance(model, UtilisationModel) or model.idle_power_w is None:

@@ -86,7 +86,7 @@ class Synchronisation:
         checks.whole("synchronisation.cpu_machines", self.cpu_machines, lowest=0)
 
     def least_slowdowns(self, configurations: Sequence[Configuration], types: Sequence[int]) -> NDArray[np.float64]:
-        """Return the least part of its time that an application can take, with all the help there is, (A, C); at most 1.
+        """Return the least part of its time that an application can take, with all helpers, (A, C); at most 1.
 
         Args:
             configurations: The configurations C.

@@ -1,4 +1,4 @@
-"""Features of the job at hand."""
+"""Features of the current job."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.state import Common
 
-ONE_PERCENT = 0.01  # of a worst-case execution time: about what deadline wake-ups leave
+ONE_PERCENT = 0.01  # of a worst-case execution time: about what due-date timers leave
 
 
 class Names:
@@ -40,7 +40,7 @@ def squash(x: float) -> float:
 
 
 # tallies: int64 (TALLY_COLUMNS + V,). They are of one round, and of the moment when one of its jobs is at hand.
-ROUND = 0  # the round; -1: none, so that the next observation counts anew
+ROUND = 0  # the round; -1: none, so that the next observation counts again
 ASKED = 1  # jobs of the round asked before that moment
 WAITING = 2  # active jobs that hold nothing then
 LATE = 3  # active jobs that are late
@@ -65,7 +65,7 @@ def slack_ratio(board: Board, job: int) -> float:
 
 @lean_kernel
 def bring_up_to_date(board: Board, notes: Notes) -> None:
-    """Bring tallies and sums to the job at hand: job by job if they are of an earlier one of this round, else anew."""
+    """Bring tallies and sums to the current job: job by job if they are of an earlier one of this round, else again."""
     jobs, count, order, tallies = board.jobs, board.count, board.order, notes.tallies
     asked = count[at.ASKED]
     if tallies[ROUND] != count[at.ROUND] or tallies[ASKED] > asked:
@@ -178,7 +178,7 @@ class Notes(NamedArrays):
         )
 
     def forget(self) -> None:
-        """Let the next observation count anew, as it must when a round was changed from outside."""
+        """Let the next observation count again, as it must when a round was changed from outside."""
         self.tallies[ROUND] = -1
 
 

@@ -1,4 +1,4 @@
-"""The whole observation of the job at hand."""
+"""The whole observation of the current job."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ QUEUE_FEATURES = tuple(_queue)
 
 @lean_kernel
 def write_queue(board: Board, notes: Notes, job: int, free: int, out: Singles) -> None:
-    """Write statistics of the other active jobs: the tallies of all but the job at hand."""
+    """Write statistics of the other active jobs: the tallies of all but the current job."""
     jobs, count, tallies, sums = board.jobs, board.count, notes.tallies, notes.sums
     others = count[at.ACTIVE] - 1
     waiting = tallies[of.WAITING] - (1 if jobs[job, at.CONFIG] < 0 else 0)
@@ -196,13 +196,13 @@ def write_queue(board: Board, notes: Notes, job: int, free: int, out: Singles) -
 def observe(
     board: Board, notes: Notes, job: Singles, options: Singles, cluster: Singles, queue: Singles, mask: Mask
 ) -> None:
-    """Write the observation and the mask of the job at hand; all zeros, and only wait allowed, when the run is over.
+    """Write the observation and the mask of the current job; all zeros, and only wait allowed, when the run is over.
 
     Args:
         board: The run.
         notes: What its observations remember; brought up to date.
-        job: Features of the job at hand.
-        options: Features of every configuration, (C, features); the further ones of `company` if there is room.
+        job: Features of the current job.
+        options: Features of every configuration, (C, features); the further ones of co-runners if there is space.
         cluster: Features of every GPU type, (V, features).
         queue: Features of the other active jobs.
         mask: What can be placed now, (1 + C,).

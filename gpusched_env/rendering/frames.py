@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
-from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, Drawing, pixels_of, resting_parts, scene_of
+from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, GanttDrawing, pixels_of, resting_parts, scene_of
 from gpusched_env.rendering.gantt_marks import Scene
 from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
 from gpusched_env.rendering.plotting import Figure, Image
@@ -31,7 +31,7 @@ class GanttFrames:
     """
 
     def __init__(self) -> None:
-        self._drawing: Drawing | None = None
+        self._drawing: GanttDrawing | None = None
         self._parts: tuple[object, ...] = ()
         self._background: Any = None
         self._state: State | None = None
@@ -68,11 +68,11 @@ class GanttFrames:
             artist.remove()
         return frame
 
-    def _rest(self, scene: Scene) -> Drawing:
+    def _rest(self, scene: Scene) -> GanttDrawing:
         """Return the drawing with what rests in this scene, painted on its canvas."""
         parts = resting_parts(scene)
         if self._drawing is None or parts != self._parts:
-            self._drawing, self._parts = Drawing(scene), parts
+            self._drawing, self._parts = GanttDrawing(scene), parts
             self._drawing.canvas.draw()  # type: ignore[no-untyped-call]
             self._background = self._drawing.canvas.copy_from_bbox(self._drawing.figure.bbox)  # type: ignore[no-untyped-call]
         else:

@@ -13,7 +13,7 @@ from gpusched_env.rendering.gantt_marks import (
     DOTS,
     MOST_MARKS,
     TIES,
-    Chart,
+    GanttChart,
     Scene,
     draw_bars,
     draw_due_dates,
@@ -78,7 +78,7 @@ def gantt_figure(
     if jobs is not None:
         timeline = timeline.of_jobs(set(_numbers("jobs", jobs, len(run.instance.jobs))))
     scene = Scene(timeline, whole.whole, whole.window, shown, size, dpi, title)
-    drawing = Drawing(scene)
+    drawing = GanttDrawing(scene)
     drawing.draw(scene)
     return drawing.figure
 
@@ -127,7 +127,7 @@ def scene_of(run: State | Result, size_inches: tuple[float, float], dpi: float, 
     return Scene(timeline, timeline, shown, tuple(range(len(run.instance.nodes))), size_inches, dpi)
 
 
-class Drawing:
+class GanttDrawing:
     """A figure with what does not move from the first scene on: nodes, scales, grid and legend."""
 
     def __init__(self, scene: Scene) -> None:
@@ -162,8 +162,8 @@ class Drawing:
         self.figure.text(LEFT / width, 1 - 0.16 / height, name, fontsize=12.5, fontweight="bold", color=INK, va="top")
         self.figure.text(LEFT / width, 1 - 0.45 / height, facts, fontsize=8.5, color=SUBTLE, va="top")
 
-    def _chart(self, scene: Scene) -> Chart:
-        return Chart(self._axes, scene, self._panel_px)
+    def _chart(self, scene: Scene) -> GanttChart:
+        return GanttChart(self._axes, scene, self._panel_px)
 
 
 def _heading(timeline: Timeline, title: str | None) -> tuple[str, str]:
@@ -217,7 +217,7 @@ def _marker(shape: str, colour: str, size: float, label: str) -> Line2D:
 
 
 def resting_parts(scene: Scene) -> tuple[object, ...]:
-    """Return what two scenes must have in common to be drawn on one `Drawing`; equal parts look equal."""
+    """Return what two scenes must have in common to be drawn on one `GanttDrawing`; equal parts look equal."""
     legend = tuple(str(handle.get_label()) for handle in legend_of(scene.timeline))
     nodes = tuple((node.gpus, node.gpu_type) for node in scene.whole.instance.nodes)
     return scene.window, nodes, waiting_top(scene), legend

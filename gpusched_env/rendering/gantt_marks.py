@@ -18,7 +18,7 @@ from gpusched_env.rendering.lanes import (
     STRIPES,
     SUBTLE,
     WAITING,
-    Bar,
+    GanttBar,
     Rows,
     colour_of,
     ink_on,
@@ -66,7 +66,7 @@ class Scene:
     title: str | None = None
 
 
-class Chart:
+class GanttChart:
     """Where things of a scene are on a panel of this size [pixels], whose limits it sets."""
 
     def __init__(self, axes: Axes, scene: Scene, size_px: tuple[float, float]) -> None:
@@ -94,7 +94,7 @@ class Chart:
         self.axes.add_collection(LineCollection(lines, **look), autolim=False)
 
 
-def draw_nodes(chart: Chart) -> None:
+def draw_nodes(chart: GanttChart) -> None:
     """Draw a band for each node, a line between its GPUs, and its label: on two lines if there is room.
 
     If there are very many nodes only some of them are labelled.
@@ -121,7 +121,7 @@ def draw_nodes(chart: Chart) -> None:
     axes.spines[:].set_visible(False)
 
 
-def draw_places(chart: Chart) -> None:
+def draw_places(chart: GanttChart) -> None:
     """Shade the GPUs that are shared, and tie the bars of a job that is on several nodes."""
     bars = chart.timeline.bars
     lanes = [chart.box(bar.start_s, bar.end_s, *chart.rows.lane(bar)) for bar in bars if bar.gpu >= 0]
@@ -136,7 +136,7 @@ def draw_places(chart: Chart) -> None:
     chart.lines(ties, colors=colours, linewidths=1.8, linestyles=TIES, zorder=1.5)
 
 
-def draw_bars(chart: Chart) -> None:
+def draw_bars(chart: GanttChart) -> None:
     """Draw the bars, late jobs' last so that their edges are whole; hatch what is late, shade restarts."""
     late, due, thin = chart.late, chart.timeline.instance.jobs.due_s, min(1.0, chart.row_px / 6)
     boxes, colours, edges, widths = [], [], [], []
@@ -158,7 +158,7 @@ def draw_bars(chart: Chart) -> None:
     chart.fill(after_due, facecolors="none", edgecolors=LATE, linewidths=0.8 * thin, hatch="/////", zorder=2.2)
 
 
-def draw_switches(chart: Chart) -> None:
+def draw_switches(chart: GanttChart) -> None:
     """Mark every change after a job's first start; join the bars where the place changed or the job paused.
 
     More than `MOST_MARKS` changes would hide the bars: then they are only counted, in the legend.
@@ -186,7 +186,7 @@ def draw_switches(chart: Chart) -> None:
         chart.axes.plot(x, y, linestyle="none", color=PAPER, markeredgecolor=INK, zorder=3.2, **look)
 
 
-def draw_labels(chart: Chart) -> None:
+def draw_labels(chart: GanttChart) -> None:
     """Write the job's number into every bar that has room for it in legible size, the widest first."""
     scale, window = chart.scene.dpi / 72, chart.window
     shown = [
@@ -237,7 +237,7 @@ def waiting_top(scene: Scene) -> int:
     return top
 
 
-def dress_usage(axes: Axes, other: Axes, chart: Chart) -> None:
+def dress_usage(axes: Axes, other: Axes, chart: GanttChart) -> None:
     """Draw scales, grid and names of the strip: `axes` are for busy GPUs, `other`, their twin, for waiting jobs."""
     total = sum(chart.timeline.instance.nodes[node].gpus for node in chart.scene.nodes)
     axes.tick_params(axis="both", length=0, labelsize=7, labelcolor=INK)
@@ -257,7 +257,7 @@ def dress_usage(axes: Axes, other: Axes, chart: Chart) -> None:
         panel.spines[:].set_visible(False)
 
 
-def draw_usage(axes: Axes, other: Axes, chart: Chart) -> None:
+def draw_usage(axes: Axes, other: Axes, chart: GanttChart) -> None:
     """Draw the area of busy GPUs and the line of waiting jobs."""
     scene = chart.scene
     (times, busy), (changes, waiting) = usage_in(scene.whole, scene.window, set(scene.nodes))
@@ -271,11 +271,11 @@ class _DueDate:
 
     job: int
     place: tuple[float, float]
-    bar: Bar
+    bar: GanttBar
     beyond: bool
 
 
-def draw_due_dates(chart: Chart) -> None:
+def draw_due_dates(chart: GanttChart) -> None:
     """Put a triangle at each due date, on the row of the job's last bar, joined to it by a thin line.
 
     While the run goes on, due dates that were met are left out, for they say nothing about what is to come, and those
@@ -311,7 +311,7 @@ def draw_due_dates(chart: Chart) -> None:
             label.set_path_effects([withStroke(linewidth=1.6, foreground=PAPER)])
 
 
-def _shown(chart: Chart) -> Iterator[_DueDate]:
+def _shown(chart: GanttChart) -> Iterator[_DueDate]:
     timeline, window = chart.timeline, chart.window
     due, done = timeline.instance.jobs.due_s, ~np.isnan(timeline.completion_s)
     few = int(timeline.submitted.sum()) <= MOST_MET

@@ -131,7 +131,7 @@ def _first_gap(open_lanes: list[int], size: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class GanttBar:
     """An interval in which a job held GPUs of one node, or a share of one.
 
     Attributes:
@@ -159,13 +159,13 @@ class Bar:
         """Return whether it is the bar on the first of the job's nodes."""
         return self.node == self.nodes[0]
 
-    def in_the_place_of(self, other: Bar) -> bool:
+    def in_the_place_of(self, other: GanttBar) -> bool:
         """Return whether both are on the same nodes and, if both are shares, on the same GPU."""
         shares = self.gpu >= 0 and other.gpu >= 0
         return self.nodes == other.nodes and (self.gpu == other.gpu or not shares)
 
 
-def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[Bar, ...]:
+def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[GanttBar, ...]:
     """Return every row of the log its lanes, in order of time: first those free again, then first fit.
 
     Args:
@@ -180,9 +180,9 @@ def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[Bar, ...]:
     for row in by_start:
         together[row[at.LOG_JOB], row[at.LOG_START]] += (int(row[at.LOG_NODE]),)
     lanes = [NodeLanes(node.gpus) for node in instance.nodes]
-    open_bars: list[tuple[float, int, Bar]] = []
-    last: dict[int, Bar] = {}
-    bars: list[Bar] = []
+    open_bars: list[tuple[float, int, GanttBar]] = []
+    last: dict[int, GanttBar] = {}
+    bars: list[GanttBar] = []
 
     def has_moved(row: list[float]) -> bool:
         before = last.get(int(row[at.LOG_JOB]))
@@ -201,7 +201,7 @@ def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[Bar, ...]:
             else:
                 kept = [] if has_moved(row) else lanes_of(last[job].runs)
                 runs = lanes[node].hold(configuration.gpus_per_node, kept)
-            bar = Bar(job, node, runs, start, row[at.LOG_READY], row[at.LOG_END], gpu, together[job, start])
+            bar = GanttBar(job, node, runs, start, row[at.LOG_READY], row[at.LOG_END], gpu, together[job, start])
             last[job] = bar
             heappush(open_bars, (bar.end_s, len(bars), bar))
             bars.append(bar)
@@ -233,7 +233,7 @@ class Rows:
             edge += nodes[node].gpus + NODE_GAP
         return cls(first, edge - NODE_GAP)
 
-    def boxes(self, bar: Bar) -> Iterator[tuple[float, float]]:
+    def boxes(self, bar: GanttBar) -> Iterator[tuple[float, float]]:
         """Yield the upper and lower edge of each run of the bar's GPUs, or of each part of its shared GPU."""
         for first, height in bar.runs:
             if bar.gpu < 0:
@@ -244,20 +244,20 @@ class Rows:
                 low = top + (first - int(first)) * (bottom - top)
                 yield low + SHARE_GAP, low + height * (bottom - top) - SHARE_GAP
 
-    def lane(self, bar: Bar) -> tuple[float, float]:
+    def lane(self, bar: GanttBar) -> tuple[float, float]:
         """Return the upper and lower edge of the shared GPU that the bar has a part of."""
         top = float(self.first[bar.node]) + int(bar.runs[0][0])
         return top + GPU_GAP, top + 1 - GPU_GAP
 
-    def largest(self, bar: Bar) -> tuple[float, float]:
+    def largest(self, bar: GanttBar) -> tuple[float, float]:
         """Return the edges of the bar's largest box."""
         return max(self.boxes(bar), key=lambda box: box[1] - box[0])
 
-    def middle(self, bar: Bar) -> float:
+    def middle(self, bar: GanttBar) -> float:
         """Return the middle of the bar's largest box."""
         return sum(self.largest(bar)) / 2
 
-    def first_middle(self, bar: Bar) -> float:
+    def first_middle(self, bar: GanttBar) -> float:
         """Return the middle of the bar's first GPU, or of the first part of its shared GPU."""
         low, high = min(self.boxes(bar))
         return min(low - GPU_GAP + 0.5, (low + high) / 2)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
-from gpusched_env.rendering.lanes import Bar, bars_of
+from gpusched_env.rendering.lanes import GanttBar, bars_of
 from gpusched_env.simulator import Result, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import stays
@@ -41,7 +41,7 @@ class Timeline:
     policy: str
     now_s: float
     running: bool
-    bars: tuple[Bar, ...]
+    bars: tuple[GanttBar, ...]
     submitted: NDArray[np.bool_]
     completion_s: NDArray[np.float64]
     energy_eur: float
@@ -82,15 +82,15 @@ class Timeline:
         late: NDArray[np.bool_] = self.submitted & (end_s > self.instance.jobs.due_s + LATE_TOLERANCE_S)
         return late
 
-    def bars_of_jobs(self) -> dict[int, list[Bar]]:
+    def bars_of_jobs(self) -> dict[int, list[GanttBar]]:
         """Group the bars by job, each in order of time; of several nodes held at once, the first one's bar."""
-        groups: dict[int, list[Bar]] = defaultdict(list)
+        groups: dict[int, list[GanttBar]] = defaultdict(list)
         for bar in self.bars:
             if bar.is_first:
                 groups[bar.job].append(bar)
         return dict(groups)
 
-    def moves(self) -> Iterator[tuple[int, Bar, Bar]]:
+    def moves(self) -> Iterator[tuple[int, GanttBar, GanttBar]]:
         """Yield job, old bar and new bar of each change of place and of each pause."""
         for job, bars in self.bars_of_jobs().items():
             for old, new in pairwise(bars):
@@ -119,7 +119,7 @@ class Timeline:
         return times, counts[:, 0], counts[:, 1]
 
     def busy(self) -> Iterator[tuple[int, float, float, int]]:
-        """Yield node, start and end [s], and number of GPUs of each stretch in which some are busy, shared ones once."""
+        """Yield node, start and end [s], and number of busy GPUs of each stretch with any, shared ones once."""
         until: dict[tuple[int, int], float] = {}
         for bar in self.bars:
             if bar.gpu < 0:

@@ -48,8 +48,8 @@ def free_around(taken: int, gpus: int, start: int, size: int) -> int:
 def choose_block(hosts: Ints, kind: int, size: int) -> tuple[int, int]:
     """Choose the block for a cell: from the smallest free cell that holds it, so that none is split without need.
 
-    Among those the one on the host with fewest GPUs lent, then on one that is in use, then by index: cells of two
-    tenants on one host share the power that it draws anyway.
+    Among those the one on the host with fewest opportunistic GPUs, then on one that is in use, then by index: cells of
+    two tenants on one host share the power that it draws anyway.
 
     Args:
         hosts: The hosts, (H, HOST_COLUMNS).
@@ -88,7 +88,7 @@ def is_opportunistic_config(board: Board, config: int) -> bool:
 
 @kernel
 def survey(board: Board) -> None:
-    """Write to `hosts` what of each is in bound cells, lent and busy."""
+    """Write to `hosts` what of each is in bound cells, opportunistic and busy."""
     nodes, hosts, cells = board.nodes, board.hosts, board.cells
     first = first_host(board)
     for h in range(hosts.shape[0]):

@@ -1,4 +1,4 @@
-"""When a due date counts as missed, and the wake-ups in time for it."""
+"""When a due date counts as missed, and the timers in time for it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusched_env.simulator.switching import longest_switch_s, place_of_state
 
 MISSED_S = 1e-6  # less than this is rounding: a plan that ends exactly at its due date is in time
 MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is asked again
-LEAST_MARGIN = 0.01  # with less than this a configuration is at its last moment already, and brings no wake-up
+LEAST_MARGIN = 0.01  # with less than this a configuration is at its last moment already, and brings no timer
 
 
 @kernel
@@ -31,10 +31,10 @@ def due_date_timer_s(board: Board, job: int) -> float:
     If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still
     meet it in the worst case no longer would: with n seconds per epoch now (inf: it waits) and c then, L epochs left
     and D seconds to the due date, after s seconds with (L - s / n) · c · (1 + margin) = D - s. Restarts on the way, the
-    costliest that there may be, are taken off D. (Whether it is in time as it runs is asked without them, as observations
-    do.)
+    costliest that there may be, are taken off D. (Whether it is in time as it runs is asked without them, as
+    observations do.)
 
-    A configuration with less than `LEAST_MARGIN` left brings no wake-up. Else rounding could bring two in a row, and a
+    A configuration with less than `LEAST_MARGIN` left brings no timer. Else rounding could bring two in a row, and a
     job that runs faster than planned (beside few others on a shared GPU) one after another, ever closer together.
 
     Returns:

@@ -16,7 +16,7 @@ SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present
 
 @kernel
 def next_event(board: Board, hidden: Hidden) -> float:
-    """Find the time of the next event: submission, completion, wake-up, milestone or review; inf if there is none."""
+    """Find the time of the next event: submission, completion, timer, milestone or review; inf if there is none."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
     time = np.inf
@@ -122,7 +122,8 @@ def charge(board: Board, job: int, config: int) -> float:
     """Return a job's part of the cost rate of its nodes [€/s].
 
     A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
-    Where GPUs draw power by their utilisation, that is so for what they draw at rest, and each job pays for its own work.
+    Where GPUs draw power by their utilisation, that is so for what they draw at rest, and each job pays for its own
+    work.
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
@@ -152,7 +153,7 @@ def idle_saving_rate(board: Board, job: int, config: int) -> float:
 
 @kernel
 def work(board: Board, job: int, config: int) -> float:
-    """Return the part of the time for which a job keeps each of its GPUs busy: utilisation · speed, 1 where there is no utilisation.
+    """Return the part of the time for which a job keeps each of its GPUs busy: utilisation · speed, or 1.
 
     On whole GPUs it is the utilisation, whatever machines help it.
     """
@@ -187,7 +188,7 @@ def bill_rate(board: Board) -> float:
 def complete(board: Board, hidden: Hidden) -> int:
     """Complete the running jobs whose time has come, in the order of their index; return how many.
 
-    Completions so close that rounding cannot tell them from the present event are part of it: a wake-up that a policy
+    Completions so close that rounding cannot tell them from the present event are part of it: a timer that a policy
     set for the very end of a job must not reconfigure it with nothing left to do.
     """
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active

@@ -83,7 +83,7 @@ PRIORITIES = 10  # priorities that shares may have
 
 # sharing: float64 (SHARING_COLUMNS,). What the interference model says in numbers; all 0 without one.
 FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
-OVERHEAD = 1  # what a job loses to guests, as a part of its time
+OVERHEAD = 1  # what a job loses to opportunistic jobs, as a part of its time
 FILLED = 2  # part of the time left by the highest priority that others can use
 LEAST_SPEED = 3  # least speed of those below the highest priority, if their utilisations sum to 1 at most
 SHARING_COLUMNS = 4
@@ -129,7 +129,7 @@ ASKED = 6  # jobs of this round that have been asked
 TO_ASK = 7  # jobs that this round asks
 IDLE = 8  # events in a row at which nothing ran and nothing was to come
 LOGGING = 9  # 1 if intervals are logged
-DUE_DATE_TIMERS = 10  # 1 if every decision sets the job's wake-up (`due_dates`)
+DUE_DATE_TIMERS = 10  # 1 if every decision sets the job's timer (`due_dates`)
 CONSOLIDATES = 11  # 1 if every decision lets a job leave its previous node for one in use (`should_consolidate`)
 PREEMPTION = 12  # 1 if a round begins from an empty cluster
 ORDER = 13  # number of the order in which a round asks its jobs

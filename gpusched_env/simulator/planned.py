@@ -71,7 +71,7 @@ def begin_plan(board: Board, emptied: bool) -> tuple[Floats, Ints]:
     """Keep what the active jobs hold and where they were, and begin to plan: on an empty cluster if `emptied`.
 
     Returns:
-        What jobs held, (A, HELD_BEFORE), and the nodes. No job has a wake-up in `memory` yet.
+        What jobs held, (A, HELD_BEFORE), and the nodes. No job has a timer in `memory` yet.
     """
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     held, kept = np.empty((active.shape[0], HELD_BEFORE)), np.empty_like(board.nodes)
@@ -86,7 +86,7 @@ def begin_plan(board: Board, emptied: bool) -> tuple[Floats, Ints]:
 
 @kernel
 def write_plan(board: Board) -> None:
-    """Write what the active jobs hold now to `memory`, as the plan of the round; their wake-ups stand there."""
+    """Write what the active jobs hold now to `memory`, as the plan of the round; their timers stand there."""
     jobs, memory = board.jobs, board.memory
     for job in board.active[: board.count[at.ACTIVE]]:
         memory[job, ROUND], memory[job, PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
@@ -113,13 +113,13 @@ def execute_plan(board: Board, order: Ints) -> None:
 
 @kernel
 def planned(board: Board, job: int) -> tuple[int, float]:
-    """Return what was planned for a job: its configuration, -1 for none, and its wake-up [s]."""
+    """Return what was planned for a job: its configuration, -1 for none, and its timer [s]."""
     return int(board.memory[job, PLANNED]), board.memory[job, TIMER]
 
 
 @kernel
 def give(board: Board, job: int, config: int, timer: float) -> None:
-    """Give a job a configuration, -1 for none, and a wake-up [s]: in the planned place if that is known and free."""
+    """Give a job a configuration, -1 for none, and a timer [s]: in the planned place if that is known and free."""
     memory = board.memory
     apply_choice(board, job, False, timer)
     if config >= 0:
@@ -147,7 +147,7 @@ class PlannedPolicy:
         self._execute_plan(view.board, ask_order(view, self.job_order, waiting_only=not self.preemption))
 
     def choose(self, view: View, job: int) -> Choice:
-        """Choose the configuration, the wake-up and the place of one job."""
+        """Choose the configuration, the timer and the place of one job."""
         if view.memory[job, ROUND] != view.count[at.ROUND]:
             self._plan(view)
         config, timer = self._planned(view.board, job)
@@ -188,7 +188,7 @@ def grow(board: Board, job: int, config: int) -> None:
 
 @kernel
 def empty_as(board: Board, order: Ints, nodes: Ints, capacity: Ints) -> None:
-    """Empty the cluster of the jobs of `order`; `nodes` and `capacity` are what they are then: faster than to measure."""
+    """Empty the cluster of the jobs of `order`; `nodes` and `capacity` are what they are then."""
     _copy(board.nodes, nodes)
     _copy(board.capacity, capacity)
     for job in order:

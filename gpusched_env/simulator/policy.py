@@ -99,7 +99,7 @@ class LookingBack(Protocol):
 
 @runtime_checkable
 class AskedAs(Protocol):
-    """A policy that is asked as an environment asks, at milestones of jobs too; all others at events and wake-ups."""
+    """A policy that is asked as an environment asks, at milestones of jobs too; all others at events and timers."""
 
     @property
     def asking(self) -> Asking:
@@ -160,9 +160,9 @@ class Asking:
         preemption: Whether a round begins from an empty cluster and asks every active job; else running jobs keep their
             GPUs and only waiting ones are asked.
         job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
-        milestones: Each job wakes its round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
+        milestones: Each job is decided again at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
         idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
-        due_date_timers: Whether a job that would miss its due date as it runs, or waits, wakes its round just before
+        due_date_timers: Whether a job that would miss its due date as it runs, or waits, is decided again just before
             the cheapest configuration that would still meet it no longer does (in place of `set_timer`).
         consolidation: Whether a job whose previous node is off in this round goes to one of the same GPU type that is
             on, if it has room and the move costs no restart; else jobs go back wherever they fit.
@@ -191,7 +191,7 @@ class Asking:
 
 
 AS_A_POLICY = Asking(milestones=0)
-"""How `simulate` asks: at events and wake-ups only. Order and preemption are then the policy's own."""
+"""How `simulate` asks: at events and timers only. Order and preemption are then the policy's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,10 +201,10 @@ class Choice:
     Args:
         config: The configuration's index, or -1 to wait.
         timer_s: When the job shall be asked again [s]: inf for never, -inf for never and to say that no plan holds;
-            None leaves the wake-up that it has.
-        leaves: Whether it is placed as if it came anew: where it fits best, and not on its previous node first.
+            None leaves the timer that it has.
+        leaves: Whether it is placed as if it came again: where it fits best, and not on its previous node first.
         node: The node, the first of several, on which it is placed if it fits there, in place of its previous one; if
-            it does not, it is placed as if it came anew. None leaves the previous one.
+            it does not, it is placed as if it came again. None leaves the previous one.
         gpu: The shared GPU of that node, likewise; a share without one goes where it fits best. None without a node.
     """
 
@@ -217,7 +217,7 @@ class Choice:
 
 @kernel
 def apply_choice(board: Board, job: int, leaves: bool, timer_s: float) -> None:
-    """Do what was chosen for a job, but the placing; NaN leaves its wake-up as it is."""
+    """Do what was chosen for a job, but the placing; NaN leaves its timer as it is."""
     if leaves:
         clear_preferred_node(board, job)
     if not np.isnan(timer_s):

@@ -172,7 +172,7 @@ def run_to_round(board: Board, hidden: Hidden) -> None:
 
 @lean_kernel
 def decide(board: Board, hidden: Hidden, action: int) -> bool:
-    """Apply `action` to the job at hand; after the last job, run to the next round.
+    """Apply `action` to the current job; after the last job, run to the next round.
 
     Returns:
         False if the action could not be placed: then the job waits.
@@ -187,9 +187,9 @@ def decide(board: Board, hidden: Hidden, action: int) -> bool:
 
 @kernel
 def act(board: Board, action: int) -> bool:
-    """Apply `action` to the job at hand: 0 = wait, a = configuration a - 1.
+    """Apply `action` to the current job: 0 = wait, a = configuration a - 1.
 
-    If `count` asks for it, the job settles on a node that is on, and wakes its round in time for its due date.
+    If `count` asks for it, the job settles on a node that is on, and is decided again in time for its due date.
 
     Returns:
         False if the action could not be placed: then the job waits.

@@ -19,7 +19,8 @@ class Facts(NamedArrays):
         shares: Their shares of a GPU, 1 for whole ones, (C,).
         kilowatts: What a node with u busy GPUs draws [kW], (V, G + 1).
         slowdown: What jobs on one GPU do to one another, (V, A, A), A applications; (0, 0, 0) without a model.
-        utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared by utilisation.
+        utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared
+        by utilisation.
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
         spared: What a GPU that is held draws less when it does nothing [kW], (V,); (0,): it draws the same.
         planned: The factor on the time of every application with which policies plan, (A, C).

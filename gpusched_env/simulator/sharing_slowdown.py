@@ -1,4 +1,4 @@
-"""What jobs on one GPU do to one another as tables, by pairs or by utilisation, and the speed with which policies plan."""
+"""How jobs on one GPU slow each other, by pairs or by utilisation, and the speed with which policies plan."""
 
 from __future__ import annotations
 
@@ -135,14 +135,14 @@ def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> floa
         priority: The priority, which some job has.
         sharing: The numbers of the model, (SHARING_COLUMNS,).
     """
-    top, lowest, guests = -1, 0, 0.0
+    top, lowest, others = -1, 0, 0.0
     for p in range(demand.shape[0] - 1, -1, -1):
         if demand[p] > 0.0:
             lowest = p
             if top < 0:
                 top = p
             else:
-                guests += demand[p]
+                others += demand[p]
     left, speed = 1.0, 1.0
     for p in range(top, priority - 1, -1):
         if demand[p] == 0.0:
@@ -150,7 +150,7 @@ def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> floa
         part = min(1.0, left / demand[p])
         speed = part / (1.0 + sharing[at.OVERHEAD]) if p > lowest else part
         if p < top:
-            speed = max(speed, sharing[at.LEAST_SPEED] / max(1.0, guests))
+            speed = max(speed, sharing[at.LEAST_SPEED] / max(1.0, others))
         left -= demand[p] * part
         if p == top:
             left *= sharing[at.FILLED]

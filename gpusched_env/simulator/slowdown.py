@@ -124,7 +124,7 @@ def write_interconnect_slowdowns(board: Board, slowdowns: Floats) -> None:
 
 @kernel
 def interconnect_slowdown(facts: Facts, config: int, application: int, part: float) -> float:
-    """Return the part of its time that an application takes if its nodes have `part` as many spare machines beside them.
+    """Return the part of its time that an application takes with `part` as many spare machines as nodes.
 
     Args:
         facts: With iterations.
@@ -138,7 +138,7 @@ def interconnect_slowdown(facts: Facts, config: int, application: int, part: flo
 
 
 def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
-    """Return the least speed that each application can have on every configuration, whoever is there, (A, C)."""
+    """Return the least speed that each application can have on every configuration, with any co-runners, (A, C)."""
     least = 1.0 / facts.planned
     if facts.iteration.shape[0] > 0:
         for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):

@@ -140,7 +140,7 @@ class State:
         self.view.show(self.board)
 
     def restore(self) -> None:
-        """Write anew what follows from the arrays that a checkpoint keeps: what is disclosed, and what fits now."""
+        """Write again what follows from the arrays that a checkpoint keeps: what is disclosed, and what fits now."""
         for job in range(self.board.count[at.SUBMITTED]):
             disclose(self.board, self.hidden, job)
         measure(self.board)

@@ -83,7 +83,7 @@ def longest_switch_s(board: Board, job: int) -> float:
 
 @lean_kernel
 def _share_fits(board: Board, job: int, config: int) -> bool:
-    """Return whether `config` is a share for which the GPU has room of which the job had a share when the round began."""
+    """Return whether `config` is a share that fits on the GPU of which the job had a share when the round began."""
     jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
     node, slot, units = int(jobs[job, at.OLD_NODE]), int(jobs[job, at.OLD_SLOT]), configs[config, at.CONFIG_UNITS]
     if units == 0 or slot < 0 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:

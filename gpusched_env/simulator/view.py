@@ -128,7 +128,7 @@ class View:
         release(self.board, job)
 
     def clear_preferred_node(self, job: int) -> None:
-        """Let `job` be placed in this round as if it came anew: where it fits best, and not on its previous node first.
+        """Place `job` in this round as a new one: where it fits best, and not on its previous node first.
 
         Raises:
             InputError: The job is not active.
@@ -137,7 +137,7 @@ class View:
         clear_preferred_node(self.board, job)
 
     def set_timer(self, job: int, time_s: float) -> None:
-        """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of the wake-up it had.
+        """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of the timer it had.
 
         Raises:
             InputError: The job is not active, or the time is out of its range.
@@ -146,10 +146,10 @@ class View:
         self.board.jobs[job, at.TIMER_S] = _timer_of("time_s", time_s)
 
     def apply(self, job: int, choice: Choice) -> None:
-        """Do what a policy chose for `job`, but the placing: its wake-up, and where it is placed first.
+        """Do what a policy chose for `job`, but the placing: its timer, and where it is placed first.
 
         Raises:
-            InputError: The job is not active, it is no `Choice`, or its wake-up, node or GPU is out of its range.
+            InputError: The job is not active, it is no `Choice`, or its timer, node or GPU is out of its range.
         """
         self._check_active(job)
         if not isinstance(choice, Choice):

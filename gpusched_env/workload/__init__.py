@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     )
     from gpusched_env.workload.scenario.arrivals import Arrivals
     from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, OwnGpuType, Pool
-    from gpusched_env.workload.scenario.comparison import Comparison, TraceReplay, parse_seeds
+    from gpusched_env.workload.scenario.comparison import ComparisonSettings, TraceReplay, parse_seeds
     from gpusched_env.workload.scenario.epochs import (
         BetaEpochs,
         DueDates,
@@ -68,7 +68,7 @@ __all__ = [
     "BetaEpochs",
     "Cluster",
     "Communication",
-    "Comparison",
+    "ComparisonSettings",
     "DueDates",
     "Epochs",
     "GeometricEpochs",

@@ -73,7 +73,7 @@ class InterferenceModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RandomInflation:
-    """The published model: an application draws one number for all GPU types and fractions, whoever is beside it.
+    """The published model: an application draws one number for all GPU types and fractions, with any co-runner.
 
     Its inflations lie at that part of the way from 1.01 to a maximum that depends on GPU type and fraction, so that a
     smaller fraction never inflates less than a larger one.

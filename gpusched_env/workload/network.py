@@ -132,7 +132,7 @@ def switching_columns(
     """Return the columns of a table of jobs, by name, for the application of every job, (J,).
 
     Where distances are `told` apart although nothing says what going on costs, that is a restart: then a job that
-    changes from guest to host on its GPU loses nothing.
+    changes from an opportunistic to a guaranteed share on its GPU loses nothing.
     """
     columns = {
         "start_s": np.array([each.start_s for each in costs])[application],

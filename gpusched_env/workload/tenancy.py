@@ -19,8 +19,8 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
 
     `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
     and the configurations that fit there; a job may use those of its tenant only. With `cells`, the physical nodes come
-    after them, as GPU types of nobody (`opportunistic/V100`): opportunistic jobs run there, on what is in no cell that is in
-    use.
+    after them, as GPU types of nobody (`opportunistic/V100`): opportunistic jobs run there, on what is in no cell that
+    is in use.
 
     Args:
         instance: A cluster whose tenants share its nodes: its tenancy is `none` or `quota`.

@@ -34,9 +34,9 @@ class UtilisationRow:
 def utilisation_rows(recipes: tuple[Recipe, ...], factors: dict[str, float], data: Path) -> list[UtilisationRow]:
     """Return a line for every GPU type and application.
 
-    Two copies of a job of utilisation u on one GPU need 2 u of its time, so u = min(1, slow-down beside itself / 2) where
-    Gavel ran that pair. Else the utilisation on a V100 is Muri's GPU time over iteration time, or the median of Gavel's. On
-    other types the host needs as long, and the GPU 1 / f of its time: u' = (u / f) / (u / f + 1 - u).
+    Two copies of a job of utilisation u on one GPU need 2 u of its time, so u = min(1, slow-down beside itself / 2)
+    where Gavel ran that pair. Else the utilisation on a V100 is Muri's GPU time over iteration time, or the median of
+    Gavel's. On other types the host needs as long, and the GPU 1 / f of its time: u' = (u / f) / (u / f + 1 - u).
 
     Args:
         recipes: The applications.

@@ -458,7 +458,7 @@ def test_a_truncated_checkpoint_is_refused(kept: float, stopped: Path):
     path = stopped / "checkpoint.safetensors"
     data = path.read_bytes()
     path.write_bytes(data[: int(kept * len(data))])
-    not_begun(stopped, str(path), allowed="a whole checkpoint; remove it to begin anew")
+    not_begun(stopped, str(path), allowed="a whole checkpoint; remove it to begin again")
 
 
 def test_a_checkpoint_of_something_else_is_refused(stopped: Path, whole_runs: Callable[[str], Path]):
@@ -469,7 +469,7 @@ def test_a_checkpoint_of_something_else_is_refused(stopped: Path, whole_runs: Ca
     former = Checkpoint.read(whole_runs("maskable-ppo") / path.name)
     del former.arrays["torch"]
     former.write(path)
-    not_begun(stopped, str(path), allowed="one of this version; remove it to begin anew")
+    not_begun(stopped, str(path), allowed="one of this version; remove it to begin again")
     arrays = load_file(path)
     save_file(arrays, path)
     not_begun(stopped, f"{path}: version", None)

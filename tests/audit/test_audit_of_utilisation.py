@@ -1,4 +1,4 @@
-"""Runs in which jobs divide the time of GPUs by utilisation and priority: the two accountants agree, and lies are found."""
+"""Runs in which jobs divide the time of GPUs by utilisation and priority: both accountants agree."""
 
 from __future__ import annotations
 

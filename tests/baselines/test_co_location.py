@@ -1,4 +1,4 @@
-"""Times on shared GPUs beside the company to be expected there; by hand, and what it is worth to STS-X."""
+"""Times on shared GPUs with the expected co-runners there; by hand, and what it is worth to STS-X."""
 
 from __future__ import annotations
 

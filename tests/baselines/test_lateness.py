@@ -225,7 +225,7 @@ def test_a_wrong_weight_is_named(weight: object):
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.8, 2.0])
 def test_what_waiting_costs_is_what_the_plan_that_begins_later_costs_more(share: float):
-    """The kernel speeds the plan up further; here both plans are made anew. Waits are shares of the time left."""
+    """The kernel speeds the plan up further; here both plans are made again. Waits are shares of the time left."""
     instance = make_instance(load_scenario("published-high"), 0)
     state = State(instance)
     while state.board.count[at.SUBMITTED] < 15:

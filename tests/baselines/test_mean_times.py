@@ -87,7 +87,7 @@ def test_random_greedy_on_means_takes_the_mean_for_pressure_choice_and_proxy():
 
 
 def test_constructions_on_means_prefer_what_the_mean_prefers():
-    """S is cheap, and in time for 3 epochs, not for 4; F is costly. By the mean our constructions take S, as Greedy does,
+    """S is cheap, and in time for 3 epochs, not for 4; F is costly. By the mean constructions take S, as Greedy does,
     but for one in twenty that passes on: then there are two different ones.
     """
     types = [GpuType("F", 1000.0, 0.0, 16.0), GpuType("S", 100.0, 0.0, 16.0)]

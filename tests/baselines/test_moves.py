@@ -117,7 +117,7 @@ def sweep_easy(view: View, *order: int) -> list[float]:
 
 
 def test_the_tardiness_of_others_until_the_first_completion_counts():
-    """Late runs. Easy on two GPUs: 1.6 h at 3.0 €/h are 4.80 €; on one, 2 h at 2.0: 4.00 €, but 0.4 h more of tardiness.
+    """Late runs. Easy on two GPUs: 1.6 h at 3.0 €/h are 4.80 €; on one, 2 h at 2.0: 4.00 €, but 0.4 h more tardiness.
 
     At 0.001 €/s they cost 1.44 €, at 0.0001 €/s 0.14 €.
     """

@@ -87,7 +87,7 @@ def test_what_a_record_says_of_a_policy_is_so():
         interpreted = isinstance(policy, TimeSlice | RolloutPolicy) or getattr(policy, "solver", "exact") != "exact"
         assert shipped.compiled == (not interpreted), name
         expects = "mean" in getattr(policy, "epochs", "worst") or getattr(policy, "work", "") == "expected"
-        expects &= not getattr(policy, "co_located", False)  # its twin would plan beside company too
+        expects &= not getattr(policy, "co_located", False)  # its twin would plan with co-runners too
         assert (shipped.worst_case is not None) == expects, name
         assert shipped.expert is None or isinstance(policy, JobPolicy), name
         assert {shipped.ablation_of, shipped.worst_case} - {None} <= set(POLICIES), name

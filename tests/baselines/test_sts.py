@@ -1,4 +1,4 @@
-"""STS, step by step: plans, wake-ups, ranks of GPU types, and when it solves again.
+"""STS, step by step: plans, timers, ranks of GPU types, and when it solves again.
 
 Two GPU types without base power, at 1 €/kWh: "cheap" draws 500 W and "costly" 1,000 W a GPU. On either an epoch takes
 1 h on one GPU and 36 min on two. So an epoch costs 0.50 € and 0.60 € on cheap, twice that on costly.
@@ -69,7 +69,7 @@ def test_a_job_that_cannot_be_in_time_takes_the_fastest_that_fits_the_cheaper_on
 
 
 def test_a_job_whose_wake_up_is_due_takes_more_gpus():
-    """The wake-up is set by hand in the middle of a plan that needs no more GPUs."""
+    """The timer is set by hand in the middle of a plan that needs no more GPUs."""
     state = State(instance(job(10.0)))
     state.advance()
     state.begin_round(preemption=True)
@@ -168,7 +168,7 @@ def test_a_paused_job_comes_back_with_no_fewer_gpus_than_it_held_unless_it_may()
 
 
 def test_by_the_published_rank_a_type_that_misses_the_due_date_comes_after_those_that_meet_it_in_its_fastest():
-    """Only "costly" is in time, at twice the price. With nothing in time the first type is taken, not the faster one."""
+    """Only "costly" is in time, at twice the price. With nothing in time the first type is taken, not the faster."""
     of = instance(job(1.4))
     slower = replace(of, jobs=replace(of.jobs, seconds_per_epoch=of.jobs.seconds_per_epoch * [1.5, 1.5, 1.0, 1.0]))
     assert rounds(slower, 1, Sts("published")) == rounds(slower, 1, Sts()) == [(0.0, [DEAR1])]

@@ -1,4 +1,4 @@
-"""STS when a job goes on after a change: its wake-up, and the GPUs that it holds already.
+"""STS when a job goes on after a change: its timer, and the GPUs that it holds already.
 
 One GPU type without base power: 500 W a GPU at 1 €/kWh. An epoch takes 1 h on one GPU and 36 min on two: 0.50 € and
 0.60 €. The job has two epochs. A change of configuration costs 0.1 h without progress.
@@ -34,7 +34,7 @@ def state(due_h: float) -> State:
 
 
 def hold(of: State, config: int, timer_h: float = -np.inf) -> None:
-    """Give the job a configuration by hand, with a wake-up, and open the next round, half an hour later."""
+    """Give the job a configuration by hand, with a timer, and open the next round, half an hour later."""
     if config != NOTHING:
         of.view.place(0, config)
     of.view.set_timer(0, timer_h * HOUR)
@@ -44,7 +44,7 @@ def hold(of: State, config: int, timer_h: float = -np.inf) -> None:
 
 
 def decide(of: State) -> tuple[int, float]:
-    """Let STS decide; give the configuration and the wake-up [h] of the job."""
+    """Let STS decide; give the configuration and the timer [h] of the job."""
     Sts().decide(of.view, np.random.default_rng(0))
     return int(of.view.jobs[0, at.CONFIG]), of.view.jobs[0, at.TIMER_S] / HOUR
 

@@ -334,7 +334,7 @@ def test_a_wake_up_brings_a_round():
 
 
 def test_with_deadline_wake_ups_a_job_that_waits_is_asked_just_before_it_is_too_late_for_the_cheapest_in_time():
-    """One job; at its first wake-up the cheapest configuration has 0.9 % of its worst-case execution time to spare."""
+    """One job; at its first timer the cheapest configuration has 0.9 % of its worst-case execution time to spare."""
     name = "squash((D - W) / W / 1 %), W = its worst-case execution time"
     env = GpuClusterEnv(load_scenario("tiny").replace({"jobs.count": 1}), due_date_timers=True)
     for seed in range(5):

@@ -18,7 +18,7 @@ from gpusched_experiments.leaderboard import plan as module
 from gpusched_experiments.leaderboard.plan import details_table, knowing_table, overall_table, ratio_chart, tracks_table
 from gpusched_experiments.leaderboard.standings import track_results
 from gpusched_experiments.report.cell import bound_of
-from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import run_experiment
 from gpusched_experiments.report.run import Runs
 
@@ -119,7 +119,7 @@ def test_over_all_tracks_ratios_are_averaged_geometrically_and_the_worst_track_i
 
 
 def test_a_seed_that_is_drawn_brings_the_runs_of_all_tracks():
-    """On every seed one track is four times as costly for edf as the other: their product does not depend on the draw."""
+    """On every seed one track is four times as costly for edf as the other: their product is the same."""
     costly, cheap = (8, 8, 8, 8, 8), (2, 2, 2, 2, 2)
     costs = {"a": {"sts": (1,) * 5, "edf": costly}, "b": {"sts": (1,) * 5, "edf": cheap}}
     edf = overall_table(made_up(costs)).as_dicts()[1]["mean_ratio"]
@@ -167,7 +167,7 @@ def test_slow_policies_and_those_for_ablation_run_only_if_they_are_named():
 
 
 def test_a_stopped_leaderboard_goes_on_and_runs_nothing_twice(tmp_path):
-    experiment, choice = leaderboard(TRACKS, (3, 4)), Choice(policies=("edf", "fifo"))
+    experiment, choice = leaderboard(TRACKS, (3, 4)), Selection(policies=("edf", "fifo"))
     stopped = Watching(stop_after=5)
     with pytest.raises(KeyboardInterrupt):
         run_experiment(experiment, choice, tmp_path / "board", watcher=stopped)
@@ -180,7 +180,7 @@ def test_a_stopped_leaderboard_goes_on_and_runs_nothing_twice(tmp_path):
 
 
 def test_the_bound_of_a_workload_is_below_what_every_policy_costs_there(tmp_path):
-    run_experiment(leaderboard(TRACKS, (3, 4)), Choice(policies=("edf", "sts")), tmp_path / "b", watcher=Watching())
+    run_experiment(leaderboard(TRACKS, (3, 4)), Selection(policies=("edf", "sts")), tmp_path / "b", watcher=Watching())
     with (tmp_path / "b/cells.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 12
@@ -201,7 +201,7 @@ def test_an_agent_is_left_out_where_it_cannot_decide(tmp_path):
     agent = single_node_agent(tmp_path / "agent")
     left_out = misfits((TRACKS[0], many), ("edf", agent))
     assert left_out == {("many", agent)}
-    cells = leaderboard((TRACKS[0], many), (3,), left_out=left_out).cells(Choice(), ("edf", agent))
+    cells = leaderboard((TRACKS[0], many), (3,), left_out=left_out).cells(Selection(), ("edf", agent))
     assert [(dict(cell.labels)["track"], cell.policy) for cell in cells if dict(cell.labels)["row"] == "run"] == [
         ("three", "edf"), ("three", agent), ("many", "edf"),
     ]  # fmt: skip
@@ -209,7 +209,7 @@ def test_an_agent_is_left_out_where_it_cannot_decide(tmp_path):
 
 def test_seeds_are_those_of_the_track_and_two_of_them_for_a_quick_look():
     def seeds(experiment, **choice):
-        return sorted({cell.seed for cell in experiment.cells(Choice(**choice), ("edf",))})
+        return sorted({cell.seed for cell in experiment.cells(Selection(**choice), ("edf",))})
 
     assert seeds(leaderboard(TRACKS)) == list(range(30000, 30020))
     assert seeds(leaderboard(TRACKS, "validation")) == list(range(20000, 20020))

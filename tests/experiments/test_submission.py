@@ -20,10 +20,10 @@ from gpusched_experiments.html_report import folder_report
 from gpusched_experiments.leaderboard import against, submission, submission_runs
 from gpusched_experiments.leaderboard import submission_runs as checking
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
-from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
+from gpusched_experiments.leaderboard.submission import SubmissionPlan, check_names, submit
 from gpusched_experiments.leaderboard.submission_runs import Checked, check_submission
 from gpusched_experiments.sandbox.process import policy_seed
-from gpusched_experiments.sandbox.submitted import USUAL, Limits, SubmissionError
+from gpusched_experiments.sandbox.submitted import USUAL, SandboxLimits, SubmissionError
 from refusals import refused
 
 SOURCE = "from gpusched_baselines import make_policy\ndef make():\n    return make_policy('sts')\n"
@@ -62,7 +62,7 @@ def in_threads(monkeypatch):
 
 
 def submitted(folder, submission, recorded=None, plan=None, watching=None, limits=USUAL):
-    plan = plan or Plan(TRACKS, (3, 4), policies=("edf", "sts"))
+    plan = plan or SubmissionPlan(TRACKS, (3, 4), policies=("edf", "sts"))
     watching, recorded = watching or Watching(), recorded or read_recorded("none")
     return submit(
         submission, Checked((), {}), plan, recorded, limits, folder, workers=1, watcher=watching, drawing=None
@@ -100,7 +100,9 @@ DRAWS = """for job in rng.permutation(view.waiting):
 def test_an_entry_draws_from_a_generator_that_does_not_tell_the_seed_of_its_workload(tmp_path):
     here: dict = {}
     exec(deciding(DRAWS), here)  # noqa: S102 - it stands above
-    submitted(tmp_path / "out", python_submission(deciding(DRAWS)), plan=Plan(TRACKS[1:], (3,), policies=("edf",)))
+    submitted(
+        tmp_path / "out", python_submission(deciding(DRAWS)), plan=SubmissionPlan(TRACKS[1:], (3,), policies=("edf",))
+    )
     result, same_seed = (
         simulate(make_instance(TRACKS[1].scenario, 3), here["POLICY"], seed=seed) for seed in (policy_seed(3), 3)
     )
@@ -135,7 +137,7 @@ def test_recorded_runs_are_not_run_again_and_kept_entries_are_met_too(tmp_path):
     (board / "cells.csv").write_text((first.folder / "others.csv").read_text())
     recorded = read_recorded(str(board))
     assert recorded.policies("three", (3, 4)) == ("edf", "sts", "fits")
-    watching, plan = Watching(), Plan(TRACKS, (3, 4))
+    watching, plan = Watching(), SubmissionPlan(TRACKS, (3, 4))
     second = submitted(tmp_path / "again", python_submission(SOURCE, "make"), recorded, plan, watching)
     assert watching.notes == []
     assert {row["policy"] for row in second.table.as_dicts()} == {"edf", "sts", "fits", "mine"}
@@ -177,7 +179,9 @@ def test_all_are_ranked_on_the_same_seeds_and_runs_that_are_missing_are_run(tmp_
     lines = (first.folder / "cells.csv").read_text().replace(",mine,", ",fits,").splitlines(keepends=True)
     (board / "entries/fits/cells.csv").write_text("".join(line for line in lines if ",fits,4" not in line))
     watching = Watching()
-    second = submitted(tmp_path / "again", submission, read_recorded(str(board)), Plan(TRACKS, (3, 4)), watching)
+    second = submitted(
+        tmp_path / "again", submission, read_recorded(str(board)), SubmissionPlan(TRACKS, (3, 4)), watching
+    )
     assert watching.notes[0].startswith("fits is left out of five: not all of these seeds are recorded")
     ran = [(row["row"], row["policy"], row["seed"]) for row in rows(tmp_path / "again/others.csv")]
     assert ran == [("run", "sts", "4")] * 2
@@ -191,7 +195,7 @@ def test_an_agent_that_cannot_decide_on_a_track_is_not_met_there(tmp_path):
     values = {"cluster.gpu_types": ["A100", "T4"], "cluster.nodes": 4, "jobs.node_counts": [1, 2]}
     many = TRACKS[0].scenario.replace(values | {"name": "many", "jobs.applications": apps})
     tracks = (TRACKS[1], Track(name="many", scenario=many, hard="nothing", weights="none"))
-    plan, nothing = Plan(tracks, (3,), policies=("edf", agent)), read_recorded("none")
+    plan, nothing = SubmissionPlan(tracks, (3,), policies=("edf", agent)), read_recorded("none")
     left_out = submission._left_out(plan, nothing)
     assert left_out == {("many", agent): "it was not made for such workloads"}
     met = [cell.policy for cell in submission._others(plan, nothing, left_out) if dict(cell.labels)["row"] == "run"]
@@ -255,7 +259,7 @@ def test_what_an_entry_keeps_of_other_runs_is_found_at_the_end(tmp_path):
     for name in ("report.html", "summary.csv", "record.json", "figure.svg", "mine.txt"):
         (tmp_path / "out" / name).write_text("of a former command")
     with pytest.raises(SubmissionError, match="keeps something of other runs"):
-        submitted(tmp_path / "out", submission, plan=Plan(TRACKS[1:], tuple(range(9)), policies=("edf",)))
+        submitted(tmp_path / "out", submission, plan=SubmissionPlan(TRACKS[1:], tuple(range(9)), policies=("edf",)))
     assert {each.name for each in (tmp_path / "out").iterdir()} == {"mine.txt", "others.csv"}
 
 
@@ -276,7 +280,7 @@ def test_an_entry_that_decides_nowhere_is_refused():
 @pytest.mark.usefixtures("in_threads")
 def test_all_runs_have_their_time(tmp_path):
     with pytest.raises(SubmissionError, match="all runs took longer than 1e-09 s"):
-        submitted(tmp_path / "out", python_submission(FIRST_FIT), limits=Limits(all_s=1e-9))
+        submitted(tmp_path / "out", python_submission(FIRST_FIT), limits=SandboxLimits(all_s=1e-9))
 
 
 def track_file(folder):

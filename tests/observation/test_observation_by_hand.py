@@ -137,7 +137,7 @@ class Facts:
         return kilowatts * self.instance.energy_price_eur_per_kwh * self.instance.pue / 3600.0
 
     def least_rate(self, c: int) -> float:
-        """Return the least that a configuration can cost, on a node that is as full as it can be [€/s]; inf without one.
+        """Return the least cost of a configuration, on a node that is as full as can be [€/s]; inf without one.
 
         It is a share of the node's rate, by GPUs, whoever holds the others.
         """
@@ -148,7 +148,7 @@ class Facts:
         return min(rates, default=math.inf) * configuration.nodes * configuration.share
 
     def added_rate(self, c: int) -> float:
-        """Return what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use, if one fits.
+        """Return what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use that fits.
 
         Whether the job has been elsewhere before is not asked. Shares and several nodes count as alone.
         """
@@ -190,7 +190,7 @@ class Facts:
         return self.instance.jobs.distributions[int(self.instance.jobs.distribution[self.job])]
 
     def expected_left(self) -> float:
-        """Return the epochs that the job at hand is expected to need still, given that it has survived so far."""
+        """Return the epochs that the current job is expected to need still, given that it has survived so far."""
         largest = self.fact("max_epochs", self.job)
         fraction = self.done(self.job) / largest
         alive = survival(self.distribution(), fraction)
@@ -202,7 +202,7 @@ class Facts:
         return [(node.gpus, free) for node, free in pairs if node.gpu_type == gpu_type]
 
     def placing(self, c: int) -> tuple[bool, int, bool]:
-        """Return whether configuration c can be placed, what it leaves on the emptiest node, if it fits on one in use."""
+        """Return whether configuration c can be placed, what it leaves on the emptiest node, if one in use fits."""
         configuration = self.instance.configurations[c]
         nodes, gpus = self.nodes_of(configuration.gpu_type), configuration.gpus_per_node
         gap = max((free for _, free in nodes), default=0)

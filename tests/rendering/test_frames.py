@@ -7,7 +7,7 @@ import pytest
 from gpusched_baselines.registry import make_policy
 from gpusched_env import GpuClusterEnv
 from gpusched_env.rendering import GanttFrames, render_gantt_rgb
-from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, Drawing, scene_of
+from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, GanttDrawing, scene_of
 from gpusched_env.rendering.gantt_marks import _shown
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import State, simulate
@@ -75,12 +75,12 @@ def test_due_dates_after_the_window_stand_at_its_edge():
     policy.decide(state.view, rng)
     state.commit_round()
     scene = scene_of(state, FRAME_INCHES, FRAME_DPI)
-    dates = list(_shown(Drawing(scene)._chart(scene)))
+    dates = list(_shown(GanttDrawing(scene)._chart(scene)))
     assert dates
     for due in dates:
         assert TINY.jobs.due_s[due.job] > scene.window.end_s
         assert due.beyond
-        assert due.place[0] == pytest.approx(Drawing(scene)._axes.get_xlim()[1])
+        assert due.place[0] == pytest.approx(GanttDrawing(scene)._axes.get_xlim()[1])
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
-"""Wake-ups in time for the due date: by hand, as a property, and in episodes.
+"""Timers in time for the due date: by hand, as a property, and in episodes.
 
 By hand, an epoch of the one job takes 10 h on one GPU, 6 h on two and 4 h on four; a busy GPU costs 1 €/h. So one GPU
-is cheapest (10 €), then two (12 €), then four (16 €). A wake-up leaves 0.9 % of the worst-case execution time.
+is cheapest (10 €), then two (12 €), then four (16 €). A timer leaves 0.9 % of the worst-case execution time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def with_job(due_h: float, *, restart_h: float = 0.0, base_w: float = 0.0, hours
 
 
 def timer_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: bool = False, now_h: float = 0.0):
-    """Give the wake-up of the one job [h], which holds configuration `held` and has done so many epochs."""
+    """Give the timer of the one job [h], which holds configuration `held` and has done so many epochs."""
     state = State(instance)
     state.advance()
     board = state.board
@@ -162,7 +162,7 @@ def test_without_preemption_a_job_that_runs_brings_rounds_for_those_that_wait():
 def test_a_job_that_is_faster_than_planned_is_not_asked_again_and_again():
     """Half a GPU takes 10 h beside another job, 5 h alone, as here; due at 4.5 h: it plans to change over to 4 h.
 
-    At each wake-up it has done twice as much as was planned, so it has time left, two thirds of what it had before.
+    At each timer it has done twice as much as was planned, so it has time left, two thirds of what it had before.
     """
     gpu_type = GpuType("V", 1000.0, 0.0, 16.0, 4)
     job = Job(0.0, 4.5 * HOUR, 0.01, 1.0, CERTAIN, 1.0, {HALF: 5.0 * HOUR, FOUR: 4.0 * HOUR})
@@ -290,7 +290,7 @@ def test_a_job_alone_that_waits_until_one_option_is_left_meets_its_due_date(seed
 def test_without_wake_ups_such_a_job_is_late():
     """Due at 4.5 h, with 4.2 h on two GPUs or 4 h on four: after an idle hour neither is in time.
 
-    With wake-ups it is asked when two GPUs have 0.9 % to spare, and takes four.
+    With timers it is asked when two GPUs have 0.9 % to spare, and takes four.
     """
     instance = with_job(4.5, hours={TWO: 4.2, FOUR: 4.0})
     assert play_at_the_last_moment(instance).result().completion_s[0] / HOUR == pytest.approx(1.0 + 4.0)

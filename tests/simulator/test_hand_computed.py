@@ -208,11 +208,11 @@ def test_path_relinking():
 
 
 def test_sts():
-    """C must save 0.5 h: x1 for half an epoch, then x2 (wake-up at 0.5 h). A must save 0.5 h: x1 for 2.5 epochs.
+    """C must save 0.5 h: x1 for half an epoch, then x2 (timer at 0.5 h). A must save 0.5 h: x1 for 2.5 epochs.
 
     B has time: x1 throughout. By pressure: C on node 1, A and B on node 0, all on x1. At 0.5 h C goes on with x2 on
     node 0; A keeps x1, on node 1; B finds no GPU and is paused. C ends at 1.5 h, in time to the second. B resumes with
-    x1 on node 0. A ends at 2 h, before its own wake-up. B, with 1.5 epochs to go at 1.5 h, ends at 3 h.
+    x1 on node 0. A ends at 2 h, before its own timer. B, with 1.5 epochs to go at 1.5 h, ends at 3 h.
     0.5 h at 1.9 + 1.0, 1 h at 1.9 + 1.0, 0.5 h at 1.0 + 1.0, 1 h at 1.0: 6.35 €.
     """
     result = run("sts")

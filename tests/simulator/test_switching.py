@@ -120,7 +120,7 @@ def test_where_distances_are_not_told_apart_every_change_is_a_restart(tmp_path, 
 
 @pytest.mark.parametrize(("resume_s", "returns_to"), [(RESUME_S, 1), (None, 0)])
 def test_a_paused_job_comes_back_to_its_last_node_where_that_is_cheaper(resume_s: float | None, returns_to: int):
-    """It ran on node 1; placement would take node 0, the first that is empty, for a job that comes anew."""
+    """It ran on node 1; placement would take node 0, the first that is empty, for a job that comes again."""
     steps = {0.0: {A: ELSEWHERE}, 50.0: {}}
     state = State(cluster(resume_s))
     state.advance()

@@ -1,4 +1,4 @@
-"""Jobs that divide the time of a GPU by utilisation and priority: speeds, costs and places; by hand, and as properties."""
+"""Jobs that divide the time of a GPU by utilisation and priority: speeds, costs, places; by hand and as properties."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Fixed:
 
 
 def jobs_of(utilisations: tuple[float, ...], configurations: tuple[Configuration, ...], **model: object) -> Instance:
-    """Make jobs of 1,000 epochs, a second each alone, with these utilisations; a busy GPU costs 1 €/h, the node 1 €/h."""
+    """Make jobs of 1,000 epochs, a second each alone, with these utilisations; a busy GPU and the node cost 1 €/h."""
     names = [f"{i}" for i in range(len(utilisations))]
     seconds = dict.fromkeys(configurations, 1.0)
     jobs = [Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, application=name) for name in names]
@@ -65,7 +65,7 @@ def run(instance: Instance, *configs: int) -> Result:
 
 
 def test_a_host_is_slowed_by_the_overhead_and_its_guest_fills_the_gaps():
-    """The guest runs at 0.85 (1 - 0.5) / 0.8 = 0.53125 for the host's 1,030 s, and alone for the rest."""
+    """The opportunistic job runs at 0.85 (1 - 0.5) / 0.8 = 0.53125 for 1,030 s, and alone for the rest."""
     result = run(jobs_of((0.5, 0.8), (HOST, GUEST)), 0, 1)
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.53125])
     assert result.completion_s[1] == pytest.approx(1482.8125)
@@ -105,7 +105,7 @@ def test_policies_plan_hosts_with_the_overhead_and_guests_with_the_least_speed()
     state = State(jobs_of((0.5, 0.8), (HOST, GUEST, ONE)))
     state.advance()
     assert state.view.tau[:, 0] == pytest.approx([1.03, 1.03])
-    # A guest has one other beside it at most that is no host: of utilisation 0.8 at worst.
+    # A opportunistic job has one other beside it at most that is no guaranteed job: of utilisation 0.8 at worst.
     assert state.view.tau[:, 1] == pytest.approx([1.3 / 0.02, 1.6 / 0.02])
     assert state.view.tau[:, 2].tolist() == [1.0, 1.0]
 
@@ -127,7 +127,7 @@ def test_the_view_tells_the_speed_now():
 
 
 def test_a_share_goes_where_it_is_fastest_and_among_equals_to_the_fullest():
-    """Hosts of utilisation 0.9 and 0.2 on two GPUs: the guest goes to the second; without `fastest` to the first."""
+    """Utilisations 0.9 and 0.2 on two GPUs: the other goes to the second; without `fastest` to the first."""
     for fastest, gpu in ((True, 1), (False, 0)):
         state = State(jobs_of((0.9, 0.2, 0.5), (HOST, GUEST), fastest=fastest))
         state.advance()

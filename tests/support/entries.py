@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_experiments.sandbox.process import Process
 from gpusched_experiments.sandbox.serving import Channel, Server
-from gpusched_experiments.sandbox.submitted import USUAL, Limits, Submission
+from gpusched_experiments.sandbox.submitted import USUAL, SandboxLimits, Submission
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import View
@@ -42,7 +42,7 @@ def deciding(body: str, before: str = "") -> str:
 class InThread(Process):
     """Answers as the process does, from a thread of this one; an agent is read from the present folder."""
 
-    def __init__(self, submission: Submission, limits: Limits = USUAL) -> None:
+    def __init__(self, submission: Submission, limits: SandboxLimits = USUAL) -> None:
         super().__init__(submission, limits)
 
     def _start(self) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_baselines.gavel.program import Demand
+from gpusched_baselines.gavel.program import GavelDemand
 
 
-def demand(speed, gpus=None, capacity=(1, 1), *, kind=None, rate=None, **columns) -> Demand:
+def demand(speed, gpus=None, capacity=(1, 1), *, kind=None, rate=None, **columns) -> GavelDemand:
     """Make a demand; by default one GPU per option, an option per type, and jobs that differ in speed alone."""
     speed = np.array(speed, dtype=float)
     jobs, options = speed.shape
@@ -21,7 +21,7 @@ def demand(speed, gpus=None, capacity=(1, 1), *, kind=None, rate=None, **columns
         "tardiness": np.ones(jobs),
         "before": np.zeros((jobs, options)),
     }
-    return Demand(
+    return GavelDemand(
         job=np.arange(jobs),
         config=np.where(speed > 0, np.arange(options), -1),
         speed=speed,
@@ -34,7 +34,7 @@ def demand(speed, gpus=None, capacity=(1, 1), *, kind=None, rate=None, **columns
     )
 
 
-def random_demand(seed: int, jobs: int = 2) -> Demand:
+def random_demand(seed: int, jobs: int = 2) -> GavelDemand:
     """Make a demand on two types: sizes 1 and 2, unequal weights, ages and rests."""
     rng = np.random.default_rng(seed)
     size = rng.integers(1, 3, (jobs, 1))
@@ -48,7 +48,7 @@ def random_demand(seed: int, jobs: int = 2) -> Demand:
     )
 
 
-def feasible_grid(of: Demand, steps: int = 20) -> np.ndarray:
+def feasible_grid(of: GavelDemand, steps: int = 20) -> np.ndarray:
     """List the shares of two jobs on two types that there are GPUs for, on a grid, (S, 2, 2)."""
     axis = np.linspace(0.0, 1.0, steps + 1)
     x = np.stack(np.meshgrid(axis, axis, axis, axis, indexing="ij"), axis=-1).reshape(-1, 2, 2)

@@ -1,4 +1,4 @@
-"""A host and a guest on one GPU, whose run can be worked out by hand."""
+"""A guaranteed job and an opportunistic job on one GPU, whose run can be worked out by hand."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_baselines import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
-from gpusched_baselines.rollout_policy.policy import Settings
+from gpusched_baselines.rollout_policy.policy import RolloutSettings
 from gpusched_env.simulator.ordering import ask_order
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gpusched_env import JobPolicy, Policy, View
 
 
-QUICK_LOOK = Settings(first=2, second=1, challenger_samples=3, deviations=4, rounds=4, base_rounds=6, arrivals=2)
+QUICK_LOOK = RolloutSettings(first=2, second=1, challenger_samples=3, deviations=4, rounds=4, base_rounds=6, arrivals=2)
 """Settings of `RolloutPolicy` for tests."""
 
 

@@ -1,6 +1,6 @@
 """Runs recorded once, to be replayed to the last bit: of saved instances, by every door.
 
-`python tests/support/recorded_runs.py` records the instances saved in `tests/recorded` anew, and those of `ADDED` that
+`python tests/support/recorded_runs.py` records the instances saved in `tests/recorded` again, and those of `ADDED` that
 are not there yet. That is right only where a change is meant to change results: then the CHANGELOG says which, and why.
 The saved instances are those of the scenarios at the time: they stay as they are when scenarios change.
 """

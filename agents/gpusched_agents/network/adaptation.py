@@ -1,4 +1,4 @@
-"""The network of a adaptation agent, compiled, and the policy that decides as STS-X with its parameters."""
+"""The network of an adaptation agent, compiled, and the policy that decides as STS-X with its parameters."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def shapes(jobs: int, options: int, whole: int, hidden: int) -> Shapes:
-    """Return the shapes of the network's arrays by name, in the order in which they lie; matrices are (outputs, inputs).
+    """Return the shapes of the network's arrays by name, in their order; matrices are (outputs, inputs).
 
     Args:
         jobs: Features of a job.
@@ -74,7 +74,7 @@ def own_shapes(hidden: int) -> Shapes:
 
 
 def seen_weights(hidden: int, *, distribution: bool) -> NDArray[np.float64]:
-    """Return 1 for every weight that may be other than 0, (W,): without `distribution`, none on what comes from that."""
+    """Return 1 for every weight that may be other than 0, (W,): without `distribution`, none on its features."""
     hides = set() if distribution else {EXPECTED, SURVIVAL}
     job = [feature not in hides for feature in range(len(JOBS))]
     whole = [feature - MEANS not in {AVERAGED.index(each) for each in hides} for feature in range(len(ROUND))]
@@ -123,9 +123,9 @@ def forward(
     """Return what is to be done differently in a round.
 
     Of a job with features x in a round with features g: most · gate · tanh(A [x, g] + a). Of a configuration with
-    features y: most · gate · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for critical jobs, once for deferrable ones. Each
-    of the three has its own gate, min(1, exp(v · g + w)), which may close where there is nothing to say. Those of
-    prices close besides where the load is small, that of the latest submissions and that of due work: times
+    features y: most · gate · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for critical jobs, once for deferrable
+    ones. Each of the three has its own gate, min(1, exp(v · g + w)), which may close where there is nothing to say.
+    Those of prices close besides where the load is small, that of the latest submissions and that of due work: times
     exp(8 min(0, l - 0.45)), with l the larger of both, squashed; and that of deferrable jobs where quotas are in use.
 
     Args:
@@ -135,7 +135,8 @@ def forward(
         flat: The weights, end to end in the order of `shapes`.
         width: Width of the hidden layer.
         said: Written: what is said of every job, (A, CONTROLS).
-        prices: Written: logarithms of factors on the rates of configurations, for `CRITICAL` and `DEFERRABLE` jobs, (2, C).
+        prices: Written: logarithms of factors on the rates of configurations, for `CRITICAL` and `DEFERRABLE` jobs, (2,
+            C).
 
     Returns:
         The logarithm of the factor on how long jobs may wait.
@@ -213,7 +214,7 @@ class AdaptationPolicy(StsX):
 
 @kernel
 def adapt(board: Board, rate: Floats, flat: Singles, width: int) -> tuple[Floats, Floats, Floats, float]:
-    """Look at a round and say what `Adaptation` holds: of every job, the rates of critical and deferrable ones, the patience."""
+    """Compute what `Adaptation` holds for a round: of every job, rates of critical and deferrable ones, deferral."""
     active, configs = board.count[at.ACTIVE], board.facts.configs.shape[0]
     jobs, whole, options = np.empty((active, len(JOBS))), np.empty(len(ROUND)), np.empty((configs, len(OPTIONS)))
     observe_round(board, rate, FREE_RATE, jobs, whole, options)

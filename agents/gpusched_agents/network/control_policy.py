@@ -274,7 +274,7 @@ class ControlPolicy(StsX):
         return since > 0.0 and (since - 1) // self.rounds == (round_ - 1) // self.rounds
 
     def _stored(self, board: Board) -> Floats:
-        """Return where the controls stand, (J, 1 + K + S): the round in which they were set, they, the actor's state."""
+        """Return where the controls are kept, (J, 1 + K + S): their round, they, the actor's state."""
         return board.memory[:, FREE_COLUMNS + board.capacity.shape[0] :]
 
     def _present(self, board: Board) -> Controls:

@@ -29,10 +29,11 @@ def guarded(board: Board, job: int, config: int) -> int:
 
     A configuration must be late if the job, with the epochs that it is expected to need yet, ends after its due date
     there. Where another one that can be placed now would end in time, and its energy costs less than the energy of the
-    choice and its tardiness, the cheapest such takes its place. Waiting is left alone: who waits is asked again in time.
+    choice and its tardiness, the cheapest such takes its place. Waiting is left alone: who waits is asked again in
+    time.
 
     Args:
-        board: The board, with the job at hand not placed.
+        board: The board, with the current job not placed.
         job: The job's index.
         config: The choice: a configuration, or -1 to wait.
     """
@@ -193,11 +194,11 @@ def choose_now(
     consolidation: bool,
     due_date_timers: bool,
 ) -> tuple[int, float, bool]:
-    """Choose for the job at hand.
+    """Choose for the current job.
 
     Returns:
-        The configuration's index, or -1 to wait; when it wakes up [s], NaN if nothing is said of that; and whether it
-        leaves its place.
+        The configuration's index, or -1 to wait; when its timer expires [s], NaN if nothing is said of that; and
+        whether it leaves its place.
     """
     configs, count = board.facts.configs, board.count
     job_features, queue_features = np.empty(JOB_COUNT, np.float32), np.empty(QUEUE_COUNT, np.float32)

@@ -36,7 +36,7 @@ OPTION_DISTRIBUTION = {IN_TIME_EXPECTED, EXPECTED_COST}
 
 
 def sees(features: int, without: Collection[int]) -> Tensor:
-    """Return 1 for each of a number of features that a network may see, (F,), and 0 for those that it goes `without`."""
+    """Return 1 for each feature that a network may see, (F,), and 0 for those that it goes `without`."""
     return torch.tensor([0.0 if feature in without else 1.0 for feature in range(features)])
 
 
@@ -177,7 +177,7 @@ NETWORKS: dict[str, type[SetNetwork | MlpNetwork]] = {"set": SetNetwork, "mlp": 
 
 ACTIVATIONS = {nn.Tanh: "tanh", nn.ReLU: "relu"}
 TAKEN = "a perceptron (MlpPolicy or MultiInputPolicy) of PPO, A2C, SAC, TD3, TQC, DQN or MaskablePPO"
-LSTM = "MlpLstmPolicy of RecurrentPPO with one layer, on a adaptation environment"
+LSTM = "MlpLstmPolicy of RecurrentPPO with one layer, on an adaptation environment"
 SMALL = 0.01  # gain of the layers that end in scores: at first all actions are about equally likely
 
 

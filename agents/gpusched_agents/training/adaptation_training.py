@@ -1,4 +1,4 @@
-"""A training run of a adaptation agent: evolution strategies, evaluation, and exact checkpoints."""
+"""A training run of an adaptation agent: evolution strategies, evaluation, and exact checkpoints."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
     from gpusched_env.model import Configuration, GpuType
 
-MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a adaptation agent may be used with
+MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that an adaptation agent may be used with
 ADAPTED = Asking(milestones=0, due_date_timers=True, consolidation=True)
 
 
 class AdaptationTraining(ResumableTraining):
-    """A training run of a adaptation agent by evolution strategies, in a folder: see `ResumableTraining`.
+    """A training run of an adaptation agent by evolution strategies, in a folder: see `ResumableTraining`.
 
     The agent that is kept is that of the evaluation with the least cost on the validation workloads over STS-X's:
     `relative` in the curve, a geometric mean over scenarios, and over drawn workloads if it learns on some.

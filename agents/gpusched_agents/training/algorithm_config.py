@@ -118,7 +118,7 @@ class EsConfig:
         drawn: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
         clip: What a difference of log costs counts at most, > 0: on a workload where chance does much, or that was a
             disaster, it says no more than its sign.
-        begin: `agent:NAME`, or the folder, of a adaptation agent to go on from; by default none.
+        begin: `agent:NAME`, or the folder, of an adaptation agent to go on from; by default none.
         only: Arrays of the network that change, by the beginning of their names, such as `gate`; by default all.
     """
 
@@ -239,8 +239,8 @@ def one_of(algorithms: Iterable[str], given: str) -> str:
 def agent_config(algorithm: str, network: str | None = None) -> Callable[..., AnyAgentConfig]:
     """Return what makes the settings of the algorithm of a name.
 
-    `ppo` and `a2c` are the names of two trainings each. They learn on the adaptation environment, unless the kind of the
-    network that was asked for is one that decides job by job.
+    `ppo` and `a2c` are the names of two trainings each. They learn on the adaptation environment, unless the kind of
+    the network that was asked for is one that decides job by job.
 
     Args:
         algorithm: One of `ALL_ALGORITHMS`.

@@ -86,7 +86,7 @@ class SlottedVecEnv(VecEnv):
 
     @property
     def jobs(self) -> NDArray[np.int64]:
-        """The job at hand in every environment, (N,)."""
+        """The current job in every environment, (N,)."""
         return np.concatenate([group.vector.jobs for group in self.groups])  # type: ignore[attr-defined]
 
     def to_slots(self, actions: NDArray[np.int64]) -> NDArray[np.int64]:

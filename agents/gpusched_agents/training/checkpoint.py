@@ -57,7 +57,7 @@ class Checkpoint:
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
                 facts = json.loads(header.get("facts", "{}"))
         except (SafetensorError, OSError, ValueError) as error:
-            raise InputError(str(path), str(error), "a whole checkpoint; remove it to begin anew") from error
+            raise InputError(str(path), str(error), "a whole checkpoint; remove it to begin again") from error
         if header.get("version") != str(VERSION):
             raise InputError(f"{path}: version", header.get("version"), str(VERSION))
         return cls(arrays, facts)
@@ -99,7 +99,7 @@ class Progress:
 
 
 def cost_of(point: Mapping[str, Any]) -> float:
-    """Return that by which evaluations are compared: what the agent costs over STS-X if that was measured, else in €."""
+    """Return what evaluations are compared by: the agent's cost over that of STS-X if it was measured, else in €."""
     return float(point.get("relative", point["total_eur"]))
 
 

@@ -113,8 +113,8 @@ class TrainingConfig:
             drown what is to be learnt of energy; a tenth of it still is.
         above_least: Whether rewards leave out what the work done would have cost at least (`training.work`):
             over an episode the same for every policy, so only the noise is less.
-        validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_SAMPLED_SEED`
-            or those of tracks: no training episode runs on those.
+        validation_seeds: Seeds of the workloads that decide which agent is kept, below
+            `gpusched_env.FIRST_SAMPLED_SEED` or those of tracks: no training episode runs on those.
         evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each. By default 50,000,
             and 2,048 steps of the adaptation environment.
         patience: Evaluations without a better one after which training stops, ≥ 1.

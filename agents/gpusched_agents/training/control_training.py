@@ -1,4 +1,4 @@
-"""A training run on the adaptation environment: an algorithm of Stable-Baselines3 learns to set the controls of STS-X."""
+"""A training run on the adaptation environment: an algorithm of Stable-Baselines3 sets the controls of STS-X."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusched_agents.network.adaptation import AdaptationPolicy, own_shapes
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.worlds import Place, instance_at, validation_instance, validation_places
+from gpusched_agents.training.worlds import TrainingPlace, instance_at, validation_instance, validation_places
 from gpusched_env import simulate
 from gpusched_env.child_processes import children_ignore_sigint, end_with_parent, usable_cores
 
@@ -140,7 +140,7 @@ class Workers:
         self._pool.shutdown(cancel_futures=True)
 
     def differences(
-        self, candidates: NDArray[np.float32], where: Sequence[Place], most_jobs: int
+        self, candidates: NDArray[np.float32], where: Sequence[TrainingPlace], most_jobs: int
     ) -> tuple[NDArray[np.float64], int]:
         """Run every pair of candidates on workloads of its own.
 
@@ -174,7 +174,7 @@ class Workers:
 
 
 def _difference(
-    config: TrainingConfig, spec: AgentSpec, pair: NDArray[np.float32], place: Place, most_jobs: int
+    config: TrainingConfig, spec: AgentSpec, pair: NDArray[np.float32], place: TrainingPlace, most_jobs: int
 ) -> tuple[float, int]:
     instance = instance_at(config, place, most_jobs)
     one, other = (
@@ -184,7 +184,7 @@ def _difference(
     return float(np.log(max(one.total_eur, FREE) / max(other.total_eur, FREE))), one.rounds + other.rounds
 
 
-def validate(config: TrainingConfig, policy: Policy, place: Place) -> tuple[float, float]:
+def validate(config: TrainingConfig, policy: Policy, place: TrainingPlace) -> tuple[float, float]:
     """Run a policy on a validation workload; give its cost and tardiness cost [€]."""
     result = simulate(validation_instance(config, place), policy, record=False)
     return result.total_eur, result.tardiness_eur

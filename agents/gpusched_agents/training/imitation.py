@@ -42,7 +42,7 @@ class Expert:
         self.policy = make_policy(self.name)
 
     def actions(self, views: tuple[View, ...], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return its action for the job at hand in every environment, (N,)."""
+        """Return its action for the current job in every environment, (N,)."""
         choose = self.policy.choose
         return np.array([choose(view, job).config + 1 for view, job in zip(views, jobs.tolist(), strict=True)])
 

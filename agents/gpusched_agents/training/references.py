@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
 
 USUAL = ("sts", "edf")
-BASE = "sts-x"  # what a adaptation agent begins as
+BASE = "sts-x"  # what an adaptation agent begins as
 
 
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:

@@ -77,7 +77,7 @@ class RunFolder:
             return None
         checkpoint = Checkpoint.read(path)
         if checkpoint.facts.get("config") != self._config:
-            raise InputError(str(path), "of a run with other settings", "that of this run; remove it to begin anew")
+            raise InputError(str(path), "of a run with other settings", "that of this run; remove it to begin again")
         return checkpoint
 
     def _read(self, path: Path) -> dict[str, Any]:
@@ -185,7 +185,7 @@ class ResumableTraining(ABC):
             self.progress = Progress(**checkpoint.facts["progress"])
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             path = str(self.folder / CHECKPOINT)
-            raise InputError(path, str(error), "one of this version; remove it to begin anew") from error
+            raise InputError(path, str(error), "one of this version; remove it to begin again") from error
         self.resumes_at = self.progress.steps
 
     def _begin_checkpoint(self) -> Checkpoint:

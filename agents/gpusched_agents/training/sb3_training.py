@@ -268,7 +268,7 @@ def pack_model(checkpoint: Checkpoint, model: BaseAlgorithm) -> None:
 
 
 def unpack_model(checkpoint: Checkpoint, model: BaseAlgorithm) -> None:
-    """Bring a model, made anew with the same settings, to where `pack_model` found it."""
+    """Bring a model, made again with the same settings, to where `pack_model` found it."""
     model.policy.load_state_dict({name: torch.from_numpy(array) for name, array in checkpoint.get("policy").items()})
     for name, optimizer in _optimizers(model).items():
         described = optimizer.state_dict()

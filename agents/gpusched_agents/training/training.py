@@ -26,7 +26,7 @@ MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used 
 
 
 class Training(Sb3Training):
-    """A training run of an agent that decides job by job: see `Sb3Training`. Its warm start imitates a expert."""
+    """A training run of an agent that decides job by job: see `Sb3Training`. Its warm start imitates an expert."""
 
     def _prepare(self) -> None:
         config, agent = self.config, self.config.agent

@@ -49,14 +49,14 @@ FAMILIES = ("histogram", "two-point", "lognormal")
 TURNS, DRAWS = 2, 3  # streams of random numbers
 
 
-class Place(NamedTuple):
+class TrainingPlace(NamedTuple):
     """A workload: the index of its scenario, or `RANDOMISED`, and its seed."""
 
     scenario: int
     seed: int
 
 
-def places(config: TrainingConfig, randomised: float, first: int, count: int) -> list[Place]:
+def places(config: TrainingConfig, randomised: float, first: int, count: int) -> list[TrainingPlace]:
     """Return the workloads `first` to `first + count - 1` of a run: every scenario once before one comes again.
 
     Args:
@@ -70,25 +70,25 @@ def places(config: TrainingConfig, randomised: float, first: int, count: int) ->
         rng = np.random.default_rng([config.seed, DRAWS, number])
         turn = np.random.default_rng([config.seed, TURNS, number // total]).permutation(total)
         scenario = RANDOMISED if rng.random() < randomised else int(turn[number % total])
-        chosen.append(Place(scenario, int(rng.integers(*TRAINING_SEEDS))))
+        chosen.append(TrainingPlace(scenario, int(rng.integers(*TRAINING_SEEDS))))
     return chosen
 
 
-def validation_places(config: TrainingConfig) -> list[Place]:
+def validation_places(config: TrainingConfig) -> list[TrainingPlace]:
     """Return the workloads that choose an agent: every scenario's, seed by seed; drawn ones, if it learns on some."""
-    chosen = [Place(index, seed) for index in range(len(config.scenarios)) for seed in config.validation_seeds]
+    chosen = [TrainingPlace(index, seed) for index in range(len(config.scenarios)) for seed in config.validation_seeds]
     randomised = isinstance(config.agent, EsConfig) and config.agent.randomised > 0.0
-    return chosen + [Place(RANDOMISED, seed) for seed in RANDOMISED_VALIDATION if randomised]
+    return chosen + [TrainingPlace(RANDOMISED, seed) for seed in RANDOMISED_VALIDATION if randomised]
 
 
-def validation_instance(config: TrainingConfig, place: Place) -> Instance:
+def validation_instance(config: TrainingConfig, place: TrainingPlace) -> Instance:
     """Make the instance of a workload, of all its jobs."""
     if place.scenario == RANDOMISED:
         return randomised_instance(place.seed, MOST_RANDOMISED)
     return make_instance(config.loaded_scenario(place.scenario), place.seed)
 
 
-def instance_at(config: TrainingConfig, place: Place, most_jobs: int) -> Instance:
+def instance_at(config: TrainingConfig, place: TrainingPlace, most_jobs: int) -> Instance:
     """Make the instance of a workload, of its first `most_jobs` jobs at most."""
     if place.scenario == RANDOMISED:
         return randomised_instance(place.seed, min(most_jobs, MOST_RANDOMISED))

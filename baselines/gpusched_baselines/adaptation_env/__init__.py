@@ -1,4 +1,4 @@
-"""The adaptation environment: a step sets parameters of STS-X, the controls, and STS-X decides some rounds with them."""
+"""The adaptation environment: a step sets controls of STS-X, and STS-X decides some rounds with them."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""The controls: what an action of the adaptation environment sets in STS-X, by name, and how it is carried into a round."""
+"""The controls: what an action of the adaptation environment sets in STS-X, by name, and how it reaches a round."""
 
 from __future__ import annotations
 
@@ -140,6 +140,6 @@ def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
 
 @kernel
 def forget_cheapest(board: Board) -> None:
-    """Let STS-X look up anew where the active jobs are cheapest, after a round at other rates."""
+    """Let STS-X look up again where the active jobs are cheapest, after a round at other rates."""
     for i in range(board.count[at.ACTIVE]):
         board.memory[board.active[i], of.CHEAPEST] = 0.0

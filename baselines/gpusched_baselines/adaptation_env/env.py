@@ -36,7 +36,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
     A step sets the controls and lets STS-X decide `rounds` rounds with them. A round is what happens at one event: a
     submission, the end of a job, or the end of a wait.
 
-    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more); `env.unwrapped.controls` names its
+    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more); `env.unwrapped.controls` names
+    its
     numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
     step is STS-X, to the last bit. Numbers beyond -1 and 1 are clipped.
 

@@ -1,4 +1,4 @@
-"""What a adaptation agent sees of a round: every active job, every GPU type, and all of them together.
+"""What an adaptation agent sees of a round: every active job, every GPU type, and all of them together.
 
 Every feature lies in [-1, 1] and is a ratio, so that nothing depends on units, prices or the size of a cluster. Of what
 STS-X remembers from its last plan, jobs that it has not planned yet have none: 0.
@@ -238,7 +238,7 @@ def _offered(board: Board, job: int) -> float:
 
 @kernel
 def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
-    """Return what the latest submissions need all the time over the GPUs, and whether they come faster, both squashed."""
+    """Return the GPUs that the latest submissions need over all GPUs, and whether they come faster, both squashed."""
     rows, last = board.jobs, board.count[at.SUBMITTED]
     first, newest, now = max(0, last - RECENT), max(0, last - NEWEST), board.clock[at.NOW]
     work = 0.0

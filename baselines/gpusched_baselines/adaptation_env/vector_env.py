@@ -155,7 +155,7 @@ class _Prepared(GpuAdaptationEnv):
             self.base_run()
 
     def forget(self) -> None:
-        """Compute them anew when they are asked for."""
+        """Compute them again when they are asked for."""
         self._step = self._reset = None
 
     def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:

@@ -29,8 +29,9 @@ from gpusched_env.simulator.kernels import Curve, DistributionTable, Floats, ker
 def clairvoyant_bound(instance: Instance) -> float:
     """Return a total cost [€] that no policy can undercut on this instance, even one that knows X_j.
 
-    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with tardiness priced at ω_j. It holds to
-    rounding, for runs that end within `checks.LONGEST_S` (others may have jobs whose tardiness costs next to nothing).
+    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with tardiness priced at ω_j. It holds
+    to rounding, for runs that end within `checks.LONGEST_S` (others may have jobs whose tardiness costs next to
+    nothing).
     """
     return float(clairvoyant_bounds(instance).sum())
 
@@ -150,7 +151,7 @@ TINY = 1e-300  # in place of 0 below a fraction line
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Prices:
+class CapacityPrices:
     """Prices of GPU time, and the bound that they give.
 
     Attributes:
@@ -175,7 +176,7 @@ def capacity_bound(instance: Instance) -> float:
     return max(capacity_prices(instance).bound_eur, clairvoyant_bound(instance))
 
 
-def capacity_prices(instance: Instance) -> Prices:
+def capacity_prices(instance: Instance) -> CapacityPrices:
     """Return prices at which the bound is large: what a GPU second is worth to others, by GPU type and time."""
     types = len(instance.gpu_types)
     begin_s, end_s, tardiness_eur = _in_a_queue(instance)
@@ -211,7 +212,7 @@ def _in_a_queue(instance: Instance) -> tuple[float, float, float]:
     return begin_s, begin_s + max(now_s + longest_s - begin_s, 1e-9 * begin_s), tardiness_eur
 
 
-def _finer(found: Prices, periods: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _finer(found: CapacityPrices, periods: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Divide periods where much is used, so that there are `periods` of them; prices stay as they are."""
     used = np.cumsum(found.used_gpu_s.sum(axis=0))
     more = np.rint(used / max(used[-1], TINY) * (periods - len(used)))
@@ -223,13 +224,15 @@ def _finer(found: Prices, periods: int) -> tuple[NDArray[np.float64], NDArray[np
     return grid_s[np.append(True, rising)], np.repeat(found.eur_per_gpu_s, pieces, axis=1)[:, rising]
 
 
-def _valued(instance: Instance, grid_s: NDArray[np.float64], eur_per_gpu_s: NDArray[np.float64]) -> Prices:
+def _valued(instance: Instance, grid_s: NDArray[np.float64], eur_per_gpu_s: NDArray[np.float64]) -> CapacityPrices:
     """Return these prices with their bound."""
     demand = Demand.of(instance, float(grid_s[-1]))
-    return Prices(grid_s, eur_per_gpu_s, *value_and_used(demand, gpus_of_types(instance), grid_s, eur_per_gpu_s))
+    return CapacityPrices(
+        grid_s, eur_per_gpu_s, *value_and_used(demand, gpus_of_types(instance), grid_s, eur_per_gpu_s)
+    )
 
 
-def _raised(instance: Instance, best: Prices, ahead_eur: float) -> Prices:
+def _raised(instance: Instance, best: CapacityPrices, ahead_eur: float) -> CapacityPrices:
     """Raise the bound from these prices on; the first level is `ahead_eur` above its value."""
     demand, gpus, grid_s = Demand.of(instance, float(best.grid_s[-1])), gpus_of_types(instance), best.grid_s
     there_is = np.maximum(gpus[:, None] * np.diff(grid_s), TINY)
@@ -242,7 +245,7 @@ def _raised(instance: Instance, best: Prices, ahead_eur: float) -> Prices:
             break
         step = (best.bound_eur + ahead_eur - now.bound_eur) / steepness
         eur_per_gpu_s = np.maximum(0.0, now.eur_per_gpu_s + step * too_much / there_is)
-        now = Prices(grid_s, eur_per_gpu_s, *value_and_used(demand, gpus, grid_s, eur_per_gpu_s))
+        now = CapacityPrices(grid_s, eur_per_gpu_s, *value_and_used(demand, gpus, grid_s, eur_per_gpu_s))
         best = max(best, now, key=lambda prices: prices.bound_eur)
         waited += 1
         if best.bound_eur >= reference_eur + 0.5 * ahead_eur:

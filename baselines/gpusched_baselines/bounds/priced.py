@@ -1,6 +1,6 @@
 """A lower bound on the total cost for given prices of GPU time: what jobs would pay, less the price of all GPUs.
 
-Whoever pays λ_{v,k} € for each second that it holds a GPU of type v in period k pays, over all jobs, at most λ_{v,k}
+A job that pays λ_{v,k} € for each second that it holds a GPU of type v in period k pays, over all jobs, at most λ_{v,k}
 times what there is of it. So the jobs' least costs at these prices, each as if alone, less that sum, are a lower bound,
 whatever prices ≥ 0 are taken.
 
@@ -48,7 +48,7 @@ class MarginalSteps(NamedTuple):
 
 @kernel
 def empty_steps(steps: int) -> MarginalSteps:
-    """Make a basket with room for so many steps."""
+    """Make room for so many steps."""
     where = np.empty((steps, 3), dtype=np.int64)
     return MarginalSteps(np.empty((steps, 3)), where, np.zeros(1, dtype=np.int64), np.zeros(1))
 
@@ -89,7 +89,7 @@ def marginal_steps(
 
 @lean_kernel
 def add(bought_steps: MarginalSteps, offered: MarginalSteps) -> None:
-    """Buy what is cheaper than the costliest of the basket, in its place, and what is still short."""
+    """Buy what is cheaper than the costliest that is held, in its place, and what is still short."""
     amount, where = bought_steps.amount, bought_steps.where
     for s in range(offered.size[0]):
         price, left = offered.amount[s, PRICE], offered.amount[s, EPOCHS]

@@ -107,7 +107,7 @@ def edf() -> DispatchPolicy:
 
 
 def edf_preemptive() -> DispatchPolicy:
-    """Make EDF that places all jobs anew in every round."""
+    """Make EDF that places all jobs again in every round."""
     return DispatchPolicy("edf-preemptive", "due", preemption=True)
 
 
@@ -147,7 +147,7 @@ class Greedy:
             object.__setattr__(self, "name", "greedy-fill")
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - Greedy draws nothing
-        """Place all active jobs anew."""
+        """Place all active jobs again."""
         _decide_greedy(view.board, sim.ask_order(view, "pressure", waiting_only=False), self.fill)
 
 

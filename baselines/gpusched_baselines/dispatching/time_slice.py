@@ -33,9 +33,9 @@ SAME = 1.0 - 1e-9  # of a quantum: what is less is rounding
 class TimeSlice:
     """Time slices over a cluster.
 
-    1. Urgent jobs that run keep what they have, and so do others whose quantum is not over.
-    2. Urgent jobs that wait, by pressure, take the cheapest configuration that fits and meets the due date. If there is
-       none, others make room on the GPU type of the cheapest that would meet it, first those that lose least by it:
+    1. Critical jobs that run keep what they have, and so do others whose quantum is not over.
+    2. Critical jobs that wait, by pressure, take the cheapest configuration that fits and meets the due date. If there
+       is none, others make room on the GPU type of the cheapest that would meet it, first those that lose least by it:
        weight times the seconds that going on costs them, then those seconds alone.
     3. All others, by least GPU-seconds attained per weight, take the cheapest configuration that fits and meets the due
        date, else the fastest that fits; on the node where they were, if they can.
@@ -107,7 +107,7 @@ class TimeSlice:
         return -1
 
     def _preempt_for(self, view: View, job: int, config: int) -> bool:
-        """Take GPUs of the type of `config` from others, not critical ones, until `job` may have it; else from nobody."""
+        """Take GPUs of the type of `config` from others, not critical ones, until `job` can have it; else from none."""
         taken: list[tuple[int, int]] = []
         victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
         while not sim.can_place(view.board, job, config):
@@ -121,7 +121,7 @@ class TimeSlice:
         return True
 
     def _victims(self, view: View, gpu_type: int) -> list[int]:
-        """List the jobs that are not critical and hold GPUs of a type, those first that lose least by giving them up."""
+        """List the jobs that are not critical and hold GPUs of a type, by what they lose by giving them up."""
         jobs = view.jobs
         holders = [job for job in view.active.tolist() if jobs[job, at.CONFIG] >= 0]
         own = [job for job in holders if view.configs[int(jobs[job, at.CONFIG]), at.CONFIG_TYPE] == gpu_type]
@@ -251,7 +251,7 @@ def _is_opportunistic(board: Board, job: int) -> bool:
 
 @kernel
 def _away(board: Board, config: int) -> int:
-    """Find the host with room that has least in bound cells, then most lent already, then by index; -1 if none has."""
+    """Find the host with free GPUs with least in bound cells, then most opportunistic GPUs, then by index; -1: none."""
     nodes, configs, first = board.nodes, board.facts.configs, sim.first_host(board)
     best, best_key = -1, (0, 0)
     for h in range(board.hosts.shape[0]):

@@ -6,8 +6,8 @@ from gpusched_env.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gpusched_baselines.gavel.policy import Gavel, GavelCost
-    from gpusched_baselines.gavel.program import Demand
+    from gpusched_baselines.gavel.program import GavelDemand
 
-__all__ = ["Demand", "Gavel", "GavelCost"]
+__all__ = ["Gavel", "GavelCost", "GavelDemand"]
 
 __getattr__ = lazy_names(__name__, __file__)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
 
-from gpusched_baselines.gavel.program import Demand, Program, ProgramError, elastic, raised, rigid
+from gpusched_baselines.gavel.program import GavelDemand, GavelProgram, ProgramError, elastic, raised, rigid
 from gpusched_baselines.gavel.round import ByRounds
 from gpusched_baselines.planning.cheapest import Epochs, check_epochs
 from gpusched_env.errors import InputError
@@ -26,7 +26,7 @@ CLOSE = 1e-3  # the finish-time ratio is found up to this factor - 1
 MOST_STEPS = 20  # towards it
 
 
-def proportional_shares(demand: Demand) -> NDArray[np.float64]:
+def proportional_shares(demand: GavelDemand) -> NDArray[np.float64]:
     """Return the shares that are fair where all types are alike: each GPU type in proportion to its GPUs, (A, K).
 
     Job j runs min(1, level · w_j / s_j) of the time, with the largest level for which there are GPUs. Of the optima of
@@ -47,21 +47,21 @@ def proportional_shares(demand: Demand) -> NDArray[np.float64]:
     return time[:, None] * share / np.maximum(share.sum(axis=1), 1e-300)[:, None]
 
 
-def las(demand: Demand) -> NDArray[np.float64]:
+def las(demand: GavelDemand) -> NDArray[np.float64]:
     """Maximise min_j s_j / w_j · thr_j(x) / thr_j(x_prop), the time got as if all types were alike."""
     worth = demand.size[:, None] * demand.speed / (demand.weight * demand.proportional)[:, None]
     ones = np.ones(len(worth))
     return raised(demand, worth, ones, np.zeros(len(worth))).x
 
 
-def makespan(demand: Demand) -> NDArray[np.float64]:
+def makespan(demand: GavelDemand) -> NDArray[np.float64]:
     """Minimise the time T by which all jobs that are there end: thr_j(x) ≥ left_j z with the largest z = 1 / T."""
     worth = demand.speed / demand.left[:, None]
     scale = worth.max()
     return raised(demand, worth / scale, np.ones(len(worth)), np.zeros(len(worth))).x
 
 
-def finish_time(demand: Demand) -> NDArray[np.float64]:
+def finish_time(demand: GavelDemand) -> NDArray[np.float64]:
     """Minimise max_j (age_j + left_j / thr_j(x)) / (age_j + left_j / thr_j(x_iso)).
 
     x_iso gives every job W_v / (m s_j) of type v, m jobs, at most 1 in all. For a ratio ρ that can be had, thr_j(x) ≥
@@ -82,7 +82,7 @@ def finish_time(demand: Demand) -> NDArray[np.float64]:
     return x
 
 
-def cost_slo(demand: Demand) -> NDArray[np.float64]:
+def cost_slo(demand: GavelDemand) -> NDArray[np.float64]:
     """Maximise the epochs per euro, Σ_j Σ_k T[j, k] x[j, k] / price_k, such that all due dates are met.
 
     Epochs are counted in those that a job does in a second with x_prop, so that jobs weigh alike. The price is the cost
@@ -92,7 +92,7 @@ def cost_slo(demand: Demand) -> NDArray[np.float64]:
     price = demand.rate if demand.rate.max() > 0.0 else demand.gpus
     worth = demand.speed / np.maximum(price, 1e-300) / demand.proportional[:, None]
     worth = worth / worth.max()
-    program = Program(demand)
+    program = GavelProgram(demand)
     fastest = np.maximum(demand.speed.max(axis=1), 1e-300)
     need = demand.left / np.maximum(demand.due_in_s, 1e-9)
     rows = -program.per_job(demand.speed / fastest[:, None])
@@ -102,7 +102,7 @@ def cost_slo(demand: Demand) -> NDArray[np.float64]:
     return np.zeros(worth.shape) if found is None else found.x
 
 
-def fifo(demand: Demand) -> NDArray[np.float64]:
+def fifo(demand: GavelDemand) -> NDArray[np.float64]:
     """Return the jobs, in the order of their submission, all the time of the fastest type that has room for them.
 
     The first for which no type has room ends it: nobody overtakes. As in Gavel's program, one for which there is room
@@ -120,7 +120,7 @@ def fifo(demand: Demand) -> NDArray[np.float64]:
     return x
 
 
-def any_fifo(demand: Demand, rng: Generator) -> NDArray[np.float64]:
+def any_fifo(demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
     """Return the jobs, in the order of their submission, all the time of a type that has room, drawn at random.
 
     Jobs keep the type that they have had. The first that fits nowhere ends it: nobody overtakes.
@@ -144,7 +144,7 @@ STUCK = 1e-7  # a job whose dual value is larger, relative to the largest, canno
 
 
 def slopes(
-    demand: Demand, entity_weight: NDArray[np.float64], within: Within, live: NDArray[np.bool_]
+    demand: GavelDemand, entity_weight: NDArray[np.float64], within: Within, live: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
     """Return what every job gets as the level rises by 1, (A,): its part of its entity's weight; 0 if it is stuck.
 
@@ -165,7 +165,7 @@ def slopes(
     return found
 
 
-def water_filling(demand: Demand, entity_weight: NDArray[np.float64], within: Within) -> NDArray[np.float64]:
+def water_filling(demand: GavelDemand, entity_weight: NDArray[np.float64], within: Within) -> NDArray[np.float64]:
     """Raise s_j · thr_j(x) / thr_j(x_prop) of all jobs by their slopes until some are stuck; then go on with the rest.
 
     A job is stuck if its row of the program has a dual value: it cannot get more without another one that gets less.
@@ -201,7 +201,7 @@ LEAST = 0.01  # of its fastest speed that every job needs, however late it is du
 EAGER = 1e-3  # how much more an epoch that is left for later costs, relative to its energy
 
 
-def priced(demand: Demand, guard_s: float) -> NDArray[np.float64]:
+def priced(demand: GavelDemand, guard_s: float) -> NDArray[np.float64]:
     """Minimise Σ_j Σ_c r_c x[j, c] + Σ_j (ω_j / fastest_j + e_j) u_j [€/s], (A, C).
 
     thr_j(x) + u_j ≥ need_j. A job needs left_j / (due_j - t - guard), or its fastest speed where that is not enough.
@@ -223,7 +223,7 @@ def priced(demand: Demand, guard_s: float) -> NDArray[np.float64]:
     epoch = np.where(demand.speed > 0.0, demand.rate / np.maximum(demand.speed, 1e-300), np.inf).min(axis=1)
     unit = max(float(demand.rate.max()), float(demand.tardiness.max()), 1e-300)
     later = (demand.tardiness + (1.0 + EAGER) * epoch * fastest) / unit + EAGER
-    program = Program(demand, extra=jobs)
+    program = GavelProgram(demand, extra=jobs)
     short = csr_array((-np.ones(jobs), (np.arange(jobs), np.arange(jobs))), (jobs, jobs))
     rows = hstack([-program.per_job(demand.speed / fastest[:, None]), short])
     found = program.least(demand.rate / unit, later, rows, -need)
@@ -235,7 +235,7 @@ def priced(demand: Demand, guard_s: float) -> NDArray[np.float64]:
 Objective = Literal["las", "makespan", "finish-time", "cost-slo", "hierarchical", "fifo"]
 """What Gavel's shares of time are best for."""
 
-_AWARE: dict[str, Callable[[Demand], NDArray[np.float64]]] = {
+_AWARE: dict[str, Callable[[GavelDemand], NDArray[np.float64]]] = {
     "las": las,
     "makespan": makespan,
     "finish-time": finish_time,
@@ -256,7 +256,7 @@ class Gavel(ByRounds):
     Args:
         objective: "las", max-min fairness of the time got; "makespan"; "finish-time", the worst ratio to a fair share
             of the cluster; "cost-slo", epochs per euro with due dates; "hierarchical", max-min fairness among entities
-            and in them; "fifo", in order, each on the fastest type with room. Or a function from a `Demand` and a
+            and in them; "fifo", in order, each on the fastest type with room. Or a function from a `GavelDemand` and a
             generator to shares, (A, K).
         aware: Whether speeds differ by type; else jobs are taken to be equally fast on all, and rounds fill the types
             in random order.
@@ -274,7 +274,7 @@ class Gavel(ByRounds):
         InputError: One of them is out of its range.
     """
 
-    objective: Objective | Callable[[Demand, Generator], NDArray[np.float64]] = "las"
+    objective: Objective | Callable[[GavelDemand, Generator], NDArray[np.float64]] = "las"
     aware: bool = True
     round_s: float = 360.0
     reset_s: float = 1920.0
@@ -300,7 +300,7 @@ class Gavel(ByRounds):
         """Whether GPUs that are left in a round go to jobs without a share of their type."""
         return self.idle_too and self.objective != "fifo"
 
-    def demand(self, view: View) -> Demand:
+    def demand(self, view: View) -> GavelDemand:
         """Return the jobs with an option for each GPU type."""
         found = rigid(view)
         if self.objective != "hierarchical":
@@ -309,7 +309,7 @@ class Gavel(ByRounds):
             return replace(found, entity=np.asarray(self.entities(view, found.job), dtype=np.int64))
         return replace(found, entity=quantile_entities(found.tardiness, self.entities))
 
-    def shares(self, demand: Demand, rng: Generator) -> NDArray[np.float64]:
+    def shares(self, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
         """Solve for the shares of time, (A, K)."""
         if not isinstance(self.objective, str):
             return self.objective(demand, rng)
@@ -322,7 +322,7 @@ class Gavel(ByRounds):
             proportional_shares(demand) if not self.aware and self.objective == "las" else _AWARE[self.objective](seen)
         )
 
-    def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:
+    def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
         """Return the GPU types, the one on which jobs are fastest on average first; at random if that is not seen."""
         if not self.aware:
             return rng.permutation(len(demand.capacity))
@@ -341,13 +341,14 @@ class GavelCost(ByRounds):
     """Gavel's cost with due dates made elastic: shares of time in all configurations, least energy, tardiness priced.
 
     The program is in `priced`. It is solved when jobs come or go, and `reset_s` later. Every event begins a round, in
-    which no GPU is used without need: only jobs with a share of a configuration may get it, the costliest per epoch last.
+    which no GPU is used without need: only jobs with a share of a configuration may get it, the costliest per epoch
+    last.
 
     Args:
         epochs: The epochs that jobs are taken to have left: "worst-case", "mean" or "conditional-mean".
         guard_s: How much sooner than due jobs are planned to end [s], ≥ 0.
         round_s: Length of a round [s], > 0.
-        reset_s: Time after which the program is solved anew if no job has come or gone [s], ≥ 0.
+        reset_s: Time after which the program is solved again if no job has come or gone [s], ≥ 0.
         name: Name, as tables show it.
 
     Raises:
@@ -370,15 +371,15 @@ class GavelCost(ByRounds):
         checks.duration("round_s", self.round_s)
         checks.seconds("reset_s", self.reset_s)
 
-    def demand(self, view: View) -> Demand:
+    def demand(self, view: View) -> GavelDemand:
         """Return the jobs with all their configurations."""
         return elastic(view, self.epochs)
 
-    def shares(self, demand: Demand, rng: Generator) -> NDArray[np.float64]:  # noqa: ARG002 - nothing is drawn
+    def shares(self, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:  # noqa: ARG002 - nothing is drawn
         """Solve for the shares of time, (A, C)."""
         return priced(demand, self.guard_s)
 
-    def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:  # noqa: ARG002 - nothing is drawn
+    def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:  # noqa: ARG002 - nothing is drawn
         """Return the GPU types, the one with the cheapest epochs on average first."""
         per_epoch = np.where(demand.speed > 0.0, demand.rate / np.maximum(demand.speed, 1e-300), np.inf)
         least = np.array(

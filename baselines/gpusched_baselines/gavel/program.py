@@ -34,14 +34,14 @@ class Solution:
     duals: NDArray[np.float64]
 
 
-class Program:
+class GavelProgram:
     """x ≥ 0, Σ_k x[j, k] ≤ 1, Σ_j g[j, k] x[j, k] ≤ W_v over the options k of type v; and further rows.
 
     There is a variable for every option that exists, and `extra` others ≥ 0. Programs are scaled: jobs' rows should
     have coefficients near 1.
     """
 
-    def __init__(self, demand: Demand, extra: int = 0) -> None:
+    def __init__(self, demand: GavelDemand, extra: int = 0) -> None:
         self.demand, self.extra = demand, extra
         self.row, self.option = np.nonzero(demand.speed > 0.0)
         jobs, types = demand.speed.shape[0], len(demand.capacity)
@@ -97,7 +97,7 @@ class Program:
 
 
 def raised(
-    demand: Demand, worth: NDArray[np.float64], slope: NDArray[np.float64], base: NDArray[np.float64]
+    demand: GavelDemand, worth: NDArray[np.float64], slope: NDArray[np.float64], base: NDArray[np.float64]
 ) -> Solution:
     """Raise the level t as far as there are GPUs for it: Σ_k worth[j, k] x[j, k] ≥ base_j + slope_j t for all jobs.
 
@@ -114,7 +114,7 @@ def raised(
     Raises:
         ProgramError: The solver gave up, or there is no solution.
     """
-    program = Program(demand, extra=1)
+    program = GavelProgram(demand, extra=1)
     scale = np.maximum(worth.max(axis=1), 1e-300)
     rows = hstack([-program.per_job(worth / scale[:, None]), csr_array((slope / scale)[:, None])])
     nothing = np.zeros(worth.shape)
@@ -128,7 +128,7 @@ LEAST_WEIGHT = 1e-3  # of a job, relative to the heaviest: a weight of 0 would m
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Demand:
+class GavelDemand:
     """A jobs that each have K options, in which they run on GPUs of V types.
 
     Attributes:
@@ -182,14 +182,14 @@ class Demand:
         """Return the GPUs that every job asks for: the most of its options, (A,)."""
         return self.gpus.max(axis=1)
 
-    def agnostic(self) -> Demand:
+    def agnostic(self) -> GavelDemand:
         """Return what a scheduler sees that takes all GPU types for equally fast: the mean speed everywhere."""
         there = self.speed > 0.0
         mean = self.speed.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
         return replace(self, speed=np.where(there, mean[:, None], 0.0))
 
 
-def rigid(view: View) -> Demand:
+def rigid(view: View) -> GavelDemand:
     """Make the demand of jobs that run in one configuration per GPU type: V options.
 
     Gavel's jobs ask for a number of GPUs. One that may use several configurations of a type asks for the one with least
@@ -209,7 +209,7 @@ def rigid(view: View) -> Demand:
     return _demand(view, active, config, np.arange(types), "worst-case")
 
 
-def elastic(view: View, epochs: Epochs) -> Demand:
+def elastic(view: View, epochs: Epochs) -> GavelDemand:
     """Make the demand of jobs that run in any configuration that they may use: C options."""
     active = view.active
     config = np.where(np.isfinite(view.tau[active]), np.arange(len(view.configs)), -1)
@@ -222,13 +222,13 @@ def _gpus(view: View) -> NDArray[np.float64]:
 
 def _demand(
     view: View, active: NDArray[np.int64], config: NDArray[np.int64], kind: NDArray[np.int64], epochs: Epochs
-) -> Demand:
+) -> GavelDemand:
     jobs, there = view.jobs[active], config >= 0
     seconds = np.where(there, np.take_along_axis(view.tau[active], np.maximum(config, 0), axis=1), np.inf)
     weight = jobs[:, at.WEIGHT]
     heaviest = weight.max(initial=0.0)
     left = epochs_left(view, active, epochs)
-    return Demand(
+    return GavelDemand(
         job=active,
         config=config,
         speed=1.0 / seconds,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.gavel.program import Demand
+    from gpusched_baselines.gavel.program import GavelDemand
     from gpusched_env.model import Instance
 
 # Columns of the policy's memory with K options: first K with shares of time x, K with the time got since the last
@@ -50,7 +50,7 @@ def reevaluate_all(board: Board, time_s: float) -> None:
 
 @kernel
 def reset(board: Board, jobs: Ints, x: Floats, kind: Ints, half_s: float) -> None:
-    """Begin to count anew with the shares `x`: what jobs got less than their old shares goes to their deficits.
+    """Begin to count again with the shares `x`: what jobs got less than their old shares goes to their deficits.
 
     Args:
         jobs: The active jobs, (A,).
@@ -129,9 +129,9 @@ def _by_keys(keys: Floats, size: int) -> Ints:
 class ByRounds:
     """A policy that gives jobs their shares of time, nearly, by rounds of `round_s` seconds.
 
-    Shares are solved for anew at most every `reset_s` seconds, and only if jobs have come or gone. With `at_once` every
-    event begins a round, arrivals and completions have shares solved for anew at once, and `reset_s` after that it is
-    done without them. Jobs have an option for each GPU type, or with `any_configuration` for each configuration.
+    Shares are solved for again at most every `reset_s` seconds, and only if jobs have come or gone. With `at_once`
+    every event begins a round, arrivals and completions have shares solved for again at once, and `reset_s` after that
+    it is done without them. Jobs have an option for each GPU type, or with `any_configuration` for each configuration.
     """
 
     __slots__ = ()
@@ -145,15 +145,15 @@ class ByRounds:
         """Whether GPUs that are left go to jobs that have no share of their type."""
         return False
 
-    def demand(self, view: View) -> Demand:
+    def demand(self, view: View) -> GavelDemand:
         """Return the jobs with their options."""
         raise NotImplementedError
 
-    def shares(self, demand: Demand, rng: Generator) -> NDArray[np.float64]:
+    def shares(self, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
         """Solve for the shares of time, (A, K)."""
         raise NotImplementedError
 
-    def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:
+    def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
         """Return the GPU types in the order in which rounds fill them, (V,)."""
         raise NotImplementedError
 
@@ -188,7 +188,7 @@ class ByRounds:
         reevaluate_all(board, view.now_s + self.round_s)
 
     def _is_due(self, view: View, own: int) -> bool:
-        """Return whether shares are to be solved for anew."""
+        """Return whether shares are to be solved for again."""
         first = view.memory[0]
         changed = first[own + SEEN] != 1.0 + view.count[at.ACTIVE] + 2 * view.count[at.DONE]
         reset_at = first[own + RESET_AT]

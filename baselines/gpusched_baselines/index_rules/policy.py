@@ -42,7 +42,7 @@ class IndexRule:
     is that with the least τ_c · (r_c + μ · ρ · g_c): power, and GPU-seconds at what they cost in the full cluster.
 
     The round is planned as a whole when its first job is asked; then the jobs are placed in the order in which rounds
-    ask. What comes out otherwise than planned is decided anew by the same rule. So one such policy should decide the
+    ask. What comes out otherwise than planned is decided again by the same rule. So one such policy should decide the
     whole round.
 
     Args:
@@ -55,7 +55,7 @@ class IndexRule:
         gpu_price: μ ≥ 0, the price of a GPU-second, as a multiple of what one costs in the full cluster.
         quantum: With "attained", how much more than one that waits a job attains before it makes room, > 0 and ≤ 1, as
             a fraction of the maximum epochs of the one that waits.
-        company: Whether shares are planned beside the company to be expected; else beside the worst there can be.
+        co_located: Whether shares are planned with the expected co-runners; else beside the worst there can be.
 
     Raises:
         InputError: One of them is out of its range.
@@ -84,7 +84,7 @@ class IndexRule:
         _decide(self._seen(view), sim.ask_order(view, self.job_order, waiting_only=False), self._rule)
 
     def choose(self, view: View, job: int) -> Choice:
-        """Choose the configuration and the wake-up of one job."""
+        """Choose the configuration and the timer of one job."""
         if view.memory[job, sim.ROUND] != view.count[at.ROUND]:
             plan_round(self._seen(view), self._rule)
         config, timer = choose_job(self._seen(view), self._rule, job)
@@ -114,7 +114,7 @@ def atc() -> IndexRule:
 
 
 def atc_co_located() -> IndexRule:
-    """Make the same rule, beside the company to be expected on shared GPUs."""
+    """Make the same rule, with the expected co-runners on shared GPUs."""
     return IndexRule("atc-co-located", due_scale=0.25, co_located=True)
 
 

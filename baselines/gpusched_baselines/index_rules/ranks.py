@@ -13,7 +13,7 @@ from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lea
 
 @kernel
 def prices(board: Board, gpu_price: float) -> Floats:
-    """Return r_c + μ · ρ · g_c of every configuration [€/s], (C,): its power, and its GPUs as others would pay for them.
+    """Return r_c + μ · ρ · g_c of every configuration [€/s], (C,): its power, and the price of its GPUs.
 
     r_c is the least rate, inf where the type has no node, g_c the GPUs held in all, ρ the rate of the full cluster per
     GPU. Where energy is free ρ is 1, so that GPU-seconds alone count.
@@ -281,7 +281,7 @@ def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
 
 @kernel
 def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
-    """Return what the plan of the round says of a job: its configuration, -1 to wait, and its wake-up [s]."""
+    """Return what the plan of the round says of a job: its configuration, -1 to wait, and its timer [s]."""
     config = int(board.memory[job, sim.PLANNED])
     if config >= 0 and not sim.can_place(board, job, config):  # the placement came out otherwise than planned
         config = cheapest_by(board, job, board.memory[job, LEFT], prices(board, rule.gpu_price))

@@ -86,10 +86,10 @@ def any_capacity(board: Board) -> bool:
 
 
 Epochs = Literal["worst-case", "mean", "conditional-mean"]
-"""Which number of epochs a policy reckons with.
+"""Which number of epochs a policy plans with.
 
 All that are left; as many as make up the mean need, and all that are left once that is passed, as published; or the
-mean given the epochs done, ∫ S(x)/S(w) dx over x > w, anew in every round.
+mean given the epochs done, ∫ S(x)/S(w) dx over x > w, again in every round.
 """
 
 WORST_CASE, MEAN, CONDITIONAL_MEAN = range(3)
@@ -131,7 +131,7 @@ def left_of_all(board: Board, chosen: Ints, estimated: int) -> Floats:
 
 @lean_kernel
 def left_of(board: Board, job: int, estimated: int) -> float:
-    """Return the epochs that an active job is taken to have left; `reckoned` is one of `ESTIMATE`."""
+    """Return the epochs that an active job is taken to have left; `estimated` is one of `ESTIMATE`."""
     jobs = board.jobs
     largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
     if estimated == CONDITIONAL_MEAN:
@@ -153,7 +153,7 @@ def with_co_runners(board: Board) -> Board:
 
 
 def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
-    """Return the rates of configurations [€/s], (C,), where GPUs draw power by their utilisation: for the active jobs' mean.
+    """Return the rates of configurations [€/s], (C,), where power follows utilisation: for the active jobs' mean.
 
     `rate` is that of busy GPUs. A share counts with all that its GPU draws at rest: work draws the same wherever it is
     done, so that others on the GPU save nothing but that, and slow the job down.
@@ -212,10 +212,10 @@ def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
     configs, facts = board.facts.configs, board.facts
     v, free = configs[config, at.CONFIG_TYPE], at.UNITS - configs[config, at.CONFIG_UNITS]
     least, priority = at.UNITS + 1, configs[config, at.CONFIG_PRIORITY]
-    host, guest = priority, priority
+    top, low = priority, priority
     for c in range(configs.shape[0]):
         if configs[c, at.CONFIG_TYPE] == v and 0 < configs[c, at.CONFIG_UNITS] <= free:
-            host, guest = max(host, configs[c, at.CONFIG_PRIORITY]), min(guest, configs[c, at.CONFIG_PRIORITY])
+            top, low = max(top, configs[c, at.CONFIG_PRIORITY]), min(low, configs[c, at.CONFIG_PRIORITY])
             if configs[c, at.CONFIG_PRIORITY] == priority:
                 least = min(least, configs[c, at.CONFIG_UNITS])
     others = free // least
@@ -228,9 +228,9 @@ def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
     for a in range(mix.shape[0]):
         utilisation += mix[a] * facts.utilisation[v, a]
     demand = np.zeros(at.PRIORITIES)
-    if host > priority:
+    if top > priority:
         others = 0
-    demand[host] = utilisation
-    demand[guest] = utilisation
+    demand[top] = utilisation
+    demand[low] = utilisation
     demand[priority] = facts.utilisation[v, own] + others * utilisation
     return 1.0 / sim.speed_by_utilisation(demand, priority, facts.sharing)

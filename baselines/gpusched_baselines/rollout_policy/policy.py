@@ -1,4 +1,4 @@
-"""Look-ahead as a policy, and as a expert; its settings."""
+"""Rollout as a policy, and as an expert; its settings."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.rollout_policy.samples import (
-    Arrivals,
+    SampledArrivals,
     best_arm,
     deviations,
     plan_of,
@@ -40,14 +40,14 @@ class Samples:
         outcomes: What jobs need, and when those that run would be complete, (D, J, OUTCOME_COLUMNS).
     """
 
-    def __init__(self, board: Board, rate: Floats, settings: Settings, rng: Generator) -> None:
+    def __init__(self, board: Board, rate: Floats, settings: RolloutSettings, rng: Generator) -> None:
         self.copy, self._rate = new_copy(board, settings.arrivals), rate
         size = int(self.copy.start.count[at.ACTIVE])
         parts = [uniforms(rng, draws, size) for draws in settings.heats]
         self.outcomes = np.full((sum(settings.heats), size + settings.arrivals, at.OUTCOME_COLUMNS), np.inf)
         for outcome, uniform in zip(self.outcomes, np.concatenate(parts), strict=True):
             sample_outcome(self.copy.start, uniform, outcome)
-        self._arrivals = Arrivals(board, self.copy, rng, len(self.outcomes))
+        self._arrivals = SampledArrivals(board, self.copy, rng, len(self.outcomes))
         self._drawn = -1  # the draw whose jobs are about to come
 
     def costs(self, plans: list[Floats], bases: list[Base], rounds: int) -> Callable[[int, int], float]:
@@ -75,7 +75,7 @@ class Samples:
         return cost
 
 
-def best_plan(board: Board, rate: Floats, settings: Settings, rng: Generator) -> Floats:
+def best_plan(board: Board, rate: Floats, settings: RolloutSettings, rng: Generator) -> Floats:
     """Find what every active job shall get in the round that is open on `board`, (A, PLAN_COLUMNS).
 
     First the bases race, each with its own plan and followed to the end; then the plans that differ from that of the
@@ -102,7 +102,7 @@ def best_plan(board: Board, rate: Floats, settings: Settings, rng: Generator) ->
 
 @takes_old_names
 @dataclass(frozen=True, slots=True)
-class Settings:
+class RolloutSettings:
     """How much `RolloutPolicy` tries in a round.
 
     Args:
@@ -114,7 +114,7 @@ class Settings:
         base_rounds: How many it has where bases are compared, ≥ 1: what one of them puts off counts in the end.
         arrivals: How many jobs may come in a roll-out, ≥ 0.
         certainty: How sure it must be that another plan is better, in standard errors of the difference, ≥ 0.
-        bases: The policies that roll-outs may follow, of "sts-x" and "atc"; the first one unless another is better.
+        bases: The policies that simulations may follow, of "sts-x" and "atc"; the first one unless another is better.
         seed: Seed of the draws, with the number of the round: so decisions are the same through every door.
 
     Raises:
@@ -151,7 +151,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class RolloutPolicy(PlannedPolicy):
-    """Look-ahead, our own: STS-X, improved in every round by what sampled roll-outs say.
+    """Rollout, our own: STS-X, improved in every round by what sampled simulations say.
 
     When the first job of a round is asked, the epochs that every active job needs yet are drawn several times from its
     distribution, given those done, and with them jobs that come: such as came so far, as often as they came. On each
@@ -168,7 +168,7 @@ class RolloutPolicy(PlannedPolicy):
         name: Name, as tables show it.
     """
 
-    settings: Settings = field(default_factory=Settings)
+    settings: RolloutSettings = field(default_factory=RolloutSettings)
     name: str = "rollout"
     job_order: str = "pressure"
     preemption: bool = True

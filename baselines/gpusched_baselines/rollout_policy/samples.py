@@ -27,7 +27,7 @@ def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
 
 @kernel
 def needed(board: Board, job: int, uniform: float) -> float:
-    """Return the epochs that a job needs at a quantile of its distribution, given those done: the right edge of a bin."""
+    """Return the epochs that a job needs at a quantile of its distribution, given those done: a right edge of a bin."""
     curve, largest = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS]
     b = sim.bin_of(curve.edges, board.jobs[job, at.EPOCHS] / largest)
     level = uniform * curve.survival[b]
@@ -38,7 +38,7 @@ def needed(board: Board, job: int, uniform: float) -> float:
 
 @kernel
 def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
-    """Write what the active jobs need, and when those that run would be complete, to `outcome`, (J, OUTCOME_COLUMNS)."""
+    """Write what the active jobs need, and when running ones would be complete, to `outcome`, (J, OUTCOME_COLUMNS)."""
     jobs = start.jobs
     for job in range(start.count[at.ACTIVE]):
         outcome[job, at.NEEDED] = needed(start, job, uniform[job])
@@ -50,7 +50,7 @@ def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
             outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds
 
 
-class Arrivals:
+class SampledArrivals:
     """Jobs that may come: those that came so far, at the rate at which they came.
 
     Args:
@@ -114,7 +114,7 @@ def best_arm(cost: Callable[[int, int], float], size: int, heats: tuple[int, int
     """Find a way that is surely cheaper than the first one, 0.
 
     In the first heat all others run, in the second the cheapest quarter of them. The one that is cheapest after both
-    challenges the first way on draws that had no part in that: whoever is the best of many on some draws is so by
+    challenges the first way on draws that had no part in that: the best of many on some draws is so by
     chance, too. It wins if its mean difference to the first way there is below 0 by so many standard errors, and gives
     up as soon as that mean is not below 0.
 

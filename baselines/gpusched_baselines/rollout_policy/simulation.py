@@ -1,6 +1,6 @@
 """A roll-out: a round is decided in one way, and what follows by a fixed policy, in one compiled call.
 
-`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that roll-outs follow.
+`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that simulations follow.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COPIED = ("nodes", "capacity", "quota", "cells", "hosts", "clock", "count")
 
 
 class SimulationCopy(NamedTuple):
-    """The boards of the roll-outs of one round. Row i of their jobs is the i-th active job; then come those to come.
+    """The boards of the simulations of one round. Row i of their jobs is the i-th active job; then come those to come.
 
     Attributes:
         start: The round as it begins, from an empty cluster; never changed.
@@ -170,7 +170,7 @@ STS_X = Base(
 )
 
 BASES: Mapping[str, Base] = MappingProxyType({"sts-x": STS_X, "atc": STS_X._replace(by_index=True)})
-"""The policies that roll-outs may follow, by name."""
+"""The policies that simulations may follow, by name."""
 
 
 @kernel

@@ -104,7 +104,7 @@ def pass_to_node(board: Board, gpu_type: int, gpus: int, preferred: int, rng: Ge
 SWAP_BIAS = 0.05  # neighbours swap with probability 0.5 + this if their weights speak for it, else 0.5 - this
 
 
-class Settings(NamedTuple):
+class ConstructionSettings(NamedTuple):
     """How a round is constructed.
 
     Attributes:
@@ -150,7 +150,7 @@ class Constructions:
         held = np.empty((size, len(order), sim.HELD))
         kept = np.empty((size, *view.nodes.shape), dtype=np.int64)
         most = len(view.nodes) * len(order) * int(view.nodes[:, at.NODE_GPUS].max())
-        settings = Settings(min(constructions, most), fill)
+        settings = ConstructionSettings(min(constructions, most), fill)
         construct(view.board, order, left, settings, rng, costs, held, kept)
         found = np.isfinite(costs)
         return cls(order, left, costs[found], held[found], kept[found])
@@ -167,7 +167,14 @@ class Constructions:
 
 @kernel
 def construct(
-    board: Board, order: Ints, left: Floats, settings: Settings, rng: Generator, costs: Floats, held: Floats, kept: Ints
+    board: Board,
+    order: Ints,
+    left: Floats,
+    settings: ConstructionSettings,
+    rng: Generator,
+    costs: Floats,
+    held: Floats,
+    kept: Ints,
 ) -> None:
     """Construct a round by Greedy, then at random; `offer` each to the elite, whose arrays `costs`, `held`, `kept` are.
 
@@ -288,7 +295,7 @@ class RandomGreedy(Search):
             object.__setattr__(self, "name", "random-greedy-fill")
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Place all active jobs anew."""
+        """Place all active jobs again."""
         found = Constructions.of(view, rng, self.constructions, epochs=self.epochs, fill=self.fill)
         found.restore_best(view)
 

@@ -15,7 +15,7 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean
 
 @kernel
 def best_exchange(
-    board: Board, order: Ints, left: Floats, seen: its.Seen, bill: float, cost: float
+    board: Board, order: Ints, left: Floats, seen: its.SeenRound, bill: float, cost: float
 ) -> tuple[int, int, float]:
     """Find the two jobs whose exchange makes the proxy cost of the round least.
 
@@ -49,7 +49,7 @@ def best_exchange(
 
 
 @lean_kernel
-def _may_help(seen: its.Seen, first: float, i: int, k: int) -> bool:
+def _may_help(seen: its.SeenRound, first: float, i: int, k: int) -> bool:
     """Return at a glance the exchanges that cannot make the round cheaper, most of them.
 
     Two running jobs leave the cost rate of the nodes as it is, so they must bring the first completion forward.
@@ -60,7 +60,7 @@ def _may_help(seen: its.Seen, first: float, i: int, k: int) -> bool:
 
 
 @lean_kernel
-def _first_after(board: Board, order: Ints, left: Floats, seen: its.Seen, i: int, k: int) -> float:
+def _first_after(board: Board, order: Ints, left: Floats, seen: its.SeenRound, i: int, k: int) -> float:
     """Return the time until the first completion after the exchange [s]; inf if it may not be."""
     tau = board.tau
     ends = left[i] * tau[order[i], int(seen.jobs[k, its.HOLDS])]
@@ -75,7 +75,7 @@ def _first_after(board: Board, order: Ints, left: Floats, seen: its.Seen, i: int
 
 
 @lean_kernel
-def _tardiness_after(seen: its.Seen, first: float, i: int, k: int) -> float:
+def _tardiness_after(seen: its.SeenRound, first: float, i: int, k: int) -> float:
     """Return what the running jobs cost by their tardiness up to the first completion, after the exchange [€]."""
     late = its.tardiness(seen, first)
     if seen.jobs[i, its.HOLDS] < 0:
@@ -136,7 +136,7 @@ def _own_rate(board: Board, job: int) -> float:
 
 
 @kernel
-def _best_move(board: Board, job: int, left: float, seen: its.Seen, i: int, idle: float, cost: float) -> int:
+def _best_move(board: Board, job: int, left: float, seen: its.SeenRound, i: int, idle: float, cost: float) -> int:
     """Find the configuration of `job`, which holds nothing, that makes the round cheapest; -1: none is below `cost`.
 
     Without the job the nodes cost `idle` [€/s].
@@ -159,7 +159,7 @@ def _best_move(board: Board, job: int, left: float, seen: its.Seen, i: int, idle
 
 
 @lean_kernel
-def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
+def _cost_with(seen: its.SeenRound, i: int, seconds: float, bill: float) -> float:
     """Return the proxy cost of the round [€], but what it charges for the other jobs that wait.
 
     Job `i` runs for `seconds`, or waits (inf); the nodes cost `bill` [€/s].

@@ -134,7 +134,7 @@ class PathRelinking(Search):
     jobs that fit are placed, and the round is finished as a construction is); if it is the best so far, the next paths
     begin there.
 
-    The published method ranks the elite by the guidance too, picks each move anew and looks one move ahead.
+    The published method ranks the elite by the guidance too, picks each move again and looks one move ahead.
 
     Args:
         constructions: Most constructions of Random Greedy per round, ≥ 0.
@@ -157,7 +157,7 @@ class PathRelinking(Search):
         checks.whole("elite", self.elite)
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Place all active jobs anew."""
+        """Place all active jobs again."""
         found = Constructions.of(view, rng, self.constructions, size=self.elite, fill=self.fill)
         relink_all(view.board, found.order, found.left, found.held, found.kept, self.fill)
 
@@ -235,7 +235,7 @@ class LocalSearch(Search):
         checks.whole("iterations", self.iterations, 0)
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Place all active jobs anew."""
+        """Place all active jobs again."""
         found = Constructions.of(view, rng, self.constructions, fill=self.fill)
         found.restore_best(view)
         improve(view.board, found.order, found.left, self.iterations, self.moves)

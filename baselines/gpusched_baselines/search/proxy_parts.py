@@ -56,7 +56,7 @@ def left_out_cost(board: Board, job: int, left: float) -> float:
     return POSTPONED * jobs[job, at.WEIGHT] * max(0.0, late)
 
 
-# Columns of `Seen.jobs`.
+# Columns of `SeenRound.jobs`.
 HOLDS = 0  # configuration held, or -1
 ENDS_IN = 1  # seconds until it completes; inf while it waits
 DUE_IN = 2  # seconds until its due date
@@ -66,7 +66,7 @@ LEAST = 5  # seconds it takes in its fastest configuration
 SEEN_COLUMNS = 6
 
 
-class Seen(NamedTuple):
+class SeenRound(NamedTuple):
     """What a search knows of a round.
 
     Attributes:
@@ -82,7 +82,7 @@ class Seen(NamedTuple):
 
 
 @kernel
-def see(board: Board, order: Ints, left: Floats) -> Seen:
+def see(board: Board, order: Ints, left: Floats) -> SeenRound:
     """Write down what a search knows of a round; `left`, (A,), are the epochs that its jobs are taken to have left."""
     jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
     seen = np.empty((order.shape[0], SEEN_COLUMNS))
@@ -97,11 +97,11 @@ def see(board: Board, order: Ints, left: Floats) -> Seen:
         seen[i, LEAST] = left[i] * jobs[job, at.MIN_TAU]
     soonest = np.empty(3, dtype=np.int64)
     _write_soonest(seen, soonest)
-    return Seen(seen, soonest, _by_due(seen))
+    return SeenRound(seen, soonest, _by_due(seen))
 
 
 @lean_kernel
-def left_out_sum(seen: Seen) -> float:
+def left_out_sum(seen: SeenRound) -> float:
     """Sum what the proxy charges for the jobs that wait [€]."""
     total = 0.0
     for i in range(seen.jobs.shape[0]):
@@ -126,7 +126,7 @@ def _write_soonest(jobs: Floats, soonest: Ints) -> None:
 
 
 @lean_kernel
-def first_beside(seen: Seen, i: int, k: int) -> float:
+def first_beside(seen: SeenRound, i: int, k: int) -> float:
     """Return the time until the first completion among the running jobs but `i` and `k` [s]; inf if no other runs."""
     for rank in range(3):
         s = seen.soonest[rank]
@@ -151,7 +151,7 @@ def _by_due(seen: Floats) -> Floats:
 
 
 @lean_kernel
-def give(seen: Seen, i: int, config: int, seconds: float) -> None:
+def give(seen: SeenRound, i: int, config: int, seconds: float) -> None:
     """Let job `i` run for `seconds` on `config`, in place of what it holds, if anything."""
     jobs, table = seen.jobs, seen.by_due
     if jobs[i, HOLDS] < 0:
@@ -163,7 +163,7 @@ def give(seen: Seen, i: int, config: int, seconds: float) -> None:
 
 
 @lean_kernel
-def tardiness(seen: Seen, first: float) -> float:
+def tardiness(seen: SeenRound, first: float) -> float:
     """Return what the running jobs cost by their tardiness up to the first completion, `first` seconds from now [€]."""
     before = _due_before(seen.by_due, first)
     return seen.by_due[1, before] * first - seen.by_due[2, before]
@@ -171,7 +171,7 @@ def tardiness(seen: Seen, first: float) -> float:
 
 @lean_kernel
 def _due_before(table: Floats, seconds: float) -> int:
-    """Count the jobs of `Seen.by_due` that are due before `seconds` have passed."""
+    """Count the jobs of `SeenRound.by_due` that are due before `seconds` have passed."""
     low, high = 0, table.shape[1] - 1
     while low < high:
         middle = (low + high) // 2
@@ -183,16 +183,17 @@ def _due_before(table: Floats, seconds: float) -> int:
 
 
 @lean_kernel
-def own_tardiness(seen: Seen, i: int, first: float) -> float:
+def own_tardiness(seen: SeenRound, i: int, first: float) -> float:
     """Return what job `i` costs by its tardiness up to the first completion, if it runs [€]."""
     return seen.jobs[i, WEIGHT] * max(0.0, first - seen.jobs[i, DUE_IN])
 
 
 @lean_kernel
-def may_take(seen: Seen, i: int, seconds: float) -> bool:
+def may_take(seen: SeenRound, i: int, seconds: float) -> bool:
     """Return whether a search may let job `i` run for `seconds` more: no slower than now, or still by its due date.
 
-    The proxy does not see tardiness beyond the first completion, so without this rule a search would slow all jobs down.
+    The proxy does not see tardiness beyond the first completion, so without this rule a search would slow all jobs
+    down.
     """
     if seconds == np.inf:
         return False

@@ -1,1 +1,1 @@
-"""Policies of clusters whose GPUs are shared: hosts and guests, priorities that fill gaps, and packing."""
+"""Policies for shared GPUs: guaranteed and opportunistic jobs, priorities that fill gaps, and packing."""

@@ -1,4 +1,4 @@
-"""AntMan: guaranteed jobs run as hosts, opportunistic ones as guests that fill what hosts leave idle."""
+"""AntMan: opportunistic jobs fill the GPU time that guaranteed jobs leave."""
 
 from __future__ import annotations
 
@@ -75,9 +75,9 @@ def _place_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mas
 def _place_opportunistic(
     board: Board, most_busy: float, auto_after_s: float, opportunistic: Mask, gpus: Gpus, closed: Mask
 ) -> None:
-    """Place the opportunistic jobs that wait, and guaranteed ones that waited too long or can be no hosts, in turn.
+    """Place the opportunistic jobs that wait, and guaranteed ones that waited too long or have no other share, in turn.
 
-    Jobs that may use no guest's share take what guaranteed ones leave, but none of the nodes kept for them.
+    Jobs that may use no opportunistic share take what guaranteed ones leave, but none of the nodes kept for them.
     """
     jobs, now = board.jobs, board.clock[at.NOW]
     full = np.zeros(board.tau.shape[1], dtype=np.int8)
@@ -98,11 +98,13 @@ def _place_opportunistic(
 
 @kernel
 def _gap(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, full: Mask, job: int) -> tuple[int, int, int]:
-    """Find the guest's share of the least busy GPU, of equals the fastest: share, node and GPU; -1: none has room.
+    """Find the opportunistic share of the least busy GPU, of equals the fastest: share, node and GPU; -1: none fits.
 
     Shares that are found to have no room are marked in `full`, (C,).
     """
-    nowhere = np.zeros(board.nodes.shape[0], dtype=np.int8)  # guests may go to nodes that are kept for others
+    nowhere = np.zeros(
+        board.nodes.shape[0], dtype=np.int8
+    )  # opportunistic jobs may go to nodes that are kept for others
     best, node, gpu, least = -1, -1, -1, (np.inf, np.inf)
     for c in range(opportunistic.shape[0]):
         if opportunistic[c] == 0 or full[c] != 0 or board.tau[job, c] == np.inf or not sim.within_quota(board, job, c):
@@ -129,22 +131,23 @@ def _may_be_opportunistic(board: Board, opportunistic: Mask, job: int) -> bool:
 class AntMan(PlannedPolicy):
     """AntMan's rules for a cluster whose jobs are guaranteed or opportunistic (`Job.opportunistic`).
 
-    1. Who runs keeps its place; nobody is evicted but guests, by gangs that need their GPUs.
-    2. Guaranteed jobs that wait, by submission, take the cheapest of whole GPUs and hosts' shares that meets the due
-       date; who may be host of a GPU does not take it whole. A GPU on which there are guests only counts as free for a
-       host; idle ones come first. For the first job on whole GPUs that finds no room the nodes with most GPUs free of
-       hosts are kept: jobs behind it pass elsewhere.
-    3. Opportunistic jobs that wait, by submission, take a guest's share of the GPU that is least busy, if that is less
-       than `most_busy` of the time: idle GPUs first, kept ones too. They leave room for a host, where both fit on one
-       GPU. Guaranteed jobs to which nothing but guests' shares is open do the same.
-    4. If no guaranteed job waits, the slowest guest moves to an idle GPU as a host, if it expects to gain more time
-       than a restart takes, and so on.
+    1. A running job keeps its place; no job is preempted but opportunistic jobs, by gangs that need their GPUs.
+    2. Guaranteed jobs that wait, by submission, take the cheapest of whole GPUs and guaranteed shares that meets the
+       due date; who may be the guaranteed job of a GPU does not take it whole. A GPU on which there are opportunistic
+       jobs only counts as free for a guaranteed job; idle ones come first. For the first job on whole GPUs that finds
+       no room the nodes with most GPUs free of guaranteed jobs are kept: jobs behind it pass elsewhere.
+    3. Opportunistic jobs that wait, by submission, take an opportunistic share of the GPU that is least busy, if that
+       is less than `most_busy` of the time: idle GPUs first, kept ones too. They leave room for a guaranteed job, where
+       both fit on one GPU. Guaranteed jobs to which nothing but opportunistic shares is open do the same.
+    4. If no guaranteed job waits, the slowest opportunistic job moves to an idle GPU with a guaranteed share, if it
+       expects to gain more time than a restart takes, and so on.
 
-    Where shares have one priority they all count as guests'; where there are none, opportunistic jobs come last.
+    Where shares have one priority they all count as opportunistic; where there are none, opportunistic jobs come last.
 
     Args:
         most_busy: M, > 0.
-        auto_after_s: How long a guaranteed job waits before it may run as a guest [s], ≥ 0; inf: never.
+        auto_after_s: How long a guaranteed job waits before it may run with an opportunistic share [s], ≥ 0; inf:
+        never.
         promotes: Whether rule 4 holds.
 
     Raises:

@@ -53,7 +53,7 @@ def plan_fill(board: Board, most_busy: float, number: int) -> None:
 
 @kernel
 def classes(board: Board, number: int) -> Ints:
-    """Return the class of every active job, 0 to `number` - 1, (A,): where its weight is among those submitted so far."""
+    """Return the class of every active job, 0 to `number` - 1, (A,): the rank of its weight among submitted ones."""
     weights = board.jobs[: board.count[at.SUBMITTED], at.WEIGHT]
     rank = np.empty(board.count[at.ACTIVE], dtype=np.int64)
     for i in range(rank.shape[0]):
@@ -76,7 +76,7 @@ def _by_class(board: Board, rank: Ints) -> Ints:
 
 @kernel
 def _succeed(board: Board, opportunistic: Mask, gpus: Gpus, job: int) -> None:
-    """Let a guest become host of its GPU, if that has none and the share fits."""
+    """Let an opportunistic job become the guaranteed job of its GPU, if that has none and the share fits."""
     jobs, config = board.jobs, int(board.jobs[job, at.CONFIG])
     if config < 0 or opportunistic[config] == 0:
         return
@@ -87,7 +87,7 @@ def _succeed(board: Board, opportunistic: Mask, gpus: Gpus, job: int) -> None:
 
 @kernel
 def _as_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, job: int, node: int, gpu: int) -> bool:
-    """Make a job host of a GPU, in place of the share of it that it holds, if any; say whether that fits."""
+    """Make a job guaranteed job of a GPU, in place of the share of it that it holds, if any; say whether that fits."""
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     held = int(jobs[job, at.CONFIG])
     if held >= 0:
@@ -105,10 +105,10 @@ def _as_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, job: int, node
 
 @kernel
 def _take_over(board: Board, opportunistic: Mask, gpus: Gpus, rank: Ints, i: int) -> bool:
-    """Make a job host in place of one of a lower class, on the GPU with least work of its own class or a higher one.
+    """Make a job guaranteed in place of one of a lower class, on the GPU with least work of its class or above.
 
-    The former host stays as a guest if there is room; guests of a lower class than its own leave for it.
-    `rank`, (A,), are the classes of the active jobs, of which the job is number `i`.
+    The former guaranteed job stays with an opportunistic share if there is room; opportunistic jobs of a lower class
+    than its own leave for it. `rank`, (A,), are the classes of the active jobs, of which the job is number `i`.
     """
     jobs, active, job = board.jobs, board.active, board.active[i]
     host, least = -1, np.inf
@@ -131,7 +131,7 @@ def _take_over(board: Board, opportunistic: Mask, gpus: Gpus, rank: Ints, i: int
     config, node, gpu = int(jobs[other, at.CONFIG]), int(jobs[other, at.NODE]), int(jobs[other, at.SLOT])
     sim.release(board, other)
     put_share(board, opportunistic, gpus, job, config, node, gpu)
-    for k in range(rank.shape[0]):  # guests that count less than the former host
+    for k in range(rank.shape[0]):  # opportunistic jobs that count less than the former guaranteed job
         there = int(jobs[active[k], at.NODE]) == node and int(jobs[active[k], at.SLOT]) == gpu
         if (
             there
@@ -147,7 +147,7 @@ def _take_over(board: Board, opportunistic: Mask, gpus: Gpus, rank: Ints, i: int
 
 @kernel
 def _work_of(board: Board, rank: Ints, k: int, least_rank: int) -> float:
-    """Sum the utilisations of the jobs of a class from `least_rank` up on the GPU of active job k; 1 each if not known."""
+    """Sum the utilisations of jobs of a class from `least_rank` up on the GPU of active job k; 1 each if unknown."""
     jobs, active, facts = board.jobs, board.active, board.facts
     total = 0.0
     for other in range(rank.shape[0]):
@@ -164,7 +164,7 @@ def _work_of(board: Board, rank: Ints, k: int, least_rank: int) -> float:
 
 @lean_kernel
 def _may_be(board: Board, opportunistic: Mask, own: int, job: int, config: int) -> bool:
-    """Return whether a job of class `own` may use a guest's share: none of a priority above its class."""
+    """Return whether a job of class `own` may use an opportunistic share: none of a priority above its class."""
     return (
         opportunistic[config] != 0
         and board.facts.configs[config, at.CONFIG_PRIORITY] <= own
@@ -175,7 +175,7 @@ def _may_be(board: Board, opportunistic: Mask, own: int, job: int, config: int) 
 
 @kernel
 def _opportunistic_share(board: Board, opportunistic: Mask, own: int, job: int, node: int, gpu: int) -> int:
-    """Find a share with which a job of class `own` fits on a GPU as a guest; -1: none."""
+    """Find a share with which a job of class `own` fits on a GPU with an opportunistic share; -1: none."""
     for c in range(opportunistic.shape[0]):
         right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
         if right and _may_be(board, opportunistic, own, job, c) and fits_on_gpu(board, c, node, gpu):
@@ -185,9 +185,9 @@ def _opportunistic_share(board: Board, opportunistic: Mask, own: int, job: int, 
 
 @kernel
 def _fill_in(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, own: int, job: int) -> None:
-    """Place a job as a guest where it is fastest; on an idle GPU if it would be late there, or has no room.
+    """Place a job with an opportunistic share where it is fastest; on an idle GPU if it would be late, or does not fit.
 
-    A job to which nothing but guests' shares is open takes any of them on an idle GPU.
+    A job to which nothing but opportunistic shares is open takes any of them on an idle GPU.
     """
     jobs, nothing = board.jobs, np.zeros(opportunistic.shape[0], dtype=np.int8)
     closed = np.zeros(board.nodes.shape[0], dtype=np.int8)
@@ -206,7 +206,7 @@ def _fill_in(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, ow
 def _fastest_gap(
     board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, own: int, job: int
 ) -> tuple[int, int, int, float]:
-    """Find the guest's share of a GPU in use on which an epoch takes least: share, node, GPU, seconds; -1: none."""
+    """Find the opportunistic share of a GPU in use with the shortest epoch: share, node, GPU, seconds; -1: none."""
     nodes, configs, per_node = board.nodes, board.facts.configs, sim.slots(board)
     best, node, gpu, least = -1, -1, -1, np.inf
     last, before = sim.neighbours(board)
@@ -231,15 +231,17 @@ def _fastest_gap(
 class Fill(PlannedPolicy):
     """Priorities that fill gaps: the class of a job is where its tardiness weight is among those submitted so far.
 
-    1. Who runs keeps its GPU; where there is no host, the guest of the highest class becomes host of it.
+    1. A running job keeps its GPU; where there is no guaranteed job, the opportunistic job of the highest class becomes
+    its guaranteed job.
     2. Jobs that wait come by class, then by pressure. One of the highest class takes an idle GPU, as whole GPUs or a
-       host's share, as cheaply as its due date allows; else it becomes host where guests run, else host in place of
-       one of a lower class, which stays as a guest if there is room. It does so on the GPU with least work of its own
-       class or a higher one.
-    3. Others are guests where an epoch takes least now, if that GPU is busy for less than `most_busy` of the time; on
-       an idle GPU if they would be late there, or no gap has room.
+       guaranteed share, as cheaply as its due date allows; else it becomes the guaranteed job where opportunistic jobs
+       run, else in place of one of a lower class, which stays with an opportunistic share if there is room. It does so
+       on the GPU with least work of its own class or a higher one.
+    3. Others are opportunistic jobs where an epoch takes least now, if that GPU is busy for less than `most_busy` of
+       the time; on an idle GPU if they would be late there, or no gap has room.
 
-    Guests' shares have no priority above their job's class, but on an idle GPU for a job to which nothing else is open.
+    Opportunistic shares have no priority above their job's class, but on an idle GPU for a job to which nothing else is
+    open.
 
     Args:
         most_busy: M, > 0.

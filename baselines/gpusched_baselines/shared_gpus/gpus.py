@@ -1,6 +1,7 @@
-"""Every GPU that is shared: how busy it is, whether it has a host, and how hosts and guests are placed on it.
+"""Every shared GPU: how busy it is, whether it has a guaranteed job, and how jobs are placed on it.
 
-All through `guests` are the shares of guests, (C,), and `gpus` the GPUs as they are now, kept up to date.
+All through `opportunistic` are the shares of opportunistic jobs, (C,), and `gpus` the GPUs as they are now, kept up to
+date.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel
 
 @kernel
 def free_of_guaranteed(board: Board, gpus: Gpus, node: int) -> int:
-    """Count the GPUs of a node that are free, or on which there are guests only."""
+    """Count the GPUs of a node that are free, or on which there are opportunistic jobs only."""
     count, per_node = board.nodes[node, at.FREE], sim.slots(board)
     for gpu in range(per_node):
         index = node * per_node + gpu
@@ -29,8 +30,8 @@ def free_of_guaranteed(board: Board, gpus: Gpus, node: int) -> int:
 def nodes_for(board: Board, gpus: Gpus, config: int, closed: Mask, moving: bool) -> Ints:
     """Choose the nodes for whole GPUs, (k,); none if they do not fit.
 
-    One node: that with fewest GPUs free that will do; with `moving`, where guests may have to leave, that with most.
-    Several: whole nodes, those with most GPUs free first.
+    One node: that with fewest GPUs free that will do; with `moving`, where opportunistic jobs may have to leave, that
+    with most. Several: whole nodes, those with most GPUs free first.
     """
     nodes, configs = board.nodes, board.facts.configs
     wanted, needed = configs[config, at.CONFIG_NODES], configs[config, at.CONFIG_GPUS]
@@ -56,7 +57,7 @@ def nodes_for(board: Board, gpus: Gpus, config: int, closed: Mask, moving: bool)
 
 @kernel
 def preempt_opportunistic(board: Board, gpus: Gpus, node: int, needed: int) -> None:
-    """Take their GPUs from guests of a node until `needed` are free: GPU by GPU, those without a host."""
+    """Preempt opportunistic jobs of a node until `needed` GPUs are free: GPU by GPU, without a guaranteed job."""
     jobs, per_node = board.jobs, sim.slots(board)
     for gpu in range(per_node):
         if board.nodes[node, at.FREE] >= needed:
@@ -72,7 +73,7 @@ def preempt_opportunistic(board: Board, gpus: Gpus, node: int, needed: int) -> N
 
 @kernel
 def close_emptiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
-    """Close the nodes to be kept for a configuration that does not fit: those with most GPUs free of hosts."""
+    """Close the nodes to be kept for a configuration that does not fit: most GPUs without guaranteed jobs first."""
     nodes, configs = board.nodes, board.facts.configs
     needed = configs[config, at.CONFIG_GPUS]
     for _ in range(configs[config, at.CONFIG_NODES]):
@@ -90,10 +91,12 @@ class Gpus(NamedTuple):
     """The shared GPUs; GPU g of node n stands at n · G + g, of N · G.
 
     Attributes:
-        busy: Part of the time for which each is busy: Σ utilisation · speed; where utilisations are not known, what is held of it.
+        busy: Part of the time for which each is busy: Σ utilisation · speed; where utilisations are not known, what is
+        held of it.
         jobs: How many jobs hold a share of it.
-        hosted: 1 where one of them is a host.
-        kept: Units that guests leave free for a host where there is none, by GPU type, (V,); 0: no share is a host's.
+        hosted: 1 where one of them is a guaranteed job.
+        kept: Units that opportunistic jobs leave free for a guaranteed job where there is none, by GPU type, (V,); 0:
+            no share is guaranteed.
     """
 
     busy: Floats
@@ -104,9 +107,9 @@ class Gpus(NamedTuple):
 
 @kernel
 def opportunistic_shares(board: Board) -> Mask:
-    """Return for every configuration whether it is a guest's, (C,): a share, but not of the highest priority of its type.
+    """Return for every configuration whether it is opportunistic, (C,): a share below its type's highest priority.
 
-    Where the shares of a type have one priority, all are guests': nobody with a share comes first there.
+    Where the shares of a type have one priority, all are opportunistic: nobody with a share comes first there.
     """
     configs = board.facts.configs
     opportunistic = np.zeros(configs.shape[0], dtype=np.int8)
@@ -125,7 +128,7 @@ def opportunistic_shares(board: Board) -> Mask:
 
 @kernel
 def look_at_gpus(board: Board, opportunistic: Mask) -> Gpus:
-    """Look at every GPU; `guests` are the shares of guests, (C,)."""
+    """Look at every GPU; `opportunistic` are the shares of opportunistic jobs, (C,)."""
     last, before = sim.neighbours(board)
     guaranteed = np.zeros(last.shape[0], dtype=np.int8)
     gpus = Gpus(
@@ -138,7 +141,7 @@ def look_at_gpus(board: Board, opportunistic: Mask) -> Gpus:
 
 @kernel
 def _kept_for_guaranteed(board: Board, opportunistic: Mask) -> Ints:
-    """Return the least share of a host of every GPU type, in units, (V,)."""
+    """Return the least share of a guaranteed job of every GPU type, in units, (V,)."""
     configs = board.facts.configs
     kept = np.zeros(board.capacity.shape[0], dtype=np.int64)
     for c in range(configs.shape[0]):
@@ -184,11 +187,11 @@ def least_busy(
 ) -> tuple[int, int]:
     """Choose the GPU for a share: the least busy with room; among equals on the node with fewest free GPUs, the first.
 
-    Where there is no host guests leave room for one, if both fit on a GPU and the room is there.
+    Where there is no guaranteed job opportunistic jobs leave room for one, if both fit on a GPU and the room is there.
 
     Args:
         config: The share.
-        hosting: Whether it is a host's: a GPU has one host at most.
+        hosting: Whether it is a guaranteed job's: a GPU has one guaranteed job at most.
         closed: Nodes that are closed to the job, (N,).
         most_busy: A GPU on which somebody is must be less busy than that.
 
@@ -228,13 +231,14 @@ def fits_on_gpu(board: Board, config: int, node: int, gpu: int) -> bool:
 def place_guaranteed(
     board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask, full: Mask, job: int, most_busy: float = np.inf
 ) -> bool:
-    """Place a job on whole GPUs or as a host, as cheaply as its due date allows; say whether there was room.
+    """Place a job on whole GPUs or with a guaranteed share, as cheaply as its due date allows; return whether it fits.
 
     Args:
         closed: Nodes that are closed to the job, (N,).
         full: Configurations that are known not to fit, (C,); more are marked.
         job: The job, which holds nothing.
-        most_busy: A GPU on which there are guests must be less busy than that; below 0 only idle ones will do.
+        most_busy: A GPU on which there are opportunistic jobs must be less busy than that; below 0 only idle ones will
+            do.
     """
     while True:
         config = cheapest_guaranteed(board, opportunistic, full, job)
@@ -252,7 +256,7 @@ def place_guaranteed(
 
 @kernel
 def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, moving: bool) -> bool:
-    """Place a job on whole GPUs, if they fit; with `moving`, guests have to leave if there is no other room."""
+    """Place a job on whole GPUs, if they fit; with `moving`, opportunistic jobs are preempted if need be."""
     configs = board.facts.configs
     if configs[config, at.CONFIG_NODES] > 1 and closed.any():
         return False
@@ -269,9 +273,10 @@ def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, m
 
 @kernel
 def cheapest_guaranteed(board: Board, opportunistic: Mask, full: Mask, job: int) -> int:
-    """Choose among whole GPUs and hosts' shares within the quota and not known to be full: the cheapest in time.
+    """Choose among whole GPUs and guaranteed shares within the quota and not known to be full: the cheapest in time.
 
-    Who may be host of a GPU does not take it whole: alone there it is as fast, and guests can come.
+    A job that may be the guaranteed job of a GPU does not take it whole: alone there it is as fast, and opportunistic
+    jobs can come.
     """
     jobs, tau = board.jobs, board.tau
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
@@ -291,7 +296,7 @@ def cheapest_guaranteed(board: Board, opportunistic: Mask, full: Mask, job: int)
 
 @lean_kernel
 def may_own(board: Board, opportunistic: Mask, job: int) -> bool:
-    """Return whether a job may use whole GPUs or a host's share; else it may use guests' shares only."""
+    """Return whether a job may use whole GPUs or a guaranteed share; else it may use opportunistic shares only."""
     for c in range(opportunistic.shape[0]):
         if opportunistic[c] == 0 and board.tau[job, c] < np.inf:
             return True
@@ -300,7 +305,7 @@ def may_own(board: Board, opportunistic: Mask, job: int) -> bool:
 
 @lean_kernel
 def _may_be_guaranteed(board: Board, opportunistic: Mask, config: int, job: int) -> bool:
-    """Return whether a job may be host of a GPU in place of `config`, which is one whole GPU."""
+    """Return whether a job may be the guaranteed job of a GPU in place of `config`, which is one whole GPU."""
     configs = board.facts.configs
     if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
         return False
@@ -321,7 +326,7 @@ def put_share(board: Board, opportunistic: Mask, gpus: Gpus, job: int, config: i
 
 @kernel
 def promote(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask) -> None:
-    """Let the slowest guests move to idle GPUs as hosts, as long as they expect to gain more time than a restart takes.
+    """Move the slowest opportunistic jobs to idle GPUs, as long as they gain more time than a restart takes.
 
     On `closed` nodes, (N,), no GPU counts as idle.
     """
@@ -349,7 +354,7 @@ def promote(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask) -> None
 
 @kernel
 def slowest_opportunistic(board: Board, opportunistic: Mask, tried: Mask) -> tuple[int, float]:
-    """Find the guest with the lowest speed below 1 that was not tried yet, and its speed; -1: none."""
+    """Find the opportunistic job with the lowest speed below 1 that was not tried yet, and its speed; -1: none."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     last, before = sim.neighbours(board)
     slowest, least = -1, 1.0
@@ -366,7 +371,7 @@ def slowest_opportunistic(board: Board, opportunistic: Mask, tried: Mask) -> tup
 
 @kernel
 def _idle_gpu(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask, job: int) -> tuple[int, int, int]:
-    """Find a host's share of an idle GPU of the type on which a guest is: share, node and GPU; -1: none."""
+    """Find a guaranteed share of an idle GPU of an opportunistic job's type: share, node and GPU; -1: none."""
     configs, v = board.facts.configs, board.facts.configs[int(board.jobs[job, at.CONFIG]), at.CONFIG_TYPE]
     for c in range(opportunistic.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and opportunistic[c] == 0 and configs[c, at.CONFIG_TYPE] == v

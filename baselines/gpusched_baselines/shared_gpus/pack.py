@@ -167,8 +167,8 @@ class Pack(PlannedPolicy):
     """Packing by labels. Running jobs keep what they have; shortest expected GPU-seconds first.
 
     An application has the label 0, 1 or 2 by its mean speed beside all applications, both jobs of a pair counted: from
-    `light`, from `medium`, below. Speeds are those of the instance's utilisations or pairs. A job takes the cheapest whole
-    GPUs that meet its due date; in place of a single one the largest share of which two fit, on an idle GPU, else
+    `light`, from `medium`, below. Speeds are those of the instance's utilisations or pairs. A job takes the cheapest
+    whole GPUs that meet its due date; in place of a single one the largest share of which two fit, on an idle GPU, else
     beside one other job whose label and its own sum to `most` at most, where it is fastest. A job to which no whole
     GPUs are open takes the cheapest share that meets its due date, on such a GPU.
 

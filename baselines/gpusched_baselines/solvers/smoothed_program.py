@@ -88,7 +88,7 @@ class SmoothedSurvival:
         return piece, np.divide(rise, lengths, out=np.zeros_like(rise), where=lengths > 0.0)
 
 
-class Program:
+class BreakpointProgram:
     """What both programs have in common, as cyipopt calls it: a cost of one variable each, and linear constraints.
 
     The objective's derivative by x_k is `falls[k]` times the smoothed S at x_k, so that the Hessian is diagonal. A
@@ -129,7 +129,7 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SmoothedProgram(Program):
+class SmoothedProgram(BreakpointProgram):
     """Minimise Σ p_k · (F(x_k) - F(x_{k-1})) subject to Σ τ_k · (x_k - x_{k-1}) ≤ D and x_{k-1} ≤ x_k.
 
     Configuration k runs from x_{k-1} to x_k; x_0 = w and x_K = E are fixed, the K - 1 between them are the variables,
@@ -212,7 +212,7 @@ class SmoothedProgram(Program):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PublishedProgram(Program):
+class PublishedProgram(BreakpointProgram):
     """Minimise Σ p_k · (F(x_k) - F(x_{k-1})) subject to Σ τ_k · (x_k - x_{k-1}) = D, x_0 = w, x_N = E, x_{k-1} ≤ x_k.
 
     All N + 1 breakpoints are variables in [0, E], in epochs; the due date is an equality. All allowed configurations

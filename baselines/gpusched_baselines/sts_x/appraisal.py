@@ -108,14 +108,14 @@ class Plans(NamedTuple):
     Attributes:
         jobs: The jobs, (A,).
         first: What each begins with, (A,).
-        wake: When it wakes up [s], (A,).
+        timer: When it is decided again [s], (A,).
         critical: Whether it must run now, (A,).
         group: Its group in the order, (A,).
         key: Its key there, (A,): of deferrable jobs their slack [s].
         work: GPU-seconds that it is expected to need where its epochs are cheapest, restart included, (A,).
         needs: GPU-seconds that it is expected to need where GPUs have no price, (A,).
         value: What a second is worth to it there [€/s], (A,).
-        scale: 1 + the price of GPUs to an critical job, as a multiple of that of power, (A,).
+        scale: 1 + the price of GPUs to a critical job, as a multiple of that of power, (A,).
     """
 
     jobs: Ints
@@ -134,10 +134,10 @@ class Plans(NamedTuple):
 def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, scratch: Scratch) -> Plans:
     """Plan every active job, and rank them.
 
-    A job whose cheapest configuration would still meet the due date later is *deferrable*, every other is *critical*. First
-    come those that must be late if they need all their epochs, by what a second is worth to them over the GPU-seconds
-    that they need (Smith's rule, with the value of time in place of the weight); then other critical ones, and then deferrable
-    ones, each by slack.
+    A job whose cheapest configuration would still meet the due date later is *deferrable*, every other is *critical*.
+    First come those that must be late if they need all their epochs, by what a second is worth to them over the
+    GPU-seconds that they need (Smith's rule, with the value of time in place of the weight); then other critical ones,
+    and then deferrable ones, each by slack.
 
     Args:
         chosen: The active jobs, (A,).
@@ -209,7 +209,7 @@ def _new_plans(chosen: Ints) -> Plans:
 
 @lean_kernel
 def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: bool) -> float:
-    """Return whether a job is deferrable, and if so what it begins with, when it wakes up, and its place in the order.
+    """Return whether a job is deferrable, and if so its first configuration, its timer, and its place in the order.
 
     Returns:
         The time that it is expected to run yet where its epochs are cheapest [s].

@@ -1,4 +1,4 @@
-"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what a adaptation agent says of it.
+"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what an agent adapts of it.
 
 `rate`, (C,), are the cost rates to plan with [€/s].
 """
@@ -91,7 +91,7 @@ def factor(adaptation: Adaptation, i: int, control: int) -> float:
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
-OFFERED = 16  # of a job told to a adaptation agent: GPU-seconds that it needs in the mean as a whole; 0: not looked up
+OFFERED = 16  # of a job told to an adaptation agent: GPU-seconds that it needs in the mean as a whole; 0: not looked up
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
 HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting

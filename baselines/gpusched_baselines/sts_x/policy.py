@@ -77,7 +77,7 @@ def _place_jobs(
 
 @kernel
 def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, adaptation: Adaptation, scratch: Scratch) -> float:
-    """Plan an critical job over what fits now, place it, and return its wake-up; inf if nothing fits."""
+    """Plan a critical job over what fits now, place it, and return its timer; inf if nothing fits."""
     rate, size = adaptation.rate, adaptation.rate.shape[0]
     job, scale, any_fits = plans.jobs[i], plans.scale[i], False
     for c in range(size):
@@ -154,7 +154,7 @@ def execute_plan(board: Board, order: Ints) -> None:
 
 @kernel
 def choose_planned(board: Board, job: int) -> tuple[int, float]:
-    """Return what the plan of the round says, configuration and wake-up, or what fits if that does not."""
+    """Return what the plan of the round says, configuration and timer, or what fits if that does not."""
     config, timer = int(board.memory[job, sim.PLANNED]), board.memory[job, sim.TIMER]
     if config < 0 or sim.can_place(board, job, config):
         return config, timer
@@ -193,7 +193,7 @@ class StsX(PlannedPolicy):
         priced: Whether GPUs cost more than their power where they are short.
         by_value: Whether jobs that must be late go first, by the value of their time; else they go by slack too.
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
-        company: Whether shares are planned beside the company to be expected; else, as where due dates are guaranteed,
+        co_located: Whether shares are planned with the expected co-runners; else, as where due dates are guaranteed,
             beside the worst there can be.
         name: Name, as tables show it.
 

@@ -1,5 +1,6 @@
 """The commands, put together."""
 
+import gc
 import sys
 from collections.abc import Callable
 from importlib import import_module
@@ -87,6 +88,9 @@ class Commands(TyperGroup):
                     getattr(import_module(f"{package}.cli.{STANDS_IN.get(name, name)}"), f"{name}_command")
                 )
             self.commands[cmd_name] = typer.main.get_command(one)
+            if not gc.isenabled():
+                gc.freeze()  # what is imported stays: no collection looks at it
+                gc.enable()
         return super().get_command(ctx, cmd_name)
 
 

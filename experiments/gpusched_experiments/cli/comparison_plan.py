@@ -11,7 +11,7 @@ from gpusched_baselines.registry import policy_descriptions, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import Policy
-from gpusched_env.workload import Comparison, Scenario, parse_seeds
+from gpusched_env.workload import ComparisonSettings, Scenario, parse_seeds
 from gpusched_env.workload.scenario.comparison import GpuDemand
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.scenario_options import Workload
@@ -80,7 +80,7 @@ class ComparisonPlan:
             InputError: A value is not allowed; names the option or the setting that it stands in.
         """
         scenario = workload.scenario
-        said = Comparison() if scenario is None else scenario.compare
+        said = ComparisonSettings() if scenario is None else scenario.compare
         chosen = _policies_of_file(said) if policies is None else parse_policies(policies)
         names = [policy.name for policy in chosen]
         text = _seeds_of_file(said, scenario) if seeds is None else seeds.strip()
@@ -115,7 +115,7 @@ class ComparisonPlan:
         return [(rule, Workload(scenario.replace({"trace.gpu_demand": rule}))) for rule in self.gpu_demands]
 
 
-def _policies_of_file(said: Comparison) -> tuple[Policy, ...]:
+def _policies_of_file(said: ComparisonSettings) -> tuple[Policy, ...]:
     known = policy_descriptions()
     names = usual_policy_names() if said.policies is None else said.policies
     for index, name in enumerate(names):
@@ -140,12 +140,12 @@ def _gpu_demands(scenario: Scenario | None) -> tuple[GpuDemand, ...]:
     return scenario.compare.gpu_demands or tuple(dict.fromkeys(ordered))
 
 
-def _seeds_of_file(said: Comparison, scenario: Scenario | None) -> str:
+def _seeds_of_file(said: ComparisonSettings, scenario: Scenario | None) -> str:
     same = scenario is None or scenario.trace is not None
     return said.seeds or (USUAL_SEEDS_OF_THE_SAME_JOBS if same else USUAL_SEEDS)
 
 
-def _reference(said: Comparison, wanted: str | None, names: list[str]) -> str:
+def _reference(said: ComparisonSettings, wanted: str | None, names: list[str]) -> str:
     field, name = ("--reference", wanted) if wanted is not None else ("compare.reference", said.reference)
     if name is None:
         return USUAL_REFERENCE if USUAL_REFERENCE in names else names[0]

@@ -16,11 +16,11 @@ from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.scenario_options import with_options
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
-from gpusched_experiments.leaderboard.submission import Plan
+from gpusched_experiments.leaderboard.submission import SubmissionPlan
 from gpusched_experiments.report.cell import each_once
-from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import run_experiment
-from gpusched_experiments.sandbox.submitted import Limits
+from gpusched_experiments.sandbox.submitted import SandboxLimits
 
 if TYPE_CHECKING:
     from gpusched_env.workload.scenario.scenario_file import Purpose
@@ -64,7 +64,7 @@ def leaderboard_command(
     ] = None,
     submitted: submitting.SubmitOption = None,
     given: Annotated[submitting.Given, submitting.PANEL],
-    limits: Annotated[Limits, submitting.PANEL],
+    limits: Annotated[SandboxLimits, submitting.PANEL],
 ) -> None:  # fmt: skip
     """Rank policies on the tracks: cost over the best, the gap to a bound, what knowing the distribution is worth.
 
@@ -84,7 +84,7 @@ def leaderboard_command(
     given = replace(given, out=out, reference=reference)
     if submitted is not None:
         named = None if policies is None else _policies(policies, quick=quick)
-        plan = Plan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
+        plan = SubmissionPlan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
         where = backend.chosen()
         submitting.submit_policy(submitted, given, plan, limits, backends.chosen_workers(workers, where))
         return
@@ -97,7 +97,7 @@ def leaderboard_command(
     where = backend.chosen()
     left_out = misfits(chosen, entered)
     experiment = leaderboard(chosen, wanted, reference or "edf", left_out)
-    choice = Choice(quick=quick, policies=entered)
+    choice = Selection(quick=quick, policies=entered)
     processes = backends.chosen_workers(workers, where)
     folder = Path(out if out is not None else (QUICK_OUT if quick else OUT))
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))

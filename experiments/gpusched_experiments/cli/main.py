@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 
 from gpusched_experiments.cli import interruption
@@ -13,6 +14,7 @@ NEEDED = ("rich", "typer")
 def run() -> None:
     """Run the command line; without the extra `cli`, say how to install it and exit with 2."""
     interruption.listen()  # before all that takes time to import
+    gc.disable()  # nothing that is imported is garbage; `Commands` enables it for the command
     try:
         _run()
     except SystemExit as stop:
@@ -21,6 +23,8 @@ def run() -> None:
     except BaseException:
         interruption.end(None)
         raise
+    finally:
+        gc.enable()
     interruption.end(0)
 
 

@@ -12,12 +12,12 @@ from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
-from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
+from gpusched_experiments.leaderboard.submission import SubmissionPlan, check_names, submit
 from gpusched_experiments.leaderboard.submission_runs import check_submission
 from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.table import Value
-from gpusched_experiments.sandbox.submitted import USUAL, Limits, read_submission
+from gpusched_experiments.sandbox.submitted import USUAL, SandboxLimits, read_submission
 
 DRAWS = "gpusched_experiments.report.figures"
 OUT, QUICK_OUT = "results/entries", "results/entries-quick"
@@ -49,7 +49,7 @@ class Given:
     reference: str | None = None
 
 
-def refuse_without_submission(given: Given, limits: Limits) -> None:
+def refuse_without_submission(given: Given, limits: SandboxLimits) -> None:
     """Refuse options that only a submission has, where nothing is submitted.
 
     Raises:
@@ -62,7 +62,7 @@ def refuse_without_submission(given: Given, limits: Limits) -> None:
             raise InputError(option, value, "nothing without --submit")
 
 
-def submit_policy(path: str, given: Given, plan: Plan, limits: Limits, workers: int) -> None:
+def submit_policy(path: str, given: Given, plan: SubmissionPlan, limits: SandboxLimits, workers: int) -> None:
     """Check what is submitted, run it, rank it, and say where it stands."""
     if sys.platform == "win32":
         raise InputError("--submit", path, "a system with limits for processes, such as Linux or macOS")

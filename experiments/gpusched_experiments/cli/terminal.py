@@ -30,7 +30,7 @@ PLAIN = {
 
 
 def output() -> Console:
-    """Return the console for results: as wide as the terminal, or as COLUMNS says; else wide, as files and pipes are."""
+    """Return the console for results: as wide as the terminal or COLUMNS; else wide, as for files and pipes."""
     known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
     return Console(width=None if known else WIDE, highlight=False, soft_wrap=False)
 

@@ -68,13 +68,16 @@ def train_command(
 
     - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
 
-    - **gpusched train --scenario tiny --agent a2c --network set --imitate sts --imitation-steps 10000 --steps 5000 --out runs/a2c**
+    - **gpusched train --scenario tiny --agent a2c --network set --imitate sts --imitation-steps 10000 --steps 5000
+      --out runs/a2c**
 
     - **gpusched train --track slack --agent es --steps 500000 --out runs/es**
 
-    - **gpusched train --scenario default,high --imitation-steps 60000 --steps 20000 --set agent.learning_rate=1e-4 --out runs/two**
+    - **gpusched train --scenario default,high --imitation-steps 60000 --steps 20000 --set agent.learning_rate=1e-4
+      --out runs/two**
 
-    - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --imitation-steps 60000 --steps 20000 --out runs/larger**
+    - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --imitation-steps 60000 --steps 20000 --out
+      runs/larger**
 
     Every line has the cost of the expert, STS and EDF on the same workloads beside the agent's. An agent that ends
     costlier than its expert or EDF, or untrained, gets a warning.

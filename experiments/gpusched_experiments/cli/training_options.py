@@ -35,7 +35,7 @@ OWN_OF_CONTROLS = ("reward", "workloads")  # settings of `AdaptationConfig` besi
 
 
 BY_JOB = (
-    "maskable-ppo and dqn decide job by job; es adapts STS-X; the others set its controls, but ppo and a2c with --network "
+    "maskable-ppo and dqn decide job by job; es adapts STS-X; the others set its controls; ppo and a2c with --network "
     "set or mlp decide job by job."
 )
 OFTEN = f"{ADAPTATION_COUNTS['evaluate_every']:,} of controls"
@@ -45,7 +45,7 @@ HELP = {
     "agent": f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
     "scenario": f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
     "track": f"Tracks in place of scenarios, separated by commas, or {ALL}; validation seeds are {TRACK_SEEDS} then.",
-    "steps": f"Decisions of reinforcement learning; default: {USUAL.steps:,}, {ADAPTATION_COUNTS['steps']:,} of controls.",
+    "steps": f"Decisions of learning; default: {USUAL.steps:,}, of controls {ADAPTATION_COUNTS['steps']:,}.",
     "imitate": f"Expert of the warm start: {_EXPERTS}, or {NONE}; default: {USUAL.imitation.expert}.",
     "imitation_steps": f"Its decisions; default: {USUAL.imitation.steps:,}.",
     "network": f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. {_CONTROLS}",
@@ -90,7 +90,7 @@ def _parameter(name: str) -> Parameter:
 
 
 def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Return a command every training option in the place of its parameter `options`, which gets those given by name."""
+    """Return a command with every training option in place of its parameter `options`, which gets the given ones."""
 
     @wraps(command)
     def called(**given: Any) -> None:

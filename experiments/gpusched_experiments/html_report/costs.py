@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from gpusched_experiments.html_report.report_data import HOVER, Drawing, Trace, View, plot_text
+from gpusched_experiments.html_report.report_data import HOVER, HtmlDrawing, ReportView, Trace, plot_text
 from gpusched_experiments.html_report.verdict import costs_of, saving_against
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.run_summary import RunSummary
@@ -21,19 +21,19 @@ TICKS = (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
 MARGIN = {"l": 20, "r": 10, "t": 10, "b": 46}
 
 
-def cost_drawing(rows: Sequence[PolicyStatistics], runs: Sequence[RunSummary]) -> Drawing:
+def cost_drawing(rows: Sequence[PolicyStatistics], runs: Sequence[RunSummary]) -> HtmlDrawing:
     """Draw each policy's mean cost as a bar, the cheapest on top; `runs` are those behind the statistics."""
     rows = sorted(rows, key=lambda row: row.total_eur)
     bound = float(np.mean([run.clairvoyant_eur for run in runs]))
     ends = [row.total_interval_eur or (row.total_eur, row.total_eur) for row in rows]
     traces, height = _bars(rows, ends), 120 + 34 * len(rows)
     costliest, near = max(high for _, high in ends), 1.3 * max(row.energy_eur for row in rows)
-    views = [View("all of it", traces, _cost_layout(rows, 1.12 * costliest, bound), height)]
+    views = [ReportView("all of it", traces, _cost_layout(rows, 1.12 * costliest, bound), height)]
     if costliest > ZOOM * near:
-        views.append(View("up close", traces, _cost_layout(rows, near, bound), height))
+        views.append(ReportView("up close", traces, _cost_layout(rows, near, bound), height))
     whiskers = "; whiskers are 95 % intervals of their sum" if rows[0].total_interval_eur else ""
     dashed = " The dashed line is the clairvoyant bound, which no policy undercuts." if np.isfinite(bound) else ""
-    return Drawing(
+    return HtmlDrawing(
         name="cost",
         title="What every policy costs",
         caption=f"Mean cost of a run, split into energy and tardiness{whiskers}.{dashed}",
@@ -127,7 +127,7 @@ def _dots(
     return trace, axis
 
 
-def savings_drawing(runs: Sequence[RunSummary], reference: str) -> Drawing | None:
+def savings_drawing(runs: Sequence[RunSummary], reference: str) -> HtmlDrawing | None:
     """Draw the savings of all policies against one of them, which can be chosen; None with fewer than two policies."""
     names = sorted({run.policy for run in runs}, key=lambda name: sum(costs_of(runs, name)))
     if len(names) < 2:
@@ -136,7 +136,7 @@ def savings_drawing(runs: Sequence[RunSummary], reference: str) -> Drawing | Non
     savings = {other: {name: saving_against(runs, name, other) for name in names if name != other} for other in others}
     seeds = len(costs_of(runs, reference))
     brackets = "; lines are 95 % intervals, paired by seed" if seeds >= LEAST_SEEDS else ""
-    return Drawing(
+    return HtmlDrawing(
         name="savings",
         title="What every policy saves against another",
         caption=f"Share of the other policy's total cost that is saved{brackets}. To the left of 0 is costlier.",
@@ -154,7 +154,7 @@ def _saved_text(saved: Estimate) -> str:
     return f"{saved.value:+.1%}{ends}"
 
 
-def _savings_view(other: str, savings: dict[str, Estimate]) -> View:
+def _savings_view(other: str, savings: dict[str, Estimate]) -> ReportView:
     values = [each.value if math.isfinite(each.value) else None for each in savings.values()]
     ends = [each.interval or (each.value, each.value) for each in savings.values()]
     known = [end for pair in ends for end in pair if math.isfinite(end)] or [0.0]
@@ -175,12 +175,12 @@ def _savings_view(other: str, savings: dict[str, Estimate]) -> View:
         "yaxis": rows,
         "margin": MARGIN,
     }  # fmt: skip
-    return View(other, (trace,), layout, 100 + 56 * len(values))
+    return ReportView(other, (trace,), layout, 100 + 56 * len(values))
 
 
 def standings_drawing(
     number: int, track: Mapping[str, str], rows: Sequence[Mapping[str, str]], submission: str = ""
-) -> Drawing:
+) -> HtmlDrawing:
     """Draw the policies of a track, the best on top: their costs over that of the best.
 
     Args:
@@ -196,7 +196,7 @@ def standings_drawing(
     bound = float(track["bound_eur"]) / float(track["best_eur"])
     best = f"{rows[0]['policy']} costs least, {float(rows[0]['total_eur']):,.2f} €"
     lines = "; lines are 95 % intervals, paired by seed" if any(row["to_best_low"] for row in rows) else ""
-    return Drawing(
+    return HtmlDrawing(
         name=f"track-{number}",
         title=name,
         caption=f"Total cost over that of the best, on {track['seeds']} seeds{lines}. "
@@ -206,7 +206,7 @@ def standings_drawing(
     )
 
 
-def _standings_view(name: str, rows: Sequence[Mapping[str, str]], bound: float, submission: str) -> View:
+def _standings_view(name: str, rows: Sequence[Mapping[str, str]], bound: float, submission: str) -> ReportView:
     ratios = [float(row["to_best"]) for row in rows]
     ends = [
         (float(row["to_best_low"] or ratio), float(row["to_best_high"] or ratio))
@@ -234,7 +234,7 @@ def _standings_view(name: str, rows: Sequence[Mapping[str, str]], bound: float, 
         "shapes": [_line(bound, "var:subtle", "dash")],
         "margin": MARGIN,
     }
-    return View(name, (trace,), layout, 90 + 22 * len(rows))
+    return ReportView(name, (trace,), layout, 90 + 22 * len(rows))
 
 
 def _ratios_axis(low: float, high: float) -> dict[str, Any]:

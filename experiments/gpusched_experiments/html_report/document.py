@@ -14,7 +14,7 @@ from gpusched_env.rendering.timeline import Timeline
 from gpusched_experiments.html_report.costs import cost_drawing, savings_drawing
 from gpusched_experiments.html_report.gantt import gantt_drawing
 from gpusched_experiments.html_report.over_time import completion_drawing, usage_drawing
-from gpusched_experiments.html_report.report_data import Drawing, ReportData, script_json
+from gpusched_experiments.html_report.report_data import HtmlDrawing, ReportData, script_json
 from gpusched_experiments.html_report.verdict import costs_of, verdict
 from gpusched_experiments.report.statistics import summarise
 from gpusched_experiments.report.table import Table, html_table
@@ -136,9 +136,9 @@ def _origin(provenance: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _drawings(data: ReportData) -> list[Drawing]:
+def _drawings(data: ReportData) -> list[HtmlDrawing]:
     """Make the figures of what there is; runs over time by cost, but the reference first or second."""
-    drawings: list[Drawing | None] = []
+    drawings: list[HtmlDrawing | None] = []
     recorded = data.recorded
     if data.runs:
         drawings.append(cost_drawing(summarise(data.runs, data.reference), data.runs))

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from gpusched_env.rendering.lanes import JOB_COLOURS, NODE_GAP, Bar, Rows, colour_of, ink_on, lanes_of
+from gpusched_env.rendering.lanes import JOB_COLOURS, NODE_GAP, GanttBar, Rows, colour_of, ink_on, lanes_of
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import Result
-from gpusched_experiments.html_report.over_time import NEAR, Axis, workload_of
-from gpusched_experiments.html_report.report_data import HOVER, Boxes, Drawing, Trace, View, plot_text, short
+from gpusched_experiments.html_report.over_time import NEAR, TimeAxis, workload_of
+from gpusched_experiments.html_report.report_data import HOVER, Boxes, HtmlDrawing, ReportView, Trace, plot_text, short
 
 MOST_JOINS = 150  # moves and pauses up to which they are drawn at first
 MOST_BARS = 30_000  # in all views together: a browser is slow with more, and the page grows by half a kilobyte each
@@ -28,18 +28,18 @@ HOW_TO_READ = (
 )
 
 
-def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> Drawing | None:
+def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> HtmlDrawing | None:
     """Draw the runs, the first one at first, all on one axis; None if even the first has too many intervals."""
     counts = np.cumsum([len(timeline.bars) for timeline in timelines])
     fitting = int(np.searchsorted(counts, MOST_BARS, side="right"))
     shown, left_out = timelines[:fitting], [timeline.policy for timeline in timelines[fitting:]]
     if not shown:
         return None
-    axis, workload = Axis.of(shown), workload_of(recorded)
+    axis, workload = TimeAxis.of(shown), workload_of(recorded)
     any_shares = any(bar.gpu >= 0 for timeline in shown for bar in timeline.bars)
     shares = " A bar lower than its GPU's row has a share of it." if any_shares else ""
     without = f" Without {', '.join(left_out)}, whose intervals are too many to draw." if left_out else ""
-    return Drawing(
+    return HtmlDrawing(
         name="gantt",
         title="Who ran where",
         caption=f"{workload[0].upper()}{workload[1:]}. {HOW_TO_READ}{shares}{without}{axis.note}",
@@ -53,7 +53,7 @@ def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     )
 
 
-def gantt_view(timeline: Timeline, axis: Axis) -> View:
+def gantt_view(timeline: Timeline, axis: TimeAxis) -> ReportView:
     """Draw one finished run: a trace for each kind of mark, whatever the number of bars."""
     rows, late, due_s = Rows.of(timeline.instance.nodes), timeline.late, timeline.instance.jobs.due_s
     of_late = [bar for bar in timeline.bars if late[bar.job]]
@@ -61,7 +61,7 @@ def gantt_view(timeline: Timeline, axis: Axis) -> View:
     after_due = [
         (bar, max(bar.start_s, float(due_s[bar.job])), bar.end_s) for bar in of_late if bar.end_s > due_s[bar.job]
     ]
-    overlays: tuple[tuple[str, list[tuple[Bar, float, float]], dict[str, Any]], ...] = (
+    overlays: tuple[tuple[str, list[tuple[GanttBar, float, float]], dict[str, Any]], ...] = (
         ("restart, no progress", restarts, {"fillcolor": "var:veil"}),
         ("after the due date", after_due, {"fillcolor": "var:tardiness"}),
         ("late job", _whole(of_late), {"line": {"width": 1.4, "color": "var:late"}}),
@@ -74,7 +74,7 @@ def gantt_view(timeline: Timeline, axis: Axis) -> View:
     row_px = float(np.clip(CHART_PX / rows.count, *ROW_PX))
     height = int(min(MOST_PX, BESIDE_PX + row_px * rows.count))
     layout, traces = _layout(timeline, rows, axis, height), _marks(timeline, rows, axis)
-    return View(timeline.policy, traces, layout, height, (*_bars(timeline, rows, axis), *boxes))
+    return ReportView(timeline.policy, traces, layout, height, (*_bars(timeline, rows, axis), *boxes))
 
 
 def job_text(timeline: Timeline, job: int) -> str:
@@ -91,7 +91,7 @@ def due_text(timeline: Timeline, job: int) -> str:
     return f"due at {duration_text(due_s)}, {by}"
 
 
-def bar_text(timeline: Timeline, bar: Bar) -> str:
+def bar_text(timeline: Timeline, bar: GanttBar) -> str:
     """Return which job held what, from when to when, and what became of it, a line each."""
     node = timeline.instance.nodes[bar.node]
     lanes = lanes_of(bar.runs)
@@ -118,7 +118,7 @@ def _numbers(lanes: list[int]) -> str:
     return ", ".join(map(str, lanes))
 
 
-def _bars(timeline: Timeline, rows: Rows, axis: Axis) -> list[Boxes]:
+def _bars(timeline: Timeline, rows: Rows, axis: TimeAxis) -> list[Boxes]:
     """Draw the bars: those of one colour at a time, whatever their number."""
     groups: list[Boxes] = []
     for index, colour in enumerate(JOB_COLOURS):
@@ -134,17 +134,17 @@ def _bars(timeline: Timeline, rows: Rows, axis: Axis) -> list[Boxes]:
     return groups
 
 
-def _whole(bars: Iterable[Bar]) -> list[tuple[Bar, float, float]]:
+def _whole(bars: Iterable[GanttBar]) -> list[tuple[GanttBar, float, float]]:
     return [(bar, bar.start_s, bar.end_s) for bar in bars]
 
 
-def _edges(rows: Rows, axis: Axis, pieces: Iterable[tuple[Bar, float, float]]) -> list[list[float]]:
+def _edges(rows: Rows, axis: TimeAxis, pieces: Iterable[tuple[GanttBar, float, float]]) -> list[list[float]]:
     """Return left, right, upper and lower edges of parts of bars, from one time to another."""
     boxes = [(start / axis.unit_s, end / axis.unit_s, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
     return [short(edges, 5 if place < 2 else 3) for place, edges in enumerate(zip(*boxes, strict=True))]
 
 
-def _marks(timeline: Timeline, rows: Rows, axis: Axis) -> tuple[Trace, ...]:
+def _marks(timeline: Timeline, rows: Rows, axis: TimeAxis) -> tuple[Trace, ...]:
     """Join the bars of a job where its place changed or it paused, and put a triangle at each due date.
 
     All joins are one broken line; the triangles are on the rows of the jobs' last bars.
@@ -177,7 +177,7 @@ def _marks(timeline: Timeline, rows: Rows, axis: Axis) -> tuple[Trace, ...]:
     return (*([joins] if xs else []), *([due_dates] if last else []))
 
 
-def _layout(timeline: Timeline, rows: Rows, axis: Axis, height: int) -> dict[str, Any]:
+def _layout(timeline: Timeline, rows: Rows, axis: TimeAxis, height: int) -> dict[str, Any]:
     nodes = timeline.instance.nodes
     least_px = (min(node.gpus for node in nodes) + NODE_GAP) * (height - BESIDE_PX) / rows.count
     every = max(1, int(np.ceil(NODE_PX / least_px)))

@@ -14,7 +14,7 @@ from gpusched_env.model.tenant import machines
 from gpusched_env.rendering.text import axis_unit, duration_text
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import Result
-from gpusched_experiments.html_report.report_data import HOVER, Drawing, Trace, View, plot_text, short
+from gpusched_experiments.html_report.report_data import HOVER, HtmlDrawing, ReportView, Trace, plot_text, short
 from gpusched_experiments.report.chart import styles_of
 
 NEAR = 1.15  # due dates beyond so many times the last completion would squeeze the bars
@@ -29,7 +29,7 @@ MARGIN = {"l": 20, "r": 16, "t": 40, "b": 46}
 
 
 @dataclass(frozen=True, slots=True)
-class Axis:
+class TimeAxis:
     """A time axis: its end and its unit [s], the unit's name, and a sentence on what lies beyond its end, if any."""
 
     end_s: float
@@ -38,7 +38,7 @@ class Axis:
     note: str = ""
 
     @classmethod
-    def of(cls, timelines: Sequence[Timeline]) -> Axis:
+    def of(cls, timelines: Sequence[Timeline]) -> TimeAxis:
         """Make the axis that has all of these finished runs, and the due dates that are not far beyond their ends.
 
         Where the last hundredth of the jobs of every run takes much longer than all others, it ends before that.
@@ -103,9 +103,9 @@ def cost_rate(timeline: Timeline) -> tuple[NDArray[np.float64], NDArray[np.float
     return (times, rate) if abs(total - timeline.energy_eur) <= TOLERANCE * max(total, timeline.energy_eur) else None
 
 
-def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> Drawing:
+def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> HtmlDrawing:
     """Draw the busy share of the GPUs and, below it, the cost rate, a line for each policy; the first ones at first."""
-    styles, axis = styles_of(result.policy for result in recorded), Axis.of(timelines)
+    styles, axis = styles_of(result.policy for result in recorded), TimeAxis.of(timelines)
     rates = [rate for rate in map(cost_rate, timelines) if rate is not None]
     has_rates = len(rates) == len(timelines)
     traces, words = [], []
@@ -135,12 +135,12 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     if has_rates:
         layout["yaxis"]["domain"], layout["xaxis"]["anchor"] = [0.54, 1.0], "y2"
         layout["yaxis2"] = {"title": {"text": "cost [€/h]"}, "domain": [0.0, 0.46], "rangemode": "tozero"}
-    return Drawing(
+    return HtmlDrawing(
         name="usage",
         title="How busy the cluster is" + (", and what it costs an hour" if has_rates else ""),
         caption=f"{what} over time on {workload_of(recorded)}.{more}{why}{axis.note}",
         alt="; ".join(words),
-        views=(View("", tuple(traces), layout, 560 if has_rates else 340),),
+        views=(ReportView("", tuple(traces), layout, 560 if has_rates else 340),),
     )
 
 
@@ -153,7 +153,7 @@ def _steps(name: str, x: list[float], y: Any, texts: list[str], colour: str, wid
     }  # fmt: skip
 
 
-def completion_drawing(recorded: Sequence[Result]) -> Drawing:
+def completion_drawing(recorded: Sequence[Result]) -> HtmlDrawing:
     """Draw which share of the jobs were done within which time, a line for each policy."""
     styles = styles_of(result.policy for result in recorded)
     traces, words = [], []
@@ -175,10 +175,10 @@ def completion_drawing(recorded: Sequence[Result]) -> Drawing:
         "yaxis": {"title": {"text": "jobs done within it"}, "tickformat": ".0%", "range": [0, 1.02]},
         "margin": MARGIN,
     }  # fmt: skip
-    return Drawing(
+    return HtmlDrawing(
         name="completion",
         title="How long jobs take",
         caption=f"Share of the jobs that were done within a time, on {workload_of(recorded)}. The axis is logarithmic.",
         alt="; ".join(words),
-        views=(View("", tuple(traces), layout),),
+        views=(ReportView("", tuple(traces), layout),),
     )

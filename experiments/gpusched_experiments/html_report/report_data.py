@@ -75,7 +75,7 @@ class ReportData:
     verdict: tuple[str, ...] = ()
     page: str = ""
     pictures: tuple[Picture, ...] = ()
-    drawings: tuple[Drawing, ...] = ()
+    drawings: tuple[HtmlDrawing, ...] = ()
     marked: str = ""
     modelled: tuple[str, ...] = ()
     not_claimed: str = ""
@@ -116,7 +116,7 @@ class Boxes:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ReportView:
     """One drawing of a figure that has several to choose from.
 
     Attributes:
@@ -139,7 +139,7 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawing:
+class HtmlDrawing:
     """A figure.
 
     Attributes:
@@ -156,7 +156,7 @@ class Drawing:
     title: str
     caption: str
     alt: str
-    views: tuple[View, ...]
+    views: tuple[ReportView, ...]
     choice: str = ""
     least_width: int = 0
 

@@ -92,7 +92,7 @@ def _energy(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
 
 
 def _less(saved: Estimate, other: str) -> str:
-    """Return `19.0 % less than edf (95 % interval 11.1 % to 25.5 %)`, or more, and whether the interval leaves it open."""
+    """Return `19.0 % less than edf (95 % interval 11.1 % to 25.5 %)`, or more, and whether 0 is in the interval."""
     if not abs(saved.value) >= SAME:  # NaN where both cost nothing
         return f"as much as {other}" if other else "as much"
     more = saved.value < 0.0

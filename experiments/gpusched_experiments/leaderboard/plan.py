@@ -27,7 +27,7 @@ from gpusched_experiments.report.cell import BOUND, Cell
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.columns import reference_of
 from gpusched_experiments.report.estimate import Estimate, mean, saving, share
-from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.report.experiment import Experiment, Selection
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, PLAIN, RATIO, SHARE, Column, Table
 
 if TYPE_CHECKING:
@@ -205,7 +205,7 @@ def leaderboard(
         left_out: Track and policy, by name, where the policy does not run.
     """
 
-    def cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+    def cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
         each = ((track, seeds_of(track, seeds, quick=choice.quick)) for track in tracks)
         return tuple(cell for track, of in each for cell in _cells_of(track, of, policies, left_out))
 

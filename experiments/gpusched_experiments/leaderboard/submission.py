@@ -30,7 +30,7 @@ from gpusched_experiments.report.record import where_made
 from gpusched_experiments.report.run import Row, Runs, Values
 from gpusched_experiments.report.store import Store, document_json, stored_values
 from gpusched_experiments.report.table import Outcome
-from gpusched_experiments.sandbox.submitted import Limits, Submission, SubmissionError
+from gpusched_experiments.sandbox.submitted import SandboxLimits, Submission, SubmissionError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -50,8 +50,8 @@ LABELS = ("track", "row")
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What to run of an entry, and whom it meets.
+class SubmissionPlan:
+    """What to run of an entry, and what it is compared with.
 
     Attributes:
         tracks: The tracks on which the entry can decide.
@@ -84,9 +84,9 @@ class Plan:
 def submit(
     submission: Submission,
     checked: Checked,
-    plan: Plan,
+    plan: SubmissionPlan,
     recorded: Recorded,
-    limits: Limits,
+    limits: SandboxLimits,
     folder: Path,
     *,
     workers: int,
@@ -103,7 +103,7 @@ def submit(
         limits: What the entry's processes may take.
         folder: Where the files go.
         workers: Number of processes, ≥ 1.
-        watcher: Whom to tell how it goes.
+        watcher: What is told of the progress.
         drawing: What draws; without it there is no figure.
 
     Raises:
@@ -142,20 +142,20 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def _experiment(submission: Submission, plan: Plan) -> Experiment:
+def _experiment(submission: Submission, plan: SubmissionPlan) -> Experiment:
     made = leaderboard(plan.tracks, plan.seeds, plan.reference)
     said = f"`{submission.name}` was submitted, and decided in a process of its own. {made.question}"
     return replace(made, title=f"Leaderboard with {submission.name}", question=said)
 
 
-def _submission_cells(submission: Submission, plan: Plan) -> Iterator[Cell]:
+def _submission_cells(submission: Submission, plan: SubmissionPlan) -> Iterator[Cell]:
     for track in plan.tracks:
         for seed in plan.seeds_of(track):
             yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, submission.name, seed)
 
 
 def _met(
-    plan: Plan, recorded: Recorded, folder: Path, workers: int, watcher: Watcher
+    plan: SubmissionPlan, recorded: Recorded, folder: Path, workers: int, watcher: Watcher
 ) -> Iterator[tuple[Place, Values]]:
     """Yield the runs that the entry meets: recorded ones, and those that are not there but must be, run now."""
     left_out = _left_out(plan, recorded)
@@ -174,7 +174,7 @@ def _met(
     yield from ((keys[key], values) for key, values in ran.items())
 
 
-def _others(plan: Plan, recorded: Recorded, left_out: Collection[tuple[str, str]]) -> Iterator[Cell]:
+def _others(plan: SubmissionPlan, recorded: Recorded, left_out: Collection[tuple[str, str]]) -> Iterator[Cell]:
     """List the cells of bounds and policies that must be there, recorded or run: all on the same seeds of a track."""
     for track in plan.tracks:
         seeds = plan.seeds_of(track)
@@ -186,8 +186,8 @@ def _others(plan: Plan, recorded: Recorded, left_out: Collection[tuple[str, str]
                 yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, policy, seed)
 
 
-def _left_out(plan: Plan, recorded: Recorded) -> dict[tuple[str, str], str]:
-    """Return on which tracks which policies, by name, are not met, and why: agents, and kept entries that lack seeds."""
+def _left_out(plan: SubmissionPlan, recorded: Recorded) -> dict[tuple[str, str], str]:
+    """Return which policies, by name, are left out on which tracks, and why: agents, and submissions without seeds."""
     here, left_out, first = known_policies(), {}, []
     for track in plan.tracks:
         seeds = plan.seeds_of(track)
@@ -206,7 +206,7 @@ def _labels(cell: Cell) -> tuple[str, str]:
     return str(labels["track"]), str(labels["row"])
 
 
-def _in_order(rows: dict[Place, Values], plan: Plan) -> Iterator[Row]:
+def _in_order(rows: dict[Place, Values], plan: SubmissionPlan) -> Iterator[Row]:
     """Yield all runs, track by track."""
     for track in plan.tracks:
         for (name, row, policy, seed), values in rows.items():
@@ -214,7 +214,9 @@ def _in_order(rows: dict[Place, Values], plan: Plan) -> Iterator[Row]:
                 yield {"track": name, "row": row}, policy, seed, values
 
 
-def _facts(submission: Submission, checked: Checked, plan: Plan, recorded: Recorded, limits: Limits) -> dict[str, Any]:
+def _facts(
+    submission: Submission, checked: Checked, plan: SubmissionPlan, recorded: Recorded, limits: SandboxLimits
+) -> dict[str, Any]:
     """Return how the ranks came about."""
     of_submission = {
         "name": submission.name,
@@ -237,7 +239,7 @@ def _facts(submission: Submission, checked: Checked, plan: Plan, recorded: Recor
     }
 
 
-def check_names(submission: Submission, plan: Plan, recorded: Recorded, reference: str | None = None) -> None:
+def check_names(submission: Submission, plan: SubmissionPlan, recorded: Recorded, reference: str | None = None) -> None:
     """Check that no policy that an entry meets has its name, and that the reference, if one was named, is among them.
 
     Raises:

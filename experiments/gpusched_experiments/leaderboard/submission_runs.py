@@ -22,7 +22,7 @@ from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.run import Values
 from gpusched_experiments.report.store import Store
 from gpusched_experiments.sandbox.process import Process, RemotePolicy, misfit, policy_seed
-from gpusched_experiments.sandbox.submitted import Limits, Submission, SubmissionError
+from gpusched_experiments.sandbox.submitted import SandboxLimits, Submission, SubmissionError
 
 POLL_S = 0.2  # between two looks at whether the command was stopped
 
@@ -42,7 +42,9 @@ class SubmissionRuns:
         on_finished: Called after every run, by one worker at a time.
     """
 
-    def __init__(self, submission: Submission, limits: Limits, store: Store, on_finished: Callable[[], None]) -> None:
+    def __init__(
+        self, submission: Submission, limits: SandboxLimits, store: Store, on_finished: Callable[[], None]
+    ) -> None:
         self.submission, self.limits, self.store, self.on_finished = submission, limits, store, on_finished
         self._lock, self._stop = threading.Lock(), threading.Event()
         self._until = time.monotonic() + limits.all_s
@@ -126,7 +128,7 @@ class Checked:
     misfits: dict[str, str]
 
 
-def check_submission(submission: Submission, limits: Limits, tracks: Sequence[Track]) -> Checked:
+def check_submission(submission: Submission, limits: SandboxLimits, tracks: Sequence[Track]) -> Checked:
     """Run an entry on a small workload: twice in one process and once in another, and audit what came out.
 
     Raises:

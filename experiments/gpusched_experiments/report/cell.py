@@ -181,7 +181,7 @@ def _weight(cell: Cell) -> float:
 
 
 def is_slow(policy: str) -> bool:
-    """Return whether a policy tries a thousand constructions a round: it runs on fewer seeds where clusters are large."""
+    """Return whether a policy tries a thousand constructions a round: it runs fewer seeds on large clusters."""
     return policy in POLICIES and POLICIES[policy].slow
 
 

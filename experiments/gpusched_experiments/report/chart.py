@@ -129,7 +129,7 @@ def training_chart(
 ) -> Chart:
     """Make the figure of a training.
 
-    What an untrained network costs, often a thousand times as much, is cut off. Where a adaptation agent learns on
+    What an untrained network costs, often a thousand times as much, is cut off. Where an adaptation agent learns on
     several scenarios, whose costs differ, it shows the mean ratio to STS-X's by which the agent is chosen.
 
     Args:

@@ -24,7 +24,7 @@ from gpusched_experiments.report.comparison_table import (
     runs_csv,
     tables_markdown,
 )
-from gpusched_experiments.report.recorded_times import AS_TRACED, Replay, Traced
+from gpusched_experiments.report.recorded_times import AS_TRACED, ReplayTimes, Traced
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import (
     GroupStatistics,
@@ -86,9 +86,9 @@ class Compared:
         return replace(made, rows=rows)
 
     @property
-    def replay(self) -> Replay | None:
+    def replay(self) -> ReplayTimes | None:
         """Return the recorded times beside those of the replay, if both are known."""
-        return Replay.of(self.traced, self.rows)
+        return ReplayTimes.of(self.traced, self.rows)
 
     @property
     def not_claimed(self) -> str:

@@ -90,7 +90,7 @@ def comparison_table(
 
 
 def metrics_table(rows: Sequence[PolicyStatistics]) -> Table:
-    """Make the table of how jobs and machines fared; columns of which nothing is known are left out."""
+    """Make the table of metrics of jobs and machines; columns of which nothing is known are left out."""
     columns: tuple[Column[PolicyStatistics], ...] = (
         Column("policy", "policy", lambda row: row.policy),
         Column("energy_kwh", "energy kWh", lambda row: row.metrics.energy_kwh, TWO),

@@ -63,7 +63,7 @@ class Experiment:
     question: str
     policies: tuple[str, ...]
     labels: tuple[str, ...]
-    cells: Callable[[Choice, tuple[str, ...]], tuple[Cell, ...]]
+    cells: Callable[[Selection, tuple[str, ...]], tuple[Cell, ...]]
     summary: Callable[[Runs], Table]
     details: Callable[[Runs], Table]
     chart: Callable[[Runs], Chart]
@@ -84,7 +84,7 @@ def page_markdown(experiment: Experiment, summary: Table, details: Table, more: 
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Selection:
     """The options of `gpusched reproduce`; what is None was left to the experiment.
 
     Args:
@@ -143,11 +143,11 @@ class Sizes:
     quick: tuple[Size, ...]
     first_seed: int = 0
 
-    def nodes(self, choice: Choice) -> tuple[int, ...]:
+    def nodes(self, choice: Selection) -> tuple[int, ...]:
         """List the numbers of nodes that were chosen."""
         return choice.nodes or tuple(size.nodes for size in self._of(choice))
 
-    def seeds(self, choice: Choice, nodes: int, policy: str) -> tuple[int, ...]:
+    def seeds(self, choice: Selection, nodes: int, policy: str) -> tuple[int, ...]:
         """List the seeds of a policy on so many nodes; a number that is not listed goes as the next larger one."""
         if choice.seeds is not None:
             return choice.seeds
@@ -157,7 +157,7 @@ class Sizes:
         count = max(least, size.slow_seeds) if is_slow(policy) else size.seeds
         return tuple(range(self.first_seed, self.first_seed + count))
 
-    def _of(self, choice: Choice) -> tuple[Size, ...]:
+    def _of(self, choice: Selection) -> tuple[Size, ...]:
         return self.quick if choice.quick else self.full
 
 

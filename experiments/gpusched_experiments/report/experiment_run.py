@@ -15,9 +15,9 @@ from gpusched_env.model import checks
 from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.report.cell import Cell, origin, run_cells
 from gpusched_experiments.report.code_version import code_version
-from gpusched_experiments.report.experiment import Choice, Experiment, available, page_markdown
+from gpusched_experiments.report.experiment import Experiment, Selection, available, page_markdown
 from gpusched_experiments.report.processes import PROCESSES, Backend
-from gpusched_experiments.report.record import Progress, record_json, recorded_facts
+from gpusched_experiments.report.record import RunProgress, record_json, recorded_facts
 from gpusched_experiments.report.run import Runs, Values
 from gpusched_experiments.report.store import Store, stored_values, write_results
 from gpusched_experiments.report.table import Outcome, Table, csv_text
@@ -32,7 +32,7 @@ RESULTS = ("table.md", "table.csv", "summary.csv", "figure.svg")
 
 
 class Watcher(Protocol):
-    """Whom to tell how an experiment goes."""
+    """What is told of the progress of an experiment."""
 
     def note(self, text: str) -> None:
         """Handle what somebody who reads the results must know."""
@@ -46,7 +46,7 @@ class Watcher(Protocol):
 
 def reproduce(
     experiment: Experiment,
-    choice: Choice,
+    choice: Selection,
     out: str | Path,
     *,
     workers: int = 1,
@@ -61,7 +61,7 @@ def reproduce(
         choice: What to run of it.
         out: Folder of all experiments; this one's files go to its subfolder with the experiment's name.
         workers: Number of processes, ≥ 1; timings run alone all the same.
-        watcher: Whom to tell how it goes.
+        watcher: What is told of the progress.
         drawing: What draws; without it there is no figure.
         backend: What makes the processes; timings run in this one.
     """
@@ -73,7 +73,7 @@ def reproduce(
 
 def run_experiment(
     experiment: Experiment,
-    choice: Choice,
+    choice: Selection,
     folder: Path,
     *,
     workers: int = 1,
@@ -92,7 +92,7 @@ def run_experiment(
         choice: What to run of it.
         folder: Folder of its files.
         workers: Number of processes, ≥ 1; timings run alone all the same.
-        watcher: Whom to tell how it goes.
+        watcher: What is told of the progress.
         drawing: What draws; without it there is no figure.
         backend: What makes the processes; timings run in this one.
 
@@ -106,10 +106,10 @@ def run_experiment(
     cells = planned_cells(experiment, choice, watcher)
     keys = dict(cells)  # cells of different places in the experiment may be one and the same run
     known = _known(experiment, folder, keys, watcher)
-    progress = Progress(len(keys), len(known), 1 if experiment.alone else workers)
+    progress = RunProgress(len(keys), len(known), 1 if experiment.alone else workers)
     store = Store(folder / "cells.csv", experiment.labels)
 
-    def record(progress: Progress) -> None:
+    def record(progress: RunProgress) -> None:
         text = record_json(experiment.name, cells, progress, quick=choice.quick, reported=experiment.reported)
         write_atomically(folder / "record.json", text)
 
@@ -126,7 +126,7 @@ def run_experiment(
     return Outcome(folder, summary, (*files, "cells.csv", "record.json"))
 
 
-def planned_cells(experiment: Experiment, choice: Choice, watcher: Watcher) -> tuple[tuple[str, Cell], ...]:
+def planned_cells(experiment: Experiment, choice: Selection, watcher: Watcher) -> tuple[tuple[str, Cell], ...]:
     """List the cells of a choice with their keys, in the experiment's order.
 
     Raises:

@@ -1,4 +1,4 @@
-"""How jobs and machines fared in a run: waiting, completion, slowdown, energy, bills, and how busy the cluster was."""
+"""Metrics of jobs and machines in a run: waiting, completion, slowdown, energy, bills, and how busy the cluster was."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ NAN = float("nan")
 
 @dataclass(frozen=True, slots=True)
 class RunMetrics:
-    """How the jobs and the machines of a run fared.
+    """Metrics of jobs and machines.
 
     Attributes:
         energy_kwh: Energy, with that of the data centre around the nodes (its PUE) [kWh]; NaN if the bill says nothing
@@ -132,7 +132,7 @@ UNKNOWN = RunMetrics()
 
 @dataclass(frozen=True, slots=True)
 class GroupMetrics:
-    """How the jobs of a tenant, or of a class, fared in a run.
+    """Metrics of the jobs of a tenant, or of a class, in a run.
 
     Attributes:
         kind: What makes the group: `tenant`, or `class` (guaranteed or opportunistic).

@@ -19,7 +19,7 @@ from gpusched_experiments.report.store import document_json
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How far the report is.
 
     Attributes:
@@ -50,7 +50,7 @@ def where_made() -> dict[str, Any]:
 
 
 def record_json(
-    experiment: str, cells: Sequence[tuple[str, Cell]], progress: Progress, *, quick: bool, reported: Sequence[Any]
+    experiment: str, cells: Sequence[tuple[str, Cell]], progress: RunProgress, *, quick: bool, reported: Sequence[Any]
 ) -> str:
     """Write the record of an experiment as JSON.
 

@@ -94,7 +94,7 @@ class Traced:
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class ReplayTimes:
     """The times of a trace beside those of its replay.
 
     Attributes:
@@ -106,7 +106,7 @@ class Replay:
     replayed: Times
 
     @classmethod
-    def of(cls, traced: Traced | None, rows: Sequence[PolicyStatistics]) -> Replay | None:
+    def of(cls, traced: Traced | None, rows: Sequence[PolicyStatistics]) -> ReplayTimes | None:
         """Return it where the trace records times and `as-traced` is among the policies; else None."""
         replayed = next((row for row in rows if row.policy == AS_TRACED), None)
         if traced is None or traced.recorded is None or replayed is None:

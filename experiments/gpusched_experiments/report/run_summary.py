@@ -30,9 +30,9 @@ class RunSummary:
         decision_s: Seconds of wall clock that the policy took in all; compilation is not among them.
         clairvoyant_eur: Clairvoyant bound of the instance [€].
         non_clairvoyant_eur: Non-clairvoyant bound of the instance [€].
-        fared: How its jobs and machines fared.
+        metrics: How metrics of its jobs and machines.
         co2_kg: What its energy emitted [kg CO₂]; None where that is not known.
-        groups: How the jobs of every tenant and class fared, where there are several.
+        groups: Metrics of the jobs of every tenant and class, where there are several.
     """
 
     policy: str
@@ -82,7 +82,7 @@ class RunSummary:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunSummary:
-        """Take the summary from what `as_dict` or `stored` gave; null and missing values of `fared` stand for NaN.
+        """Take the summary from what `as_dict` or `stored` gave; null and missing values of `metrics` stand for NaN.
 
         Raises:
             KeyError: Another value is missing.
@@ -105,7 +105,7 @@ class RunSummary:
         return self.decision_s / self.rounds if self.rounds else 0.0
 
     def costs(self) -> dict[str, Any]:
-        """Return what the run cost and how it went by name, derived values included: all but `fared` and `groups`."""
+        """Return what the run cost and how it went by name, derived values included: all but `metrics` and `groups`."""
         own = {name: getattr(self, name) for name in _NAMES if name != "co2_kg"}
         return {**own, "total_eur": self.total_eur, "decision_s_per_round": self.decision_s_per_round}
 

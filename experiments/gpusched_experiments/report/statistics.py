@@ -39,7 +39,7 @@ class PolicyStatistics:
         non_clairvoyant_gap: The same for the non-clairvoyant bound. That bounds the *expected* cost of policies that
             keep due dates in the worst case, with epochs drawn from the jobs' distributions, so on a few seeds, and on
             a trace, whose jobs need what they needed, the gap may lie below 0.
-        fared: Means of how jobs and machines fared.
+        metrics: Means of metrics of jobs and machines.
         co2_kg: Mean emissions [kg CO₂]; NaN where it is not said what a kWh emits.
     """
 

@@ -27,8 +27,8 @@ class Usage:
 
     Attributes:
         makespan_s: How long that was [s].
-        computing: Part of the GPU time in which GPUs were busy: Σ utilisation · speed · time. An application without a utilisation
-            counts as 1. Where sharing is by pairs, a job's work is its time alone.
+        computing: Part of the GPU time in which GPUs were busy: Σ utilisation · speed · time. An application without a
+            utilisation counts as 1. Where sharing is by pairs, a job's work is its time alone.
         memory: Part of the GPUs' memory that jobs had for themselves, over the time.
         held: Part of the GPU time in which a GPU was held; a shared one counts once.
     """

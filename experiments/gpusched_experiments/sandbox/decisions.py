@@ -22,7 +22,7 @@ from gpusched_env.simulator.run import Board, Facts
 from gpusched_experiments.sandbox.submitted import SubmissionError
 
 CONFIG, NODE, SLOT, TIMER = range(4)
-"""Columns of what is wanted of a job: configuration, first node, shared GPU (-1 for none), and wake-up [s]."""
+"""Columns of what is wanted of a job: configuration, first node, shared GPU (-1 for none), and timer [s]."""
 
 MOST_INDEX = 2**31
 
@@ -34,7 +34,7 @@ WRONG = (
     "a share of a GPU that is not free there",
     "whole nodes that are not empty, or no chain of as many",
     "more than the quota of the job's tenant",
-    "a wake-up that is no time",
+    "a timer that is no time",
 )
 """What a job may not be given, by the number that `_adopt` gives."""
 

@@ -33,7 +33,7 @@ from gpusched_experiments.sandbox.decisions import (
 )
 from gpusched_experiments.sandbox.lockdown import clean_environment, lacking
 from gpusched_experiments.sandbox.serving import AGENT_FOLDER, Channel, ClosedError, NoMessageError, TooLateError
-from gpusched_experiments.sandbox.submitted import GIB, Limits, Submission, SubmissionError, one_line
+from gpusched_experiments.sandbox.submitted import GIB, SandboxLimits, Submission, SubmissionError, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -69,7 +69,7 @@ class Process:
         SubmissionError: It did not start, or the entry is no policy.
     """
 
-    def __init__(self, submission: Submission, limits: Limits) -> None:
+    def __init__(self, submission: Submission, limits: SandboxLimits) -> None:
         self.submission, self.limits = submission, limits
         self._folder = tempfile.TemporaryDirectory(prefix="gpusched-")
         self._ending, self._closed = threading.Lock(), False
@@ -123,7 +123,7 @@ class Process:
         return SubmissionError(f"{self.submission.file}: {text}")
 
     def kill(self) -> None:
-        """End the process and all that it has started; whoever asks it finds that out."""
+        """End the process and all that it has started; the caller finds that out."""
         with self._ending:
             if not self._closed:
                 with suppress(ProcessLookupError, PermissionError):

@@ -109,7 +109,7 @@ LEAST_GIB, MOST_GIB = 2.0, 1024.0
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class SandboxLimits:
     """Limits of every process in which such a policy decides; those with a text are options of a submission.
 
     Args:
@@ -137,7 +137,7 @@ class Limits:
             checks.duration(f"--{name.replace('_', '-')}", getattr(self, name))
 
 
-USUAL = Limits()
+USUAL = SandboxLimits()
 
 
 MOST = 300

@@ -25,7 +25,7 @@ from gpusched_env.simulator.policy import check_fit, memory_columns
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import agent_version, code_version
 from gpusched_experiments.service.cluster import ClusterNames
-from gpusched_experiments.service.fields import DEFAULT, DecideRequest, Limits, input_error
+from gpusched_experiments.service.fields import DEFAULT, DecideRequest, RequestLimits, input_error
 from gpusched_experiments.service.memory import Memory, SessionState
 from gpusched_experiments.service.present import END_S, ENERGY, TARDINESS, expected_costs, present_state
 from gpusched_experiments.service.problem import Problem
@@ -213,7 +213,7 @@ class Decider:
 
     policies: PolicyCatalogue
     key: bytes
-    limits: Limits = DEFAULT
+    limits: RequestLimits = DEFAULT
 
     def __call__(self, body: bytes) -> bytes:
         """Return the answer to a request, both as JSON.

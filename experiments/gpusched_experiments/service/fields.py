@@ -17,7 +17,7 @@ from gpusched_env.workload import OwnGpuType
 from gpusched_env.workload.scenario.settings import dotted
 
 MOST_JOBS, MOST_NODES, MOST_CONFIGURATIONS, MOST_GPU_TYPES, MOST_BINS = 4_000, 4_000, 1_000, 100, 1_000
-"""Sizes that requests may have, which the page of the interface names; `Limits` may only say less."""
+"""Sizes that requests may have, which the page of the interface names; `RequestLimits` may only say less."""
 
 MOST_CELLS = 4_000_000
 """Most jobs times configurations: a request may name times once and refer to them thousands of times."""
@@ -28,7 +28,7 @@ MOST_RECEIVING = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class RequestLimits:
     """Limits that the operator sets.
 
     Args:
@@ -68,7 +68,7 @@ class Limits:
         return 2.0 * self.receiving_s + self.waiting_s + self.decision_s
 
 
-DEFAULT = Limits()
+DEFAULT = RequestLimits()
 
 
 MARK = "~"
@@ -86,7 +86,7 @@ Time = Annotated[float, Field(ge=0.0, le=LONGEST_S, allow_inf_nan=False)]
 
 
 def _kind(value: Any) -> str | None:
-    """Return what a value is that may be written in several ways: the tag of its place in the union; None for neither."""
+    """Return the tag in the union of a value that may be written in several ways; None for neither."""
     if isinstance(value, str):
         return f"{MARK}name"
     if isinstance(value, list | tuple):
@@ -328,7 +328,7 @@ class DecideRequest(Fields):
     distributions: dict[Name, DistributionFields] = Field(default={}, max_length=MOST_JOBS)
     interference: dict[str, Any] | None = Field(
         default=None,
-        description="What jobs on one GPU do to one another: {slowdown} or {utilisation, overhead, filled, least_speed, "
+        description="How jobs on one GPU slow each other: {slowdown} or {utilisation, overhead, filled, least_speed, "
         "idle_power_w, fastest}, as in an instance file; rows are GPU types, columns `applications`.",
     )
     synchronisation: dict[str, Any] | None = Field(
@@ -339,7 +339,7 @@ class DecideRequest(Fields):
         default=0, ge=0, lt=2**31, description="Decisions in a row after which nothing ran; agents then stop waiting."
     )
     memory: str | None = Field(
-        default=None, description="`memory` of the answer before, as it is; null for the first, or to begin anew."
+        default=None, description="`memory` of the answer before, as it is; null for the first, or to begin again."
     )
 
 

@@ -46,10 +46,10 @@ class Memory:
 
     Attributes:
         policy: Name of the policy.
-        place: Fingerprint of the cluster and its configurations: of another one only wake-ups count.
+        place: Fingerprint of the cluster and its configurations: of another one only timers count.
         ids: The jobs, sorted by submission, (J,); for a policy that looks back, the latest that are over too.
-        jobs: When each asked to be looked at again, the speed that it had at the end of the round or last had, and for a
-            policy that looks back when it was submitted, and its weight; else 0, (J, 4).
+        jobs: When each asked to be looked at again, the speed that it had at the end of the round or last had, and for
+            a policy that looks back when it was submitted, and its weight; else 0, (J, 4).
         rows: The policy's memory: of the run, then of each job, (1 + J, M).
         rounds: Decisions so far.
         submitted: Jobs that were ever there.
@@ -152,7 +152,7 @@ class SessionState:
         self.like = np.maximum.accumulate(like)
 
     def put_into(self, state: State, request: DecideRequest) -> np.random.Generator:
-        """Put memory and wake-ups back where they were, and count jobs on; give the randomness."""
+        """Put memory and timers back where they were, and count jobs on; give the randomness."""
         board, before, over, row_of = state.board, self.before, self.over, self._row_of
         board.count[at.IDLE], board.count[at.DONE] = request.idle_rounds, self._submitted - len(self.ids)
         board.jobs[over, at.WEIGHT], board.jobs[over, at.CHEAPEST] = 0.0, -1.0

@@ -23,7 +23,7 @@ from gpusched_experiments.report.processes import WorkerError, start_worker
 from gpusched_experiments.report.warm_up import tiny_instance
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
-from gpusched_experiments.service.fields import Limits, error_body
+from gpusched_experiments.service.fields import RequestLimits, error_body
 
 
 def warm_up_service(decider: Decider) -> None:
@@ -67,7 +67,7 @@ def reply_to(decider: Decider, body: bytes) -> Reply:
         return error_reply(FAILED, f"the decision failed: {type(error).__name__}: {error}")
 
 
-class Pool:
+class WorkerPool:
     """Worker processes, each with everything compiled before it takes a request.
 
     Args:
@@ -80,7 +80,7 @@ class Pool:
         WorkerError: A process ended before it was ready.
     """
 
-    def __init__(self, workers: int, policies: PolicyCatalogue, key: bytes, limits: Limits) -> None:
+    def __init__(self, workers: int, policies: PolicyCatalogue, key: bytes, limits: RequestLimits) -> None:
         self.limits = limits
         self._arguments = (policies.names, dict(policies.agents), key, limits)
         self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
@@ -150,7 +150,7 @@ class Pool:
         for _ in range(many):
             made.append(_Worker(self._arguments))
             self._all.append(made[-1])
-        if self._closed.is_set():  # whoever closed may not have seen them
+        if self._closed.is_set():  # the caller that closed it may not have seen them
             self.close()
         for worker in made:
             try:
@@ -203,7 +203,7 @@ class _Worker:
         self._pipe.close()
 
 
-def _serve(pipe: Connection, names: tuple[str, ...], agents: dict[str, str], key: bytes, limits: Limits) -> None:
+def _serve(pipe: Connection, names: tuple[str, ...], agents: dict[str, str], key: bytes, limits: RequestLimits) -> None:
     """Answer requests until the pipe is closed; runs in a process of its own."""
     start_worker(())
     decider = Decider(PolicyCatalogue(names, agents), key, limits)

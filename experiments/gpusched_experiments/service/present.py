@@ -171,7 +171,7 @@ ENERGY, TARDINESS, END_S, COLUMNS = 0, 1, 2, 3
 
 @kernel
 def expected_costs(board: Board) -> Floats:
-    """Return energy [€], tardiness [€] and the expected end [s] of every active job, (A, COLUMNS); NaN where it waits."""
+    """Return energy [€], tardiness [€] and expected end [s] of every active job, (A, COLUMNS); NaN where it waits."""
     jobs, active = board.jobs, board.active
     found = np.full((board.count[at.ACTIVE], COLUMNS), np.nan)
     for i in range(found.shape[0]):

@@ -23,9 +23,9 @@ from starlette.requests import ClientDisconnect
 from gpusched_env.errors import InputError
 from gpusched_env.version import VERSION
 from gpusched_experiments.service.decision import PolicyCatalogue
-from gpusched_experiments.service.fields import MOST_RECEIVING, Limits, error_body
+from gpusched_experiments.service.fields import MOST_RECEIVING, RequestLimits, error_body
 from gpusched_experiments.service.openapi import DESCRIPTION, described, page
-from gpusched_experiments.service.pool import Pool, Reply
+from gpusched_experiments.service.pool import Reply, WorkerPool
 
 JSON = "application/json"
 AGAIN = {"Retry-After": "1"}
@@ -34,7 +34,7 @@ AGAIN = {"Retry-After": "1"}
 def create_app(
     answer: Callable[[bytes], Reply],
     policies: PolicyCatalogue,
-    limits: Limits,
+    limits: RequestLimits,
     threads: int = 1,
     alive: Callable[[], bool] = lambda: True,
 ) -> FastAPI:
@@ -96,7 +96,7 @@ def create_app(
 class _Bodies:
     """Reads the bodies of requests: each in time, and only so many bytes of unfinished ones at a time."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: RequestLimits) -> None:
         self._limits, self._held = limits, 0
 
     async def read(self, request: Request) -> bytes | Response:
@@ -135,7 +135,7 @@ def serve(
     address: tuple[str, int],
     workers: int,
     policies: PolicyCatalogue,
-    limits: Limits,
+    limits: RequestLimits,
     key: bytes | None,
     say: Callable[[str], None],
 ) -> None:
@@ -158,7 +158,7 @@ def serve(
     # That is how process managers stop a service. Uvicorn passes the signal on once it has closed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     bound = _bound(*address)
-    pool = Pool(workers, policies, secrets.token_bytes(KEY_BYTES) if key is None else key, limits)
+    pool = WorkerPool(workers, policies, secrets.token_bytes(KEY_BYTES) if key is None else key, limits)
     try:
         app = create_app(pool, policies, limits, workers + limits.waiting + 1, pool.alive)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
@@ -175,7 +175,7 @@ def serve(
 class _Server(uvicorn.Server):
     """Uvicorn that says when it can be asked, and ends connections on which a request does not go on."""
 
-    def __init__(self, config: uvicorn.Config, limits: Limits, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, limits: RequestLimits, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._limits, self._ready = limits, ready
         self._seen: dict[Any, tuple[Any, float]] = {}

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_env.arrays import generator_of
 from gpusched_env.envs.vector.episodes import REPLAYED, Episodes
-from gpusched_env.envs.vector.runs import Runs
+from gpusched_env.envs.vector.runs import EpisodeRuns
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.envs.vector.threads import ThreadPool
-    from gpusched_env.envs.vector.vector_input import Limits
+    from gpusched_env.envs.vector.vector_input import EpisodeLimits
 
 LOW = 2**64 - 1
 OF_BOARD = ("jobs", "nodes", "clock", "count", "active", "order", "memory", "cells")
@@ -28,7 +28,9 @@ NAMES = (*OF_BOARD, "outcome", "invalid", "steps", "ended", "instance_seed", "ge
 """The arrays of a checkpoint."""
 
 
-def pack(runs: Runs, episodes: Episodes, limits: Limits, ended: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+def pack(
+    runs: EpisodeRuns, episodes: Episodes, limits: EpisodeLimits, ended: NDArray[np.bool_]
+) -> dict[str, NDArray[Any]]:
     """Return everything that the next steps depend on, by name: the arrays of the runs end to end, and the rest.
 
     Raises:
@@ -53,15 +55,15 @@ def pack(runs: Runs, episodes: Episodes, limits: Limits, ended: NDArray[np.bool_
 
 
 def unpack(
-    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: Limits, pool: ThreadPool
-) -> tuple[Runs, NDArray[np.bool_]]:
+    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: EpisodeLimits, pool: ThreadPool
+) -> tuple[EpisodeRuns, NDArray[np.bool_]]:
     """Make the runs of which `pack` gave `state`, and say whose episode ended in the step before.
 
     Args:
         state: What `pack` gave.
         episodes: Makes the instances again; takes over seeds and generators.
         limits: When episodes are truncated; takes over their steps.
-        crew: The threads that share the work.
+        pool: The threads that share the work.
 
     Raises:
         InputError: It is no such state, or is not as `pack` gave it, or is one with other arguments, or its instances
@@ -87,7 +89,7 @@ def unpack(
             part[...] = values.reshape(part.shape)
     for run in fresh:
         run.restore()
-    runs = Runs(fresh, pool, episodes.common, episodes.singles[0])
+    runs = EpisodeRuns(fresh, pool, episodes.common, episodes.singles[0])
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
     limits.steps[:] = given["steps"]
@@ -108,7 +110,7 @@ def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
     return np.frombuffer(hashed.digest(), dtype=np.uint8).copy()
 
 
-def _arguments(episodes: Episodes, limits: Limits) -> bytes:
+def _arguments(episodes: Episodes, limits: EpisodeLimits) -> bytes:
     """Return the arguments of an environment from others."""
     return hashlib.sha256(episodes.fingerprint + limits.told).digest()
 

@@ -46,7 +46,7 @@ class Seen(NamedTuple):
         mask: What can be placed now, (N, 1 + C).
         money: The present time [s], how far the step moved it [s], and the energy and tardiness costs of the step and
             of the episode [€], (MONEY_ROWS, N).
-        current_job: The job at hand, -1 at the end, (N,).
+        current_job: The current job, -1 at the end, (N,).
         idle: Events in a row at which nothing ran and nothing was to come, (N,).
     """
 
@@ -166,7 +166,7 @@ def mask_all(boards: Ints, masks: Mask) -> None:
 
 @lean_kernel
 def write_all_current(boards: Ints, current_job: Ints) -> None:
-    """Write the job at hand in every environment to `current_job`, (N,); -1 where the episode is over."""
+    """Write the current job in every environment to `current_job`, (N,); -1 where the episode is over."""
     for i in range(current_job.shape[0]):
         current_job[i] = _current_job(board_at(boards, i))
 

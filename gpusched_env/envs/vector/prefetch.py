@@ -33,7 +33,7 @@ LOOK_AGAIN = 8  # parts after which one looks again whether an environment is ne
 class Prefetch:
     """Makes the next run of environments that are near the end of their episodes, a part at a time.
 
-    A run is that of the seed which the environment's generator draws next, as far as one can tell; whoever takes it
+    A run is that of the seed which the environment's generator draws next, as far as one can tell; what takes it
     says which seed was drawn, and gets it only if it is that one. So it makes no difference but in time.
     """
 
@@ -134,7 +134,7 @@ prefetch: Any = (lambda _: None) if PLAIN else intrinsic(_prefetch)
 def prefetch_lines(boards: Ints, notes: Ints, i: int) -> None:
     """Fetch what the observations of the next three environments will read.
 
-    What a board has in one piece first; where the job at hand stands follows from that, and the row of its survival
+    What a board has in one piece first; where the current job stands follows from that, and the row of its survival
     function from the job: each a step earlier than it is needed. Another thread may be at work there; what is read here
     decides nothing but what is fetched.
     """

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     Parts: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
-class Runs:
+class EpisodeRuns:
     """N runs side by side, none of which keeps its intervals.
 
     Args:
         states: New runs, one for each environment.
-        crew: The threads that share the work.
+        pool: The threads that share the work.
         common: What the runs have in common.
         single: A single environment with the same arguments.
 
@@ -111,7 +111,7 @@ class Runs:
         self._step(actions, seen)
 
     def views(self) -> tuple[View, ...]:
-        """Return the views of all runs: from now on, observations count anew what may have been changed through one."""
+        """Return the views of all runs: from now on, observations recount what may have been changed through one."""
         self._views_in_use = True
         return tuple(state.view for state in self.states)
 
@@ -122,7 +122,7 @@ class Runs:
         return masks.view(np.bool_)
 
     def current_jobs(self) -> NDArray[np.int64]:
-        """Return the job at hand in every run, (N,); -1 where it is over."""
+        """Return the current job in every run, (N,); -1 where it is over."""
         current_job = np.empty(len(self.invalid), np.int64)
         write_all_current(self._handles.boards, current_job)
         return current_job
@@ -187,14 +187,14 @@ KEYS = (
 THERE = tuple(f"_{key}" for key in KEYS)
 
 
-def observations_of(runs: Runs, seen: Seen) -> dict[str, NDArray[np.float32]] | NDArray[np.float32]:
+def observations_of(runs: EpisodeRuns, seen: Seen) -> dict[str, NDArray[np.float32]] | NDArray[np.float32]:
     """Return the batched observations: a row per environment."""
     size = len(seen.job)
     parts = seen.job, seen.options.reshape(size, -1), seen.cluster.reshape(size, -1), seen.queue
     return np.concatenate(parts, axis=1) if runs.single.flat else dict(zip(PARTS, parts, strict=True))
 
 
-def infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
+def infos_of(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
     """Return an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
     there = np.empty((len(THERE), len(seen.current_job)), dtype=np.bool_)
     there.fill(True)  # faster than `ones`
@@ -203,7 +203,7 @@ def infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, An
     return infos
 
 
-def infos_of_some(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], some: NDArray[np.bool_]) -> dict[str, Any]:
+def infos_of_some(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_], some: NDArray[np.bool_]) -> dict[str, Any]:
     """Return copies of the infos of some environments; zeros, and False beside them, for the others."""
     infos = {}
     for key, value in _values(runs, seen, stalled).items():
@@ -212,7 +212,9 @@ def infos_of_some(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], some: NDAr
     return infos | {key: some.copy() for key in THERE}
 
 
-def final_infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], ended: NDArray[np.bool_]) -> dict[str, Any]:
+def final_infos_of(
+    runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_], ended: NDArray[np.bool_]
+) -> dict[str, Any]:
     """Return copies of the last observations and infos of the episodes that ended in this step."""
     last = np.full(len(ended), None, dtype=np.object_)
     observations = observations_of(runs, seen)
@@ -229,7 +231,7 @@ def final_infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_], ended: ND
     }
 
 
-def _values(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
+def _values(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
     money, rate = seen.money, runs.single.discount_rate
     values = (
         seen.mask,

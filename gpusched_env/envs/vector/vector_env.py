@@ -14,10 +14,10 @@ from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finit
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.kernels import ENERGY, LOOK, TARDINESS, Seen
-from gpusched_env.envs.vector.runs import Runs, final_infos_of, infos_of, infos_of_some, observations_of
+from gpusched_env.envs.vector.runs import EpisodeRuns, final_infos_of, infos_of, infos_of_some, observations_of
 from gpusched_env.envs.vector.threads import LEAST_SHARE, ThreadPool
 from gpusched_env.envs.vector.vector_input import (
-    Limits,
+    EpisodeLimits,
     action_indices,
     check_options,
     reset_instances,
@@ -106,7 +106,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             "flat": flat,
             "discount_rate": discount_rate,
         }
-        self._limits = Limits(self.num_envs, max_idle_reviews, max_episode_steps)
+        self._limits = EpisodeLimits(self.num_envs, max_idle_reviews, max_episode_steps)
         self._episodes = Episodes(self.num_envs, keywords, scenario, settings, instance)
         single = self._episodes.singles[0]
         self.asking = single.asking
@@ -121,7 +121,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         most = max(1, self.num_envs // LEAST_SHARE)
         wanted = min(usable_cores(), most) if threads is None else checks.whole("threads", threads)
         self._pool = ThreadPool(min(wanted, self.num_envs))
-        self._runs: Runs | None = None
+        self._runs: EpisodeRuns | None = None
         self._ended = np.zeros(self.num_envs, dtype=np.bool_)
 
     def reset(
@@ -158,7 +158,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         return observations_of(runs, seen), infos
 
     def step(self, actions: Any) -> Stepped:
-        """Decide for the job at hand in every environment.
+        """Decide for the current job in every environment.
 
         Args:
             actions: N whole numbers: 0 = wait, a = configuration a - 1. With `NEXT_STEP`, that of an environment whose
@@ -185,8 +185,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             self._runs = None  # nobody knows who has been stepped
             raise
 
-    def _advance(self, runs: Runs, chosen: NDArray[np.int64], again: NDArray[np.bool_] | None) -> Stepped:
-        """Step all environments, but begin the episodes of `again` anew."""
+    def _advance(self, runs: EpisodeRuns, chosen: NDArray[np.int64], again: NDArray[np.bool_] | None) -> Stepped:
+        """Step all environments, but begin the episodes of `again` again."""
         if again is not None:
             self._begin_next(again)
             chosen[again] = LOOK
@@ -223,7 +223,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def jobs(self) -> NDArray[np.int64]:
-        """Index of the job at hand in every environment, (N,); -1 where the episode is over."""
+        """Index of the current job in every environment, (N,); -1 where the episode is over."""
         return self._present.current_jobs()
 
     @property
@@ -276,7 +276,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             self._pool.close()
 
     @property
-    def _present(self) -> Runs:
+    def _present(self) -> EpisodeRuns:
         self._check_open()
         if self._runs is None:
             raise gymnasium.error.ResetNeeded("no episodes are running: call reset()")
@@ -286,11 +286,11 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if self.closed:
             raise gymnasium.error.ClosedEnvironmentError("the vector environment is closed")
 
-    def _begin(self, states: Mapping[int, State]) -> Runs:
+    def _begin(self, states: Mapping[int, State]) -> EpisodeRuns:
         if self._runs is None:
             episodes = self._episodes
             first = [states[i] for i in range(self.num_envs)]
-            self._runs = Runs(first, self._pool, episodes.common, episodes.singles[0])
+            self._runs = EpisodeRuns(first, self._pool, episodes.common, episodes.singles[0])
             self._runs.open(states)
         else:
             self._runs.begin(states)

@@ -103,7 +103,7 @@ def reset_instances(options: dict[str, Any], environments: int, shape: Shape) ->
     return list(given)
 
 
-class Limits:
+class EpisodeLimits:
     """The limits of the episodes of N environments, and their steps so far.
 
     Args:

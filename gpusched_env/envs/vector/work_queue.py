@@ -25,7 +25,7 @@ STOP = 2  # column 0: 1 asks the helpers to stop looking for work
 FAILED = 3  # column 0: 1 if a helper failed
 PLACES = 4  # addresses of the arrays that are other ones in every round
 THREADS = 5  # a row for each thread: column 0 counts how often its share was drawn on,
-ASLEEP = 1  # and column 1 is 1 while it waits for the interpreter to wake it
+ASLEEP = 1  # and column 1 is 1 while it waits for the interpreter
 WIDTH = 16
 
 CHUNK = 8  # environments that a thread takes at a time

@@ -1,8 +1,8 @@
 """An index of nodes by what is free on them, so that finding the best fit does not look at every node.
 
-It lies in `capacity` behind the columns of `layout`: for every GPU type, a bucket for each pair (free GPUs now, free GPUs
-before the round). A bucket has a count and a set of bits, one for every node. Small clusters, and those with nodes of
-very many GPUs, have no index, and `best_fit` is used: the two give the same nodes.
+It lies in `capacity` behind the columns of `layout`: for every GPU type, a bucket for each pair (free GPUs now, free
+GPUs before the round). A bucket has a count and a set of bits, one for every node. Small clusters, and those with nodes
+of very many GPUs, have no index, and `best_fit` is used: the two give the same nodes.
 """
 
 from __future__ import annotations

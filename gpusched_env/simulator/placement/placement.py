@@ -116,7 +116,7 @@ def exchange(board: Board, job: int, other: int) -> None:
 
 @kernel
 def clear_preferred_node(board: Board, job: int) -> None:
-    """Let a job be placed in this round as if it came anew."""
+    """Let a job be placed in this round as if it came again."""
     board.jobs[job, at.PREFERRED_NODE], board.jobs[job, at.PREFERRED_SLOT] = -1.0, -1.0
 
 

@@ -65,7 +65,7 @@ def seeds_text(value: object) -> str:
     return text.strip()
 
 
-class Comparison(Settings):
+class ComparisonSettings(Settings):
     """What `gpusched compare` runs; its options win, and nothing else reads this.
 
     The names of policies are checked where they are used, since policies are not part of a workload.

@@ -14,7 +14,7 @@ from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_o
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType
 from gpusched_env.workload.scenario.comparison import (
-    Comparison,
+    ComparisonSettings,
     TraceReplay,
 )
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
@@ -151,7 +151,7 @@ class Scenario(Settings):
     due_dates: DueDates = Field(default_factory=DueDates)
     weights: Weights = Field(default_factory=Weights)
     trace: TraceReplay | None = Field(default=None)
-    compare: Comparison = Field(default_factory=Comparison)
+    compare: ComparisonSettings = Field(default_factory=ComparisonSettings)
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:

@@ -82,10 +82,12 @@ class Sharing(Settings):
     overhead: NotNegative = setting(
         USUAL["overhead"], "With utilisation: what a guaranteed job loses to opportunistic ones, part of its time; > 0."
     )
-    filled: Part = setting(USUAL["filled"], "With utilisation: part of the time left by guaranteed jobs that others use.")
+    filled: Part = setting(
+        USUAL["filled"], "With utilisation: part of the time left by guaranteed jobs that others use."
+    )
     least_speed: Part = setting(
         USUAL["least_speed"],
-        "With utilisation: least speed of opportunistic jobs however busy the GPU is, if their utilisations sum to 1 at most.",
+        "With utilisation: least speed of opportunistic jobs, if their utilisations sum to 1 at most.",
     )
     power: Literal["busy", "utilisation"] = setting(
         "busy", "What a GPU that is held draws: the power of a busy one, or with utilisation by how busy it is."

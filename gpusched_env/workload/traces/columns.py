@@ -328,7 +328,7 @@ class TraceColumns:
         return values
 
     def times_s(self, field: str) -> Numbers:
-        """Return a field as seconds, shape (rows,): numbers, or dates as seconds since 1970 (UTC where no zone is given).
+        """Return a field as seconds, shape (rows,): numbers, or dates as seconds since 1970 (UTC by default).
 
         All columns of times are of one kind, that of the first one asked for; other rows are not valid.
         """

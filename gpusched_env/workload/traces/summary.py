@@ -20,7 +20,7 @@ _NAMES = ("share", "1", "2", "3-4", "5-8", "9-16", "17-32", "33-")
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class TraceDemand:
     """Jobs that asked for about as many GPUs.
 
     Attributes:
@@ -82,7 +82,7 @@ class TraceSummary:
     gpu_hours: float
     mean_gpus: float | None
     duration_s: tuple[float, float, float]
-    demand: tuple[Demand, ...]
+    demand: tuple[TraceDemand, ...]
     most_gpus: float
     load: float | None
     clipped: int
@@ -132,12 +132,12 @@ def _type_loads(trace: Trace, site: Site, scenario: Scenario) -> tuple[TypeLoad,
     return tuple(loads)
 
 
-def _demand(trace: Trace) -> tuple[Demand, ...]:
+def _demand(trace: Trace) -> tuple[TraceDemand, ...]:
     place = np.searchsorted(_EDGES, trace.gpus, side="right") - 1
     jobs = np.bincount(place, minlength=len(_NAMES)) / len(trace)
     work = np.bincount(place, trace.duration_s * trace.gpus, minlength=len(_NAMES)) / trace.gpu_seconds
     return tuple(
-        Demand(name, float(part), float(hours))
+        TraceDemand(name, float(part), float(hours))
         for name, part, hours in zip(_NAMES, jobs, work, strict=True)
         if part > 0.0
     )

@@ -39,7 +39,7 @@ class Trace:
         asked_gpus: GPUs that each job asked for in the file, shape (J,); by default `gpus`, which `clip` lowers.
         start_s: When each job really started [s] on the clock of `submission_s`, shape (J,), not before it, if the
             trace has start times.
-        tenant: Names of whom each job was for, one per job, if the trace has them.
+        tenant: Names of the tenant of each job, one per job, if the trace has them.
         user: Names of who submitted each job, likewise.
         gpu_type: GPU type that each job ran on, as the file spells it; empty where it names none.
         format: Name of the file's format.

@@ -16,7 +16,7 @@ from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.scenario_options import with_options
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.report.chart import Drawing
-from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.cli import DRAWS
 from gpusched_reproductions.published import EXPERIMENTS
@@ -68,8 +68,8 @@ def reproduce_command(
 
     **cost**: STS against Random Greedy and EDF. **mean-times**: planning on mean instead of worst-case times.
     **sharing**: GPU sharing on and off. **why**: what makes the saving, one change at a time. **load**: the saving as
-    the cluster fills. **sts-x**: our own policy and its parts. **value-of-information**: when it pays to know, to plan, to preempt,
-    track by track. **agents**: a trained agent against all of them. **scaling**: time of one round.
+    the cluster fills. **sts-x**: our own policy and its parts. **value-of-information**: when it pays to know, to plan,
+    to preempt, track by track. **agents**: a trained agent against all of them. **scaling**: time of one round.
     **conformance**: the published program's answers, if at hand, beside ours. **all**: all of these.
 
     **pipeswitch**, **antman**, **fikit**, **gavel**, **byteps**, **hived**: systems that share clusters, each beside
@@ -104,7 +104,7 @@ def reproduce_command(
     if experiment not in (*EXPERIMENTS, ALL):
         raise InputError("experiment", experiment, f"one of {', '.join(NAMES)}")
     chosen = [each for name, each in EXPERIMENTS.items() if experiment in (name, ALL)]
-    choice = Choice(
+    choice = Selection(
         quick=quick,
         seeds=None if seeds is None else parse_seeds(seeds, "--seeds"),
         nodes=None if nodes is None else _node_counts(nodes),

@@ -14,13 +14,13 @@ from gpusched_env.workload import load_scenario
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, mean_interval
-from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.report.experiment import Experiment, Selection
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, MONEY, Column, Table
 from gpusched_reproductions.published.reference_instances import (
     SCENARIO,
-    Answer,
     Reference,
+    ReferenceAnswer,
     reference_answers,
     reference_digest,
     reference_names,
@@ -48,7 +48,7 @@ class _Compared:
     policy: str
     kind: str
     own: Runs
-    answers: tuple[Answer, ...]
+    answers: tuple[ReferenceAnswer, ...]
 
     @property
     def deviations(self) -> NDArray[np.float64]:
@@ -72,7 +72,7 @@ class _Compared:
         return int(self.own.frame["late_jobs"].sum())
 
 
-def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     names = reference_names(FOLDER)
     if not names:
         raise InputError("reference instances", str(FOLDER), "a folder that has them: see docs/results/index.md")

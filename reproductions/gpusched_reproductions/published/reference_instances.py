@@ -22,7 +22,7 @@ from gpusched_env.workload.tables.own_applications import PUBLISHED, read_histog
 SCENARIO = "published-high"
 
 
-class Answer(NamedTuple):
+class ReferenceAnswer(NamedTuple):
     """What the published program answered on a reference instance: energy and tardiness cost [€]."""
 
     energy_eur: float
@@ -43,14 +43,14 @@ def reference_digest(folder: Path, name: str) -> str:
     return hashlib.sha256(_content(folder / "reference" / f"{name}.csv").encode()).hexdigest()[:12]
 
 
-def reference_answers(folder: Path) -> dict[tuple[str, str], Answer]:
+def reference_answers(folder: Path) -> dict[tuple[str, str], ReferenceAnswer]:
     """Read the published program's answers, by instance and method: FIFO, EDF, PS, G, STS or EDF-mean.
 
     Raises:
         InputError: They cannot be read.
     """
     return {
-        (row["instance"], row["method"]): Answer(float(row["energy_eur"]), float(row["tardiness_eur"]))
+        (row["instance"], row["method"]): ReferenceAnswer(float(row["energy_eur"]), float(row["tardiness_eur"]))
         for row in _rows(folder / "reference" / "results.csv")
     }
 

@@ -19,7 +19,7 @@ from gpusched_experiments.report.estimate import (
     mean,
     percentile_interval,
 )  # fmt: skip
-from gpusched_experiments.report.experiment import PAPER, THESIS, Choice, Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Selection, Size, Sizes
 from gpusched_experiments.report.run import Label, Runs
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, RATIO, Column, Table
 from gpusched_reproductions.published.workloads import ONE_ROUND, published_scenario
@@ -42,7 +42,7 @@ INSTEAD = "plans that the exact solver gave instead"
 LEAST_NODES = 20  # below, a round takes so little time that what does not grow decides it
 
 
-def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     for policy, nodes, (arrivals, each) in product(policies, SIZES.nodes(choice), JOBS_PER_NODE.items()):
         if each * nodes <= MOST_JOBS.get(policy, each * nodes):
@@ -53,7 +53,7 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _round_cells(choice: Choice, policy: str, arrivals: str, nodes: int, jobs: int) -> list[Cell]:
+def _round_cells(choice: Selection, policy: str, arrivals: str, nodes: int, jobs: int) -> list[Cell]:
     labels = (("arrivals", arrivals), ("nodes", nodes), ("jobs", jobs))
     scenario = published_scenario("high", nodes, settings={"jobs.count": jobs, "arrivals.kind": "simultaneous"})
     seeds = SIZES.seeds(choice, nodes, policy)

@@ -11,7 +11,7 @@ from gpusched_env.workload import load_scenario
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, mean, pooled_saving, saving, share
-from gpusched_experiments.report.experiment import Choice, Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.experiment import Experiment, Reported, Selection, Size, Sizes
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, PERCENT, Column, Table
 from gpusched_reproductions.published.workloads import JOBS_PER_NODE, MEASURED, cells_of, listed, published_scenario
 
@@ -37,7 +37,7 @@ SETTINGS: dict[str, dict[str, object]] = {
 MORE_JOBS = "four times the jobs"
 
 
-def _sts_x_cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+def _sts_x_cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     """List all sizes with the settings as they are; with other settings, or without a part, the least size alone."""
     cells: list[Cell] = []
     sizes = STSX_SIZES.nodes(choice)

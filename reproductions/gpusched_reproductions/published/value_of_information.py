@@ -13,7 +13,7 @@ from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.cell import Cell, Change
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, saving
-from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.report.experiment import Experiment, Selection
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
 from gpusched_reproductions.published.changes import Misspecified
@@ -92,7 +92,7 @@ PARTS = Ablation(
 ABLATIONS = (KNOW, PLAN, PREEMPT)
 
 
-def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     """List every policy on every track, and the subject told the worst case: tracks have their own sizes and seeds."""
     ways: list[tuple[str, str, Change | None]] = [(policy, TRUTH, None) for policy in policies]
     ways += [(SUBJECT, WORST_CASE, Misspecified("worst case"))] if SUBJECT in policies else []
@@ -143,7 +143,7 @@ def _summary(runs: Runs) -> Table:
     for answer in (answer for ablation in (*ABLATIONS, PARTS) for answer in _answers(ablation, runs)):
         once.setdefault(answer.contrast, answer)  # a part may answer another question too
     columns: tuple[Column[_Answer], ...] = (
-        Column("lesson", "question", lambda each: each.ablation.name),
+        Column("ablation", "question", lambda each: each.ablation.name),
         Column("contrast", "compared", lambda each: each.contrast.name),
         Column("saving", "saved, mean", lambda each: each.mean.value, PERCENT),
         Column("least", "least", lambda each: each.by_track[each.ranked[0]], PERCENT, interval=True),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator import Policy
     from gpusched_experiments.report.cell import Change
-    from gpusched_experiments.report.experiment import Choice, Sizes
+    from gpusched_experiments.report.experiment import Selection, Sizes
     from gpusched_experiments.report.run import Label, Values
 
     Place: TypeAlias = tuple[Mapping[str, Label], Scenario, Change | None]
@@ -44,7 +44,7 @@ def published_scenario(
 def cells_of(
     labels: Mapping[str, Label],
     scenario: Scenario,
-    choice: Choice,
+    choice: Selection,
     policies: tuple[str, ...],
     sizes: Sizes,
     change: Change | None = None,
@@ -58,10 +58,10 @@ def cells_of(
 
 def listed(
     sizes: Sizes, places: Callable[[tuple[int, ...]], Iterable[Place]]
-) -> Callable[[Choice, tuple[str, ...]], tuple[Cell, ...]]:
+) -> Callable[[Selection, tuple[str, ...]], tuple[Cell, ...]]:
     """Return what lists the cells of an experiment: every policy in every place of the chosen numbers of nodes."""
 
-    def cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+    def cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
         found: list[Cell] = []
         for labels, scenario, change in places(sizes.nodes(choice)):
             found += cells_of(labels, scenario, choice, policies, sizes, change)

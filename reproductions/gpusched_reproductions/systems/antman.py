@@ -1,4 +1,4 @@
-"""AntMan: guaranteed jobs as hosts and opportunistic ones as guests, against exclusive GPUs, on published traces."""
+"""AntMan: guaranteed and opportunistic jobs on shared GPUs, against exclusive GPUs, on published traces."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _GPU = GpuType("V100", gpu_power_w=250.0, node_base_power_w=300.0, memory_gib=32
 _ONE, _HOST, _GUEST = Configuration("V100", 1), Configuration("V100", 1, share=0.6, priority=1), Configuration(
     "V100", 1, share=0.4
 )  # fmt: skip
-_MEMORY_GIB = 12.0  # of every job: it fits a guest's share, and what is reported are ratios
+_MEMORY_GIB = 12.0  # of every job: it fits an opportunistic share, and what is reported are ratios
 _CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 _SLACK = (1.0, 4.0)  # due dates, as multiples of the time alone
 _EURO_PER_S = 0.001
 
 
 def trace_instance(trace: int, *, shared: bool, first: int | None = None) -> Instance:
-    """Make the single-GPU jobs of a trace: as hosts and guests of V100s, or alone on them.
+    """Make the single-GPU jobs of a trace: as guaranteed and opportunistic on V100s, or alone on them.
 
-    A job's epochs are seconds alone. Utilisations are GPU time over iteration time of its model; a restart takes as long as
-    was measured. Due dates are drawn, from once to four times the time alone after the submission; all weights are 1 €
-    for a thousand seconds, and all jobs need the same memory.
+    A job's epochs are seconds alone. Utilisations are GPU time over iteration time of its model; a restart takes as
+    long as was measured. Due dates are drawn, from once to four times the time alone after the submission; all weights
+    are 1 € for a thousand seconds, and all jobs need the same memory.
 
     Args:
         trace: 1, 2 or 4.
-        shared: Whether jobs may be hosts and guests; else each has a GPU for itself.
+        shared: Whether jobs may be guaranteed and opportunistic jobs; else each has a GPU for itself.
         first: How many jobs, in the order of submission; None for all.
     """
     rows = list(_single_gpu_rows(trace))[:first]

@@ -60,7 +60,7 @@ def by_default(pair: Pair, submissions_s: tuple[float, ...], first_s: float, oth
 
 
 def filling(pair: Pair, submissions_s: tuple[float, ...], first_s: float, other_s: float) -> tuple[float, float]:
-    """Run the same jobs with priorities: those of the first kind are hosts, the other fills their gaps."""
+    """Run the same jobs with priorities: those of the first kind are guaranteed jobs, the other fills their gaps."""
     shares = (Configuration("GPU", 1, share=0.6, priority=1), Configuration("GPU", 1, share=0.4))
     utilisation = UtilisationModel(np.array([[pair.utilisation, pair.other_utilisation]]), overhead=OVERHEAD)
     return _run(Fill(most_busy=2.0), _instance(shares, submissions_s, first_s, other_s, utilisation))
@@ -238,7 +238,7 @@ BACKGROUND_UTILISATION = 0.9
 """Part of the time for which the job in the background would keep the GPU busy alone: it launches kernels too."""
 
 
-class Outcome(NamedTuple):
+class FikitOutcome(NamedTuple):
     """What sharing comes to.
 
     Attributes:
@@ -253,8 +253,8 @@ class Outcome(NamedTuple):
 def gaps_of(kernels_s: Floats, utilisation: float, every: int, jitter: float, seed: int) -> tuple[Floats, Floats]:
     """Return the gap after every kernel as predicted and as it is [s], both of the shape of `kernels_s`.
 
-    The idle time that makes the utilisation is cut into equal gaps, one after every `every`-th kernel; each is longer or
-    shorter than predicted by a factor drawn from 1 ± `jitter`.
+    The idle time that makes the utilisation is cut into equal gaps, one after every `every`-th kernel; each is longer
+    or shorter than predicted by a factor drawn from 1 ± `jitter`.
     """
     predicted = np.zeros(len(kernels_s))
     places = np.arange(every - 1, len(kernels_s), every)
@@ -286,7 +286,7 @@ def first_come(kernels_s: Floats, gaps_s: Floats, others_s: Floats, depth: int) 
 
 
 @kernel
-def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: Floats) -> Outcome:
+def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: Floats) -> FikitOutcome:
     """Return what comes of launching the other job's next kernel only if it ends before the gap is predicted to end.
 
     Kernels are not interrupted: where the gap is shorter than predicted, the first job waits for the one that runs.
@@ -304,7 +304,7 @@ def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: 
             k += 1
         time = max(time, arrival)
     alone = kernels_s.sum() + gaps_s.sum()
-    return Outcome(time / alone, filled / max(gaps_s.sum(), 1e-12))
+    return FikitOutcome(time / alone, filled / max(gaps_s.sum(), 1e-12))
 
 
 KERNELS = Path("../shared/data/orion")

@@ -96,7 +96,7 @@ def test_through_environments_side_by_side_it_pays_what_it_pays_alone():
 
 @pytest.mark.parametrize("seed", range(10))
 def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
-    """On clusters with shares, utilisations, helpers, quotas and costs of switching, each or not, with weights up to 300."""
+    """On clusters with shares, utilisations, helpers, quotas and switching costs, each or not, weights up to 300."""
     instance = mixed_instance(100 + seed)
     result = simulate(instance, adapted_sts_x(instance, randomised(seed, (0.3, 3.0, 100.0)[seed % 3])))
     assert np.isfinite(result.completion_s).all()

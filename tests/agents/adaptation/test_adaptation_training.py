@@ -25,7 +25,7 @@ from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.evolution import Workers, relative_cost, validation_costs
 from gpusched_agents.training.references import reference_names, warnings_of
-from gpusched_agents.training.worlds import RANDOMISED, Place
+from gpusched_agents.training.worlds import RANDOMISED, TrainingPlace
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from instances import random_instance
@@ -222,13 +222,13 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
     training = AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     for damaged in (b"", b"{}" * 50):
         (tmp_path / "run" / "checkpoint.safetensors").write_bytes(damaged)
-        with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="a whole checkpoint; remove it to begin anew"):
+        with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="a whole checkpoint; remove it to begin again"):
             AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
     whole_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
     del whole_one.arrays["state/mean"]
     whole_one.write(tmp_path / "run" / "checkpoint.safetensors")
-    with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="one of this version; remove it to begin anew"):
+    with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="one of this version; remove it to begin again"):
         AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
     other_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
@@ -277,7 +277,7 @@ def test_arrays_that_are_not_there_or_change_nothing_are_one_error_and_leave_not
     assert not list(tmp_path.iterdir())
 
 
-WHERE = [Place(0, 100_001), Place(1, 100_002), Place(RANDOMISED, 100_003)]
+WHERE = [TrainingPlace(0, 100_001), TrainingPlace(1, 100_002), TrainingPlace(RANDOMISED, 100_003)]
 
 
 def differences(processes: int, pairs: int = 3, each: int = 2) -> tuple[list[list[float]], int]:

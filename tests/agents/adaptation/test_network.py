@@ -1,4 +1,4 @@
-"""The network of a adaptation agent: what it says, against the same in NumPy."""
+"""The network of an adaptation agent: what it says, against the same in NumPy."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from gpusched_agents.training.worlds import (
     POOLS,
     RANDOMISED,
     TRAINING_SEEDS,
-    Place,
+    TrainingPlace,
     instance_at,
     places,
     randomised_instance,
@@ -59,11 +59,11 @@ def test_a_part_of_them_are_drawn(part: float, fewest: int, most: int):
 def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
     config = TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS, scenario_settings={"prices.pue": 1.5})
     scenario = load_scenario("tiny").replace({"prices.pue": 1.5})
-    assert instance_at(config, Place(0, 100_007), 10_000) == make_instance(scenario, 100_007)
-    few = instance_at(config, Place(0, 100_007), 4)
+    assert instance_at(config, TrainingPlace(0, 100_007), 10_000) == make_instance(scenario, 100_007)
+    few = instance_at(config, TrainingPlace(0, 100_007), 4)
     assert few == make_instance(scenario.replace({"jobs.count": 4}), 100_007)
-    assert len(instance_at(config, Place(RANDOMISED, 100_007), 5).jobs.submission_s) == 5
-    assert instance_at(config, Place(RANDOMISED, 100_007), 5) == randomised_instance(100_007, 5)
+    assert len(instance_at(config, TrainingPlace(RANDOMISED, 100_007), 5).jobs.submission_s) == 5
+    assert instance_at(config, TrainingPlace(RANDOMISED, 100_007), 5) == randomised_instance(100_007, 5)
 
 
 def test_a_drawn_cluster_is_the_same_every_time_and_another_one_for_another_seed():
@@ -107,7 +107,7 @@ def test_drawn_clusters_are_small_and_larger_with_few_jobs_and_many():
 
 
 def test_an_agent_is_chosen_by_drawn_workloads_where_it_learns_on_some():
-    listed = [Place(index, seed) for index in range(len(SCENARIOS)) for seed in CONFIG.validation_seeds]
+    listed = [TrainingPlace(index, seed) for index in range(len(SCENARIOS)) for seed in CONFIG.validation_seeds]
     assert validation_places(CONFIG) == listed
     randomised = validation_places(TrainingConfig(agent=EsConfig(randomised=0.5), scenarios=SCENARIOS))
     assert randomised[: len(listed)] == listed
@@ -117,5 +117,7 @@ def test_an_agent_is_chosen_by_drawn_workloads_where_it_learns_on_some():
 
 def test_a_validation_workload_has_all_its_jobs():
     config = TrainingConfig(agent=EsConfig(most_jobs=2), scenarios=("tiny",))
-    assert validation_instance(config, Place(0, 500)) == make_instance(load_scenario("tiny"), 500)
-    assert validation_instance(config, Place(RANDOMISED, 20_000)) == randomised_instance(20_000, MOST_RANDOMISED)
+    assert validation_instance(config, TrainingPlace(0, 500)) == make_instance(load_scenario("tiny"), 500)
+    assert validation_instance(config, TrainingPlace(RANDOMISED, 20_000)) == randomised_instance(
+        20_000, MOST_RANDOMISED
+    )

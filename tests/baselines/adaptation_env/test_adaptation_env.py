@@ -196,7 +196,8 @@ def test_names_of_the_controls():
 
 @pytest.mark.parametrize(
     ("keywords", "field"),
-    [({"rounds": 0}, "rounds"), ({"reward": "x"}, "reward"), ({"controls": "x"}, "controls"), ({"workloads": 0}, "workloads"),
+    [({"rounds": 0}, "rounds"), ({"reward": "x"}, "reward"), ({"controls": "x"}, "controls"),
+     ({"workloads": 0}, "workloads"),
      ({"render_mode": "human"}, "render_mode"), ({"scenario": "slak"}, "scenario")],
 )  # fmt: skip
 def test_bad_settings_are_refused(keywords: dict, field: str):

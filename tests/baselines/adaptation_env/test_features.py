@@ -1,4 +1,4 @@
-"""What a adaptation agent sees: always in [-1, 1], and by hand on a round of two jobs."""
+"""What an adaptation agent sees: always in [-1, 1], and by hand on a round of two jobs."""
 
 from __future__ import annotations
 

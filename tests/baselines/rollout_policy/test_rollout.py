@@ -8,7 +8,7 @@ import pytest
 from gpusched_baselines import StsX
 from gpusched_baselines.registry import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
-from gpusched_baselines.rollout_policy.policy import Settings
+from gpusched_baselines.rollout_policy.policy import RolloutSettings
 from gpusched_baselines.rollout_policy.samples import Order, deviations, plan_of, same_plan
 from gpusched_baselines.rollout_policy.simulation import (
     BASES,
@@ -120,4 +120,4 @@ def test_runs_pass_the_audit_and_are_the_same_again(seed: int, tmp_path):
 )
 def test_settings_out_of_range_are_refused(setting: dict):
     with refused(*next(iter(setting.items()))):
-        Settings(**setting)
+        RolloutSettings(**setting)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpusched_baselines.rollout_policy.samples import Arrivals, needed, sample_outcome, uniforms
+from gpusched_baselines.rollout_policy.samples import SampledArrivals, needed, sample_outcome, uniforms
 from gpusched_baselines.rollout_policy.simulation import new_copy
 from gpusched_env import Configuration, EpochDistribution, Instance, Job
 from gpusched_env.simulator import State
@@ -62,7 +62,7 @@ def test_jobs_that_may_come_are_like_those_that_came_at_the_rate_at_which_they_c
     state.advance()
     state.begin_round(True)
     copy = new_copy(state.board, 50)
-    arrivals, outcome = Arrivals(state.board, copy, np.random.default_rng(0), 200), np.full((52, 2), np.nan)
+    arrivals, outcome = SampledArrivals(state.board, copy, np.random.default_rng(0), 200), np.full((52, 2), np.nan)
     arrivals.come(copy, 7, outcome)
     rows = copy.hidden.jobs[2:]
     assert np.all(rows[:, at.SUBMISSION] > 10.0)

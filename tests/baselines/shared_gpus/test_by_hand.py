@@ -107,7 +107,7 @@ def test_antman_lets_a_host_in_where_there_is_only_a_guest_which_stays():
     instance = cluster([job(0.5, opportunistic=True), job(0.5, at_s=100.0)], (1,))
     result = simulate(instance, AntMan())
     assert result.switches.tolist() == [0, 0]
-    # The host takes 1,030 s; the guest has done 100 epochs, and then runs at 0.85 (1 - 0.5) / 0.5 = 0.85.
+    # The guaranteed job takes 1,030 s; the other has done 100 epochs, and then runs at 0.85 (1 - 0.5) / 0.5 = 0.85.
     assert result.completion_s == pytest.approx([1130.0 + 900.0 - 0.85 * 1030.0, 1130.0])
 
 
@@ -132,7 +132,7 @@ def test_antman_runs_a_guaranteed_job_that_may_only_be_a_guest_as_a_guest():
 
 
 def test_antman_keeps_the_roomiest_node_for_a_gang_open_to_guests_and_lets_others_pass_elsewhere():
-    """Four hosts on nodes of 2, 2 and 1 GPUs leave one free on node 1, which is kept for the gang of two."""
+    """Four guaranteed jobs on nodes of 2, 2 and 1 GPUs leave one free on node 1, which is kept for the gang of two."""
     jobs = [
         job(0.5, configurations=(ONE,), epochs=50.0), *(job(0.5, configurations=(ONE,)) for _ in range(3)),
         job(0.5, at_s=1.0, configurations=(TWO,)), job(0.5, at_s=1.0), job(0.5, at_s=1.0, opportunistic=True),
@@ -165,7 +165,7 @@ def test_antman_never_evicts_a_guaranteed_job():
 
 
 def test_antman_promotes_the_slowest_guest_to_an_idle_gpu_if_that_gains_more_than_a_restart_takes():
-    """When the host of GPU 1 ends, the guest beside the host of GPU 0 moves there, if the gain is worth it."""
+    """When the guaranteed job of GPU 1 ends, the opportunistic job of GPU 0 moves there, if the gain is worth it."""
     jobs = [job(0.7, epochs=5000.0), job(0.9, epochs=100.0), job(0.9, opportunistic=True)]
     cheap, costly = cluster(jobs, (2,), restart_s=10.0), cluster(jobs, (2,), restart_s=1e5)
     assert held(cheap, AntMan(), until_s=50.0)[2] == ("Vx0.6!", 0, 1)
@@ -211,7 +211,7 @@ def test_fill_makes_room_for_a_higher_class_and_the_former_host_stays_as_a_guest
     jobs = [job(0.5, weight=0.001), job(0.4, at_s=100.0, weight=0.002)]
     instance = cluster(jobs, (1,))
     assert held(instance, Fill(), until_s=100.0) == [("Vx0.4", 0, 0), ("Vx0.6!", 0, 0)]
-    # The guest has all it needs, 0.85 (1 - 0.4) / 0.5 > 1, and ends at 1,000 s; by then the host has done 900 / 1.03.
+    # The opportunistic job has all it needs, 0.85 (1 - 0.4) / 0.5 > 1, ends at 1,000 s; the other then has 900 / 1.03.
     assert simulate(instance, Fill()).completion_s == pytest.approx([1000.0, 1000.0 + 1000.0 - 900.0 / 1.03])
 
 

@@ -45,7 +45,7 @@ def test_a_job_that_only_its_quota_holds_back_keeps_no_node_from_others(name: st
 
 @pytest.mark.parametrize("name", ["antman", "fill"])
 def test_no_guest_is_stopped_for_a_place_that_its_tenant_may_not_have(name: str):
-    """A host and a guest fill the first tenant's one GPU: the guest stays there when the other GPU becomes idle."""
+    """Two jobs fill the first tenant's one GPU: the opportunistic one stays there when the other GPU becomes idle."""
     shares = {HOST: 10_000.0, GUEST: 10_000.0}
     jobs = [
         job(0, 0.0, shares), job(0, 1.0, shares, opportunistic=True), job(1, 0.0, {HOST: 3_000.0}),

@@ -70,7 +70,7 @@ def test_it_is_exported():
     "policy", [make_policy("edf"), Sts(postprocess=False), make_policy("sts-x")], ids=lambda policy: policy.name
 )
 def test_a_policy_that_decides_job_by_job_costs_the_same_as_in_simulate(policy):
-    """It reads the views, keeps its plans in their memory and sets its wake-ups through them.
+    """It reads the views, keeps its plans in their memory and sets its timers through them.
 
     An environment knows no end of a round: STS is without its last step of shared GPUs.
     """
@@ -86,7 +86,7 @@ def test_a_policy_that_decides_job_by_job_costs_the_same_as_in_simulate(policy):
     env.reset(seed=20)
     instances, cost, over = env.instances, np.zeros(4), np.zeros(4, dtype=bool)
     while not over.all():
-        if over.any():  # they begin anew, and do not count
+        if over.any():  # they begin again, and do not count
             env.reset(options={"reset_mask": over})
         actions = []
         for view, job in zip(env.views, env.jobs.tolist(), strict=True):
@@ -115,7 +115,7 @@ def test_views_are_live_and_a_wake_up_set_through_one_brings_a_round():
 
 
 def test_what_is_placed_through_a_view_is_observed():
-    """Sums over a round's jobs are kept from step to step: they must be made anew after that."""
+    """Sums over a round's jobs are kept from step to step: they must be made again after that."""
     env, single = GpuClusterVectorEnv(1, few_jobs(8, arrivals={"kind": "poisson", "lambda_s": 1.0})), None
     single = GpuClusterEnv(env._episodes.singles[0].scenario)
     env.reset(seed=5)

@@ -48,7 +48,7 @@ def cells(done):
     assert done.exit_code == 0, done.output
     lines = [line.split(maxsplit=6) for line in done.stdout.splitlines()]
     rows = [line for line in lines if line and line[0] in {"agent:mine", "agent:lazy", "edf", "sts", "fifo"}]
-    return {line[0]: line[1:] for line in rows[: len(rows) // 2]}  # costs come first, then how jobs and machines fared
+    return {line[0]: line[1:] for line in rows[: len(rows) // 2]}  # costs come first, then metrics of jobs and machines
 
 
 def costs(name):

@@ -320,7 +320,7 @@ def test_a_training_that_is_stopped_before_its_first_update_says_that_nothing_is
         patch.setattr(gpusched_agents.Training, "_clone", lambda *_: signal.raise_signal(signal.SIGINT))
         stopped = train(tmp_path / "run")
     assert stopped.exit_code == 130
-    assert stopped.stderr.splitlines()[-1] == "error: interrupted; the same command begins anew: nothing is kept yet"
+    assert stopped.stderr.splitlines()[-1] == "error: interrupted; the same command begins again: nothing is kept yet"
     again = train(tmp_path / "run")
     assert again.exit_code == 0, again.output
     assert "resuming" not in again.stderr

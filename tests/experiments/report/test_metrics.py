@@ -1,4 +1,4 @@
-"""How jobs and machines fared: by hand, and as what must hold of any run."""
+"""How jobs and machines metrics: by hand, and as what must hold of any run."""
 
 from __future__ import annotations
 

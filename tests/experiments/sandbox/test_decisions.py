@@ -51,7 +51,7 @@ def open_round(jobs=3, nodes=(2, 2), quota=None):
 
 
 def decisions(*rows):
-    """Rows of configuration, node, GPU and wake-up; what is left out waits."""
+    """Rows of configuration, node, GPU and timer; what is left out waits."""
     full = [*rows, *[(-1, -1, -1)] * (3 - len(rows))]
     return np.array([(*row, *(np.inf,) * (4 - len(row))) for row in full], dtype=np.float64)
 
@@ -76,8 +76,8 @@ def test_whole_nodes_are_held_as_a_chain():
         ([(np.nan, 0, -1)], (-1, -1), "job 0 was given what is no number"),
         ([(0.5, 0, -1)], (-1, -1), "job 0 was given what is no number"),
         ([(1e300, 0, -1)], (-1, -1), "job 0 was given what is no number"),
-        ([(0, 0, -1, np.nan)], (-1, -1), "job 0 was given a wake-up that is no time"),
-        ([(0, 0, -1, -5.0)], (-1, -1), "job 0 was given a wake-up that is no time"),
+        ([(0, 0, -1, np.nan)], (-1, -1), "job 0 was given a timer that is no time"),
+        ([(0, 0, -1, -5.0)], (-1, -1), "job 0 was given a timer that is no time"),
         ([(4, 0, -1)], (-1, -1), "job 0 was given a configuration that is not there"),
         ([(0, 0, -1), (0, 2, -1)], (-1, -1), "job 1 was given a node that is not there"),
         ([(0, -3, -1)], (-1, -1), "job 0 was given a node that is not there"),

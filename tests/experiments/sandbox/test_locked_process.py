@@ -16,7 +16,7 @@ from gpusched_env import load_scenario, make_instance
 from gpusched_env.simulator import simulate
 from gpusched_experiments.sandbox.lockdown import CALLS, FILES, MISSING, NETWORK, lacking
 from gpusched_experiments.sandbox.process import Process, RemotePolicy
-from gpusched_experiments.sandbox.submitted import Limits, SubmissionError
+from gpusched_experiments.sandbox.submitted import SandboxLimits, SubmissionError
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protections are those of Linux")
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 4})
@@ -76,7 +76,7 @@ def test_none_of_what_an_entry_tries_succeeds(tmp_path, monkeypatch):
     standings = Path(__file__).parents[3] / "docs/results/leaderboard/record.json"
     before = f"TARGET, STANDINGS = {str(target)!r}, {str(standings)!r}\n{TRIES}"
     with Process(
-        python_submission(deciding("raise RuntimeError(f'it {done}')", before)), Limits(memory_gib=3)
+        python_submission(deciding("raise RuntimeError(f'it {done}')", before)), SandboxLimits(memory_gib=3)
     ) as process:
         assert process.lacking == ()
         with pytest.raises(SubmissionError, match=r"RuntimeError: it \[\]$"):
@@ -120,7 +120,7 @@ def test_the_kernel_sends_no_signal_for_a_process_that_only_the_filter_of_calls_
 def test_a_policy_that_loops_is_ended_and_nothing_of_it_is_left():
     """In its first round it may compile, so it loops in the second."""
     source = deciding("view.memory[0, 0] += 1\nwhile view.memory[0, 0] > 1: pass")
-    with Process(python_submission(source), Limits(round_s=0.3)) as process:
+    with Process(python_submission(source), SandboxLimits(round_s=0.3)) as process:
         folder, pid, begin = process._folder.name, process._child.pid, time.monotonic()
         with pytest.raises(SubmissionError, match=r"^mine\.py: no answer within 0\.3 s$"):
             run(process)
@@ -133,7 +133,7 @@ def test_a_policy_that_loops_is_ended_and_nothing_of_it_is_left():
 @pytest.mark.slow
 def test_processor_time_has_its_end_and_the_message_says_so():
     with pytest.raises(SubmissionError, match=r"ended by SIGXCPU: more than 1 s of processor time$"):
-        Process(python_submission("while True: pass"), Limits(all_s=1.0))
+        Process(python_submission("while True: pass"), SandboxLimits(all_s=1.0))
 
 
 @pytest.mark.slow
@@ -144,13 +144,13 @@ def test_the_folder_of_what_numba_has_compiled_can_be_read(tmp_path, monkeypatch
     monkeypatch.setenv("NUMBA_CACHE_DIR", "warm")
     source = "import os\nraise RuntimeError(open(os.environ['NUMBA_CACHE_DIR'] + '/index').read())"
     with pytest.raises(SubmissionError, match=r"RuntimeError: compiled$"):
-        Process(python_submission(source), Limits())
+        Process(python_submission(source), SandboxLimits())
 
 
 @pytest.mark.parametrize("values", [{"memory_gib": 0.5}, {"round_s": 0.0}, {"run_s": float("nan")}, {"all_s": -1.0}])
 def test_limits_that_are_none_are_refused(values):
     with pytest.raises(ValueError, match=r"--[a-z-]+ = "):
-        Limits(**values)
+        SandboxLimits(**values)
 
 
 def test_what_a_system_cannot_protect_from_is_said():

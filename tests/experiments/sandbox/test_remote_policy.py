@@ -12,7 +12,7 @@ from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.simulator import simulate
 from gpusched_experiments.sandbox.process import ANOTHER_SEED, RemotePolicy, misfit, policy_seed, workload_of
-from gpusched_experiments.sandbox.submitted import Limits, Submission, SubmissionError, read_submission
+from gpusched_experiments.sandbox.submitted import SandboxLimits, Submission, SubmissionError, read_submission
 from refusals import refused
 
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 8})
@@ -116,7 +116,7 @@ def test_a_file_without_a_policy_is_refused(source, words):
         ("view.jobs[0, 0] = 1.0", "mine.py: line 5: ValueError: assignment destination is read-only"),
         ("view.board.jobs[0, 7:9] = float('nan')", "mine.py: job 0 was given what is no number of anything"),
         ("view.board.jobs[0, 7:9] = 99", "mine.py: job 0 was given a configuration that is not there"),
-        ("view.board.jobs[0, 19] = float('nan')", "mine.py: job 0 was given a wake-up that is no time"),
+        ("view.board.jobs[0, 19] = float('nan')", "mine.py: job 0 was given a timer that is no time"),
     ],
 )
 def test_what_goes_wrong_in_a_round_is_one_line_that_says_where(body, words):
@@ -136,7 +136,7 @@ def test_what_it_does_to_its_copy_of_the_board_beside_that_is_undone():
 
 def test_a_run_has_its_time():
     with (
-        InThread(python_submission(FIRST_FIT), Limits(run_s=1e-9)) as process,
+        InThread(python_submission(FIRST_FIT), SandboxLimits(run_s=1e-9)) as process,
         pytest.raises(SubmissionError, match="longer than 1e-09 s"),
     ):
         run(process)

@@ -14,7 +14,7 @@ import pytest
 from gpusched_agents.any_policy import known_policies
 from gpusched_env.version import VERSION
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
-from gpusched_experiments.service.fields import Limits
+from gpusched_experiments.service.fields import RequestLimits
 from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import Reply, reply_to
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 testclient = pytest.importorskip("starlette.testclient", reason="needs the extra `serve`, and httpx")
 from gpusched_experiments.service.server import create_app  # noqa: E402 - after the check that fastapi is there
 
-LIMITS = Limits(request_bytes=20_000)
+LIMITS = RequestLimits(request_bytes=20_000)
 POLICIES = PolicyCatalogue.of("edf,sts-x,agent:default")
 
 
@@ -122,7 +122,7 @@ class Client:
 
 
 def door(**limits: float) -> Any:
-    return create_app(lambda _: Reply(200, b"{}"), POLICIES, Limits(**limits))
+    return create_app(lambda _: Reply(200, b"{}"), POLICIES, RequestLimits(**limits))
 
 
 def test_a_client_that_leaves_in_the_middle_of_a_request_is_no_failure():

@@ -13,9 +13,9 @@ import pytest
 
 from gpusched_experiments.report.processes import WorkerError
 from gpusched_experiments.service.decision import PolicyCatalogue
-from gpusched_experiments.service.fields import Limits
+from gpusched_experiments.service.fields import RequestLimits
 from gpusched_experiments.service.openapi import EXAMPLE
-from gpusched_experiments.service.pool import Pool, Reply
+from gpusched_experiments.service.pool import Reply, WorkerPool
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,15 +50,15 @@ class SlowWorker:
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
     monkeypatch.setattr("gpusched_experiments.service.pool._Worker", SlowWorker)
-    pool = Pool(2, PolicyCatalogue.of("edf"), KEY, Limits(decision_s=0.3, waiting=2, waiting_s=0.05))
+    pool = WorkerPool(2, PolicyCatalogue.of("edf"), KEY, RequestLimits(decision_s=0.3, waiting=2, waiting_s=0.05))
     yield pool
     pool.close()
 
 
 @pytest.mark.slow
-def test_a_decision_that_takes_too_long_is_given_up_and_its_worker_replaced(slow: Pool):
+def test_a_decision_that_takes_too_long_is_given_up_and_its_worker_replaced(slow: WorkerPool):
     for _ in range(3):  # more often than there are workers
         reply = slow(b"9")
         assert reply.status == 504
@@ -66,13 +66,13 @@ def test_a_decision_that_takes_too_long_is_given_up_and_its_worker_replaced(slow
     assert slow(b"0.0") == Reply(200, b"0.0")
 
 
-def test_a_worker_that_dies_is_replaced(slow: Pool):
+def test_a_worker_that_dies_is_replaced(slow: WorkerPool):
     for _ in range(6):
         assert slow(b"dies").status == 500
     assert slow(b"0.0").status == 200
 
 
-def test_a_long_decision_does_not_hold_up_a_short_one(slow: Pool):
+def test_a_long_decision_does_not_hold_up_a_short_one(slow: WorkerPool):
     with ThreadPoolExecutor(2) as threads:
         long = threads.submit(slow, b"0.25")
         time.sleep(0.05)
@@ -82,7 +82,7 @@ def test_a_long_decision_does_not_hold_up_a_short_one(slow: Pool):
         assert long.result().status == 200
 
 
-def test_more_requests_than_may_wait_are_turned_away(slow: Pool):
+def test_more_requests_than_may_wait_are_turned_away(slow: WorkerPool):
     with ThreadPoolExecutor(8) as threads:
         replies = list(threads.map(slow, [b"0.2"] * 8))
     assert sorted({reply.status for reply in replies}) == [200, 503]
@@ -90,7 +90,7 @@ def test_more_requests_than_may_wait_are_turned_away(slow: Pool):
     assert slow(b"0.0").status == 200  # and afterwards all is well
 
 
-def test_a_worker_that_cannot_be_replaced_now_is_replaced_later(slow: Pool, monkeypatch: pytest.MonkeyPatch):
+def test_a_worker_that_cannot_be_replaced_now_is_replaced_later(slow: WorkerPool, monkeypatch: pytest.MonkeyPatch):
     memory_is_free, number = threading.Event(), count()
 
     class FailingWorker(SlowWorker):

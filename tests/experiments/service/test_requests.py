@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from gpusched_env.workload import builtin_applications
 from gpusched_experiments.service.cluster import distribution_of
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
-from gpusched_experiments.service.fields import Limits
+from gpusched_experiments.service.fields import RequestLimits
 from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import reply_to
 from refusals import refused
 
-DECIDER = Decider(PolicyCatalogue.of("edf,sts-x,fill"), b"a key", Limits(request_bytes=100_000, jobs=5, nodes=4))
+DECIDER = Decider(PolicyCatalogue.of("edf,sts-x,fill"), b"a key", RequestLimits(request_bytes=100_000, jobs=5, nodes=4))
 
 
 def changed(path: tuple[str | int, ...], value: Any) -> bytes:

@@ -25,7 +25,7 @@ from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import Result, simulate
 from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
 from gpusched_experiments.service.decision import PolicyCatalogue
-from gpusched_experiments.service.fields import Limits
+from gpusched_experiments.service.fields import RequestLimits
 from gpusched_experiments.service.pool import Reply
 from instances import random_instance
 from refusals import refused
@@ -143,7 +143,7 @@ def test_the_request_of_the_page_is_answered(service: Service):
 @pytest.fixture(scope="module")
 def quick_to_end() -> Iterator[int]:
     """Serve in a thread of this process, with half a second for a request to come; give the port."""
-    limits = Limits(receiving_s=0.5, waiting_s=0.5, decision_s=0.5)
+    limits = RequestLimits(receiving_s=0.5, waiting_s=0.5, decision_s=0.5)
     app = create_app(lambda _: Reply(200, bytes(32 * 2**20)), PolicyCatalogue.of("edf"), limits)
     bound, ready = socket.create_server(("127.0.0.1", 0)), threading.Event()
     server = _Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1), limits, ready.set)

@@ -19,13 +19,13 @@ from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import cell
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.code_version import agent_version
-from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.published import EXPERIMENTS
 from refusals import refused
 
 HIGH = load_scenario("high").replace({"cluster.nodes": 2, "jobs.count": 20})
-SMALL = Choice(nodes=(2,), seeds=(0, 1), policies=("edf", "agent:mine"))
+SMALL = Selection(nodes=(2,), seeds=(0, 1), policies=("edf", "agent:mine"))
 IMPATIENT = {"wait_out.bias": np.array([-1e6], np.float32)}
 
 
@@ -109,7 +109,7 @@ def test_other_code_runs_agents_again_too(monkeypatch):
 
 
 def test_until_an_agent_is_shipped_the_experiment_goes_without(folder):
-    choice = Choice(nodes=(2,), seeds=(0,))
+    choice = Selection(nodes=(2,), seeds=(0,))
     notes = run(choice).notes
     assert "agents: without agent:default, which this version does not have" in notes
     assert {row["policy"] for row in rows(folder)} == {"edf", "random-greedy", "sts", "sts-x"}
@@ -133,7 +133,7 @@ def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_
     save_agent("cut", description(), weights())
     (folder / "cut/weights.safetensors").write_bytes(b"")
     with refused(*error):
-        run(Choice(nodes=(2,), seeds=(0,), policies=("edf", policy)))
+        run(Selection(nodes=(2,), seeds=(0,), policies=("edf", policy)))
     assert not (folder / "out").exists()
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from gpusched_baselines import make_policy
 from gpusched_env import Result, simulate
-from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import csv_text
 from gpusched_reproductions.published import EXPERIMENTS
@@ -81,7 +81,7 @@ def test_sts_costs_less_energy_than_published_and_is_hardly_late(instances, poli
 
 
 def test_the_experiment_prints_the_same_deviations():
-    cells = EXPERIMENTS["conformance"].cells(Choice(quick=True), ("greedy",))
+    cells = EXPERIMENTS["conformance"].cells(Selection(quick=True), ("greedy",))
     assert len(cells) == 16
     experiment = EXPERIMENTS["conformance"]
     made = [(dict(c.labels), c.policy, c.seed, c.run()) for c in cells]

@@ -6,14 +6,14 @@ import math
 
 import pytest
 
-from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import csv_text
 from gpusched_reproductions.published import EXPERIMENTS
 from gpusched_reproductions.published.changes import WAYS
 from gpusched_reproductions.published.scaling import growth
 
-QUICK = Choice(quick=True)
+QUICK = Selection(quick=True)
 SEEDS = {
     "scaling": range(5),
     "agents": range(100, 150),
@@ -41,7 +41,7 @@ def read(table):
 @pytest.mark.parametrize("quick", [True, False])
 def test_the_cells_of_every_experiment_have_its_labels_and_are_all_different(name, quick):
     experiment = EXPERIMENTS[name]
-    cells = experiment.cells(Choice(quick=quick), ("edf", "random-greedy", "sts", "path-relinking"))
+    cells = experiment.cells(Selection(quick=quick), ("edf", "random-greedy", "sts", "path-relinking"))
     assert {tuple(label for label, _ in cell.labels) for cell in cells} == {experiment.labels}
     assert len({(cell.labels, cell.policy, cell.seed) for cell in cells}) == len(cells)
     assert {cell.measure.name for cell in cells} == {"round" if experiment.alone else "run"}
@@ -53,14 +53,14 @@ def test_the_cells_of_every_experiment_have_its_labels_and_are_all_different(nam
     "name", [name for name in DRAWN if name != "value-of-information"]
 )  # tracks have their own sizes
 def test_nodes_seeds_and_policies_are_as_chosen(name):
-    cells = EXPERIMENTS[name].cells(Choice(nodes=(4, 7), seeds=(3, 9)), ("greedy",))
+    cells = EXPERIMENTS[name].cells(Selection(nodes=(4, 7), seeds=(3, 9)), ("greedy",))
     assert {cell.scenario.cluster.nodes for cell in cells} == {4, 7}
     assert {cell.seed for cell in cells} == {3, 9}
     assert {cell.policy for cell in cells} == {"greedy"}
 
 
 def test_costs_are_of_the_published_workloads_and_of_the_measured_one():
-    cells = EXPERIMENTS["cost"].cells(Choice(), ("sts",))
+    cells = EXPERIMENTS["cost"].cells(Selection(), ("sts",))
     assert {dict(cell.labels)["arrivals"] for cell in cells} == {"high", "exponential", "low", "mixed", "measured"}
     for cell in cells:
         scenario, labels = cell.scenario, dict(cell.labels)
@@ -123,7 +123,7 @@ def test_sizes_that_slow_policies_hardly_ran_on_do_not_enter_the_mean():
     def value(labels, policy, _):
         return costs(10.0 if policy == "random-greedy" else 10.0 * (1 - saved[labels["nodes"]]))
 
-    cells = EXPERIMENTS["cost"].cells(Choice(nodes=(10, 100)), ("random-greedy", "sts"))
+    cells = EXPERIMENTS["cost"].cells(Selection(nodes=(10, 100)), ("random-greedy", "sts"))
     few = [c for c in cells if (c.policy, dict(c.labels)["nodes"]) != ("random-greedy", 100) or c.seed == 0]
     runs = Runs.of((dict(c.labels), c.policy, c.seed, value(dict(c.labels), c.policy, c.seed)) for c in few)
     row = next(row for row in read(EXPERIMENTS["cost"].summary(runs)) if row["arrivals"] == "mean of the published")
@@ -131,7 +131,7 @@ def test_sizes_that_slow_policies_hardly_ran_on_do_not_enter_the_mean():
 
 
 def test_random_greedy_runs_on_all_sizes_of_the_costs():
-    cells = EXPERIMENTS["cost"].cells(Choice(), ("random-greedy", "sts"))
+    cells = EXPERIMENTS["cost"].cells(Selection(), ("random-greedy", "sts"))
     seeds = {}
     for cell in cells:
         seeds.setdefault((cell.policy, cell.scenario.cluster.nodes), set()).add(cell.seed)
@@ -202,7 +202,7 @@ def rounds(exponent, jitter=0.0):
 
 
 def test_the_growth_is_the_exponent_of_the_jobs_from_twenty_nodes_on():
-    runs = made_up("scaling", ("sts",), rounds(1.5), Choice())
+    runs = made_up("scaling", ("sts",), rounds(1.5), Selection())
     found = growth(runs.where("sts", arrivals="high"))
     assert found.value == pytest.approx(1.5)
     assert found.interval == pytest.approx((1.5, 1.5))
@@ -211,14 +211,14 @@ def test_the_growth_is_the_exponent_of_the_jobs_from_twenty_nodes_on():
     def slow_at_ten(labels, policy, seed):
         return rounds(1.5)(labels, policy, seed) | ({"round_s": 1.0} if labels["nodes"] == 10 else {})
 
-    slow_start = made_up("scaling", ("sts",), slow_at_ten, Choice())
+    slow_start = made_up("scaling", ("sts",), slow_at_ten, Selection())
     assert growth(slow_start.where("sts", arrivals="high")).value == pytest.approx(1.5)
     assert math.isnan(growth(runs.where("sts", arrivals="high", nodes=50)).value)
 
 
 def test_times_of_rounds_stand_beside_what_was_reported():
     experiment = EXPERIMENTS["scaling"]
-    runs = made_up("scaling", ("sts", "path-relinking"), rounds(1.0), Choice())
+    runs = made_up("scaling", ("sts", "path-relinking"), rounds(1.0), Selection())
     rows = {(row["policy"], row["arrivals"]): row for row in read(experiment.summary(runs))}
     row = rows["sts", "high"]
     assert (row["nodes"], row["jobs"], row["most_nodes"], row["most_jobs"]) == ("100", "400", "1000", "4000")
@@ -305,7 +305,7 @@ def test_the_load_shows_where_sts_begins_to_lose():
 
 
 def test_agents_are_run_on_workloads_of_two_sizes_and_on_other_gpus():
-    cells = EXPERIMENTS["agents"].cells(Choice(), ("random-greedy", "sts", "agent:default"))
+    cells = EXPERIMENTS["agents"].cells(Selection(), ("random-greedy", "sts", "agent:default"))
     seeds = {}
     for cell in cells:
         assert cell.scenario.jobs.count == 10 * cell.scenario.cluster.nodes == 10 * dict(cell.labels)["nodes"]
@@ -326,7 +326,7 @@ def timed(labels, policy, seed):
 
 def test_what_an_agent_saves_stands_beside_every_other_policy():
     experiment = EXPERIMENTS["agents"]
-    runs = made_up("agents", ("edf", "sts", "agent:a"), timed, Choice(seeds=tuple(range(6))))
+    runs = made_up("agents", ("edf", "sts", "agent:a"), timed, Selection(seeds=tuple(range(6))))
     rows = {(row["scenario"], row["nodes"], row["policy"]): row for row in read(experiment.summary(runs))}
     assert len(rows) == 9 * 3
     sts, agent = rows["low", "30", "sts"], rows["low", "30", "agent:a"]

@@ -19,7 +19,7 @@ from gpusched_experiments.report.backends.ray_cluster import RayCluster
 from gpusched_experiments.report.cell import Cell, run_cells
 from gpusched_experiments.report.chart import Chart
 from gpusched_experiments.report.estimate import mean
-from gpusched_experiments.report.experiment import Choice, Experiment, Reported
+from gpusched_experiments.report.experiment import Experiment, Reported, Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_experiments.report.table import MONEY, Column, Table
 from gpusched_reproductions.published.workloads import ONE_ROUND
@@ -87,7 +87,7 @@ class Drawn:
 def run(out, experiment=FAKE, choice=None, stop_after=10**9, **settings):
     watching = Watching(stop_after=stop_after)
     try:
-        reproduce(experiment, choice or Choice(), out, watcher=watching, drawing=Drawn(), **settings)
+        reproduce(experiment, choice or Selection(), out, watcher=watching, drawing=Drawn(), **settings)
     except KeyboardInterrupt:
         assert watching.ran == stop_after
     return watching
@@ -126,7 +126,7 @@ def test_further_figures_have_files_of_their_names_which_go_when_the_set_changes
     run(tmp_path, two)
     assert (tmp_path / "fake/figure.svg").read_text() == "<svg>drawn</svg>"
     assert (tmp_path / "fake/close.svg").read_text() == "<svg>close by</svg>"
-    run(tmp_path, two, Choice(seeds=(7, 8)), stop_after=1)
+    run(tmp_path, two, Selection(seeds=(7, 8)), stop_after=1)
     assert {path.name for path in (tmp_path / "fake").iterdir()} == {"cells.csv", "record.json"}
 
 
@@ -146,7 +146,7 @@ def test_the_record_says_how_the_results_were_made(tmp_path):
 def test_policies_that_are_not_registered_are_left_out_of_the_default_with_a_note(tmp_path):
     assert run(tmp_path).notes == ["fake: without not-there, which this version does not have"]
     with refused("policy", "not-there", "one of fifo"):
-        run(tmp_path, choice=Choice(policies=("edf", "not-there")))
+        run(tmp_path, choice=Selection(policies=("edf", "not-there")))
 
 
 @pytest.mark.parametrize("stop_after", [1, 7, 12])
@@ -196,27 +196,27 @@ def test_runs_of_other_code_are_never_mixed_in(tmp_path, monkeypatch):
 
 
 def test_other_seeds_keep_the_runs_that_they_share_and_say_what_they_leave_out(tmp_path):
-    run(tmp_path, choice=Choice(seeds=(0, 1)))
-    more = run(tmp_path, choice=Choice(seeds=(0, 1, 2)))
+    run(tmp_path, choice=Selection(seeds=(0, 1)))
+    more = run(tmp_path, choice=Selection(seeds=(0, 1, 2)))
     assert more.ran == 4
-    fewer = run(tmp_path, choice=Choice(seeds=(1,)))
+    fewer = run(tmp_path, choice=Selection(seeds=(1,)))
     assert fewer.ran == 0
     assert any("8 of its 12 runs do not belong to this set" in note for note in fewer.notes)
     assert {row["seed"] for row in rows(tmp_path / "fake")} == {"1"}
-    others = run(tmp_path, choice=Choice(seeds=(7,)))
+    others = run(tmp_path, choice=Selection(seeds=(7,)))
     assert any("starts again: its 4 runs are of another set" in note for note in others.notes)
 
 
 def test_results_of_a_former_set_do_not_stand_beside_unfinished_runs_of_another(tmp_path):
     run(tmp_path)
-    run(tmp_path, choice=Choice(seeds=(7, 8)), stop_after=1)
+    run(tmp_path, choice=Selection(seeds=(7, 8)), stop_after=1)
     assert {path.name for path in (tmp_path / "fake").iterdir()} == {"cells.csv", "record.json"}
     assert facts(tmp_path / "fake")["finished"] is False
 
 
 def test_a_run_that_an_experiment_beside_it_has_finished_is_not_run_again(tmp_path):
-    run(tmp_path, replace(FAKE, name="first"), Choice(policies=("edf",)))
-    second = run(tmp_path, replace(FAKE, name="second"), Choice(policies=("edf", "greedy")))
+    run(tmp_path, replace(FAKE, name="first"), Selection(policies=("edf",)))
+    second = run(tmp_path, replace(FAKE, name="second"), Selection(policies=("edf", "greedy")))
     assert second.ran == 6
     assert "second: 6 of 12 runs are finished already, 6 of them from the experiments beside it" in second.notes
     assert len(rows(tmp_path / "second")) == 12
@@ -261,7 +261,7 @@ def test_timings_run_alone_however_many_workers_there_are(tmp_path, monkeypatch)
 
 
 def test_without_matplotlib_there_are_tables_only(tmp_path):
-    outcome = reproduce(FAKE, Choice(), tmp_path, watcher=Watching())
+    outcome = reproduce(FAKE, Selection(), tmp_path, watcher=Watching())
     assert not (tmp_path / "fake/figure.svg").exists()
     assert set(outcome.files) == {"table.md", "table.csv", "summary.csv", "cells.csv", "record.json"}
 

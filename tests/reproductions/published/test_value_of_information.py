@@ -7,7 +7,7 @@ import pytest
 from gpusched_baselines.registry import ablation_names
 from gpusched_env.workload import Track, list_tracks, load_scenario, load_track
 from gpusched_experiments.report import figures as drawing
-from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_experiments.report.run import Runs
 from gpusched_reproductions.published import value_of_information as module
@@ -50,15 +50,18 @@ def table(name, runs=RUNS):
 
 
 def test_every_policy_runs_on_the_test_seeds_of_every_track_and_only_the_subject_is_told_the_worst_case():
-    cells = VALUE_OF_INFORMATION_EXPERIMENT.cells(Choice(), VALUE_OF_INFORMATION_EXPERIMENT.policies)
+    cells = VALUE_OF_INFORMATION_EXPERIMENT.cells(Selection(), VALUE_OF_INFORMATION_EXPERIMENT.policies)
     assert len(cells) == len(list_tracks()) * 20 * (len(VALUE_OF_INFORMATION_EXPERIMENT.policies) + 1)
     assert {dict(cell.labels)["track"] for cell in cells} == set(list_tracks())
     assert all(cell.scenario == load_track(dict(cell.labels)["track"]).scenario for cell in cells[::100])
     informed = {(cell.policy, cell.change) for cell in cells if dict(cell.labels)["distribution"] == "the worst case"}
     assert informed == {("sts-x", Misspecified("worst case"))}
     assert all(cell.change is None for cell in cells if dict(cell.labels)["distribution"] == "the truth")
-    assert {cell.seed for cell in VALUE_OF_INFORMATION_EXPERIMENT.cells(Choice(quick=True), ("edf",))} == {30000, 30001}
-    assert {cell.seed for cell in VALUE_OF_INFORMATION_EXPERIMENT.cells(Choice(seeds=(7,)), ("edf",))} == {7}
+    assert {cell.seed for cell in VALUE_OF_INFORMATION_EXPERIMENT.cells(Selection(quick=True), ("edf",))} == {
+        30000,
+        30001,
+    }
+    assert {cell.seed for cell in VALUE_OF_INFORMATION_EXPERIMENT.cells(Selection(seeds=(7,)), ("edf",))} == {7}
 
 
 def test_knowing_is_worth_what_the_policy_saves_against_itself_told_the_worst_case():
@@ -78,7 +81,7 @@ def test_over_all_tracks_ratios_of_cost_are_averaged_geometrically():
 
 def test_the_short_table_has_every_comparison_once_with_its_least_and_its_most():
     rows = {row["contrast"]: row for row in VALUE_OF_INFORMATION_EXPERIMENT.summary(RUNS).as_dicts()}
-    assert [(row["lesson"], name) for name, row in rows.items()] == [
+    assert [(row["ablation"], name) for name, row in rows.items()] == [
         ("know", "sts-x against itself told the worst case"), ("plan", "sts-x against atc"),
         ("plan", "sts-x against sts-x:no-price"), ("preempt", "edf-preemptive against edf"),
     ]  # fmt: skip
@@ -146,7 +149,7 @@ def small(monkeypatch):
 def test_a_run_ends_in_a_page_four_figures_and_the_numbers_and_goes_on_where_it_was(tmp_path):
     watching = Watching()
     outcome = reproduce(
-        VALUE_OF_INFORMATION_EXPERIMENT, Choice(quick=True), tmp_path, watcher=watching, drawing=drawing
+        VALUE_OF_INFORMATION_EXPERIMENT, Selection(quick=True), tmp_path, watcher=watching, drawing=drawing
     )
     policies = len(VALUE_OF_INFORMATION_EXPERIMENT.policies) + 1
     assert watching.begun == (2 * 2 * policies, 0)
@@ -170,12 +173,12 @@ def test_a_run_ends_in_a_page_four_figures_and_the_numbers_and_goes_on_where_it_
         "Every track",
     ):
         assert f"### {title}" in page
-    reproduce(VALUE_OF_INFORMATION_EXPERIMENT, Choice(quick=True), tmp_path, watcher=watching)
+    reproduce(VALUE_OF_INFORMATION_EXPERIMENT, Selection(quick=True), tmp_path, watcher=watching)
     assert watching.begun == (2 * 2 * policies, 2 * 2 * policies)
 
 
 @pytest.mark.usefixtures("small")
 def test_where_nothing_can_be_compared_tables_and_figures_are_empty(tmp_path):
-    choice = Choice(policies=("fifo",), seeds=(0,))
+    choice = Selection(policies=("fifo",), seeds=(0,))
     outcome = reproduce(VALUE_OF_INFORMATION_EXPERIMENT, choice, tmp_path, watcher=Watching(), drawing=drawing)
     assert outcome.table.rows == ()

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.simulator import Policy
-from gpusched_experiments.report.backends.ray_worker import Answer, Serialisation, Terms, make_call, versions
+from gpusched_experiments.report.backends.ray_worker import CallResult, Serialisation, Terms, make_call, versions
 from gpusched_experiments.report.processes import WorkerError
 from gpusched_experiments.report.warm_up import two_processes, warm_up
 
@@ -94,9 +94,9 @@ class RayCluster:
             if running:  # without its command the cluster stops them; cancelling them one by one can end this process
                 ray.shutdown()
 
-    def _answer(self, ray: Any, ended: object) -> Answer:
+    def _answer(self, ray: Any, ended: object) -> CallResult:
         try:
-            answer: Answer = pickle.loads(ray.get(ended))  # noqa: S301 - our own task's
+            answer: CallResult = pickle.loads(ray.get(ended))  # noqa: S301 - our own task's
         except ray.exceptions.RayTaskError as error:  # what calls raise is in answers, so the task itself failed
             raise self._refusal(f"this package with the same code, but one says: {error.cause!r}") from error
         except ray.exceptions.RayError as error:

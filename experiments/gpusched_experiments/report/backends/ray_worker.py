@@ -96,7 +96,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class CallResult:
     """What became of a call.
 
     Attributes:
@@ -135,9 +135,9 @@ def make_call(terms: Terms, payload: bytes, *shared: bytes) -> bytes:
     """Make a call, unless this machine has other code; give the pickled answer."""
     refused = _prepared(terms)
     if refused:
-        return pickle.dumps(Answer(refused=refused))
+        return pickle.dumps(CallResult(refused=refused))
     try:
-        return pickle.dumps(Answer(unpacked(payload, shared)()))
+        return pickle.dumps(CallResult(unpacked(payload, shared)()))
     except Exception as error:  # noqa: BLE001 - it is raised where the command runs
         return _pickled_error(error)
 
@@ -145,10 +145,10 @@ def make_call(terms: Terms, payload: bytes, *shared: bytes) -> bytes:
 def _pickled_error(error: Exception) -> bytes:
     error.add_note(traceback.format_exc())
     try:
-        pickled = pickle.dumps(Answer(error=error))
+        pickled = pickle.dumps(CallResult(error=error))
         pickle.loads(pickled)  # noqa: S301 - our own; some exceptions pickle well, and cannot be made again
     except Exception:  # noqa: BLE001 - whatever it is, what is left of it is its text
-        return pickle.dumps(Answer(error=RuntimeError(f"{type(error).__name__}: {error}")))
+        return pickle.dumps(CallResult(error=RuntimeError(f"{type(error).__name__}: {error}")))
     return pickled
 
 

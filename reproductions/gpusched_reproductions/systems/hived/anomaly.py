@@ -36,7 +36,7 @@ DAY_S = 86400.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class TenantTrace:
     """Some of the trace's jobs, by submission.
 
     Attributes:
@@ -56,7 +56,7 @@ class Trace:
     nodes: tuple[int, ...]
 
 
-def read_trace(path: Path, *, quick: bool) -> Trace:
+def read_trace(path: Path, *, quick: bool) -> TenantTrace:
     """Read October and November 2017 of the largest virtual clusters, by GPU time; quick: the jobs of two weeks.
 
     What tenants were promised follows from both months either way.
@@ -73,7 +73,7 @@ def read_trace(path: Path, *, quick: bool) -> Trace:
     names = use["cluster"].to_list()
     table = table.filter(pl.col("cluster").is_in(names)).sort("timestamp", maintain_order=True)
     seconds = table["timestamp"].dt.epoch("s").to_numpy().astype(np.float64)
-    return Trace(
+    return TenantTrace(
         submission_s=seconds - seconds[0],
         duration_s=table["duration"].to_numpy().astype(np.float64),
         gpus=table["num_gpus"].to_numpy().astype(np.int64),
@@ -83,7 +83,7 @@ def read_trace(path: Path, *, quick: bool) -> Trace:
     )
 
 
-def shared_cluster(trace: Trace) -> Instance:
+def shared_cluster(trace: TenantTrace) -> Instance:
     """Make the cluster that all tenants share, with quotas: as many GPUs as each was promised nodes of.
 
     A job gets just the GPUs that it asked for, on one node or on whole ones; none more than its tenant was promised.
@@ -100,7 +100,7 @@ def shared_cluster(trace: Trace) -> Instance:
     return Instance((GPU,), nodes, configurations, _table(trace, seconds), tenants=tenants, tenancy="quota")
 
 
-def _table(trace: Trace, seconds: NDArray[np.float64]) -> JobTable:
+def _table(trace: TenantTrace, seconds: NDArray[np.float64]) -> JobTable:
     """Make the jobs: one epoch each, of a length that is known, and no due dates."""
     count = len(trace.submission_s)
     return JobTable(
@@ -204,7 +204,7 @@ BAND = "our band, from a prototype on the same trace"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Outcome:
+class AnomalyOutcome:
     """A run.
 
     Attributes:
@@ -248,7 +248,7 @@ def run(quick: bool) -> Measured:
     )
 
 
-def alone(trace: Trace, shared: Instance) -> Outcome:
+def alone(trace: TenantTrace, shared: Instance) -> AnomalyOutcome:
     """Run every tenant on its own nodes, in a cluster of its own."""
     delay, completion = np.empty(len(trace.tenant)), np.empty(len(trace.tenant))
     for tenant in range(len(trace.names)):
@@ -256,18 +256,18 @@ def alone(trace: Trace, shared: Instance) -> Outcome:
         result = simulate(instance, Backfill("private", spreads=False), record=False)
         completion[own] = result.completion_s
         delay[own] = (result.completion_s - trace.submission_s[own] - trace.duration_s[own]) / 60.0
-    return Outcome(delay, completion, 0)
+    return AnomalyOutcome(delay, completion, 0)
 
 
-def outcome(trace: Trace, instance: Instance, policy: Policy) -> Outcome:
+def outcome(trace: TenantTrace, instance: Instance, policy: Policy) -> AnomalyOutcome:
     """Run a policy."""
     first: list[State] = []
     result = simulate(instance, policy, record=False, on_round=lambda state: first.append(state) if not first else None)
     delay = (result.completion_s - trace.submission_s - trace.duration_s) / 60.0
-    return Outcome(delay, result.completion_s, refusals(first[0].view))
+    return AnomalyOutcome(delay, result.completion_s, refusals(first[0].view))
 
 
-def by_tenant(trace: Trace, what: Outcome, some: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+def by_tenant(trace: TenantTrace, what: AnomalyOutcome, some: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
     """Return every tenant's mean delay [min], of some of its jobs or all, (tenants,)."""
     chosen = np.ones(len(trace.tenant), dtype=np.bool_) if some is None else some
     return np.array([what.delay_min[chosen & (trace.tenant == t)].mean() for t in range(len(trace.names))])

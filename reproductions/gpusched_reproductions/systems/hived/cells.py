@@ -11,7 +11,7 @@ from gpusched_env.errors import InputError
 
 
 @dataclass(eq=False)
-class Cell:
+class HivedCell:
     """A cell: physical, or virtual.
 
     Attributes:
@@ -27,26 +27,26 @@ class Cell:
 
     kind: str
     chain: str
-    parent: Cell | None = None
-    children: list[Cell] = field(default_factory=list)
+    parent: HivedCell | None = None
+    children: list[HivedCell] = field(default_factory=list)
     address: str = ""
     is_node: bool = False
-    bound: Cell | None = None
+    bound: HivedCell | None = None
     gang: Gang | None = None
 
-    def walk(self) -> Iterator[Cell]:
+    def walk(self) -> Iterator[HivedCell]:
         """Yield the cell and all below it, from left to right, those above first."""
         yield self
         for child in self.children:
             yield from child.walk()
 
     @property
-    def gpus(self) -> list[Cell]:
+    def gpus(self) -> list[HivedCell]:
         """List its GPUs."""
         return [cell for cell in self.walk() if not cell.children]
 
     @property
-    def node(self) -> Cell:
+    def node(self) -> HivedCell:
         """Return the node in which it lies; itself, or the largest cell above it, if there is none."""
         cell = self
         while not cell.is_node and cell.parent is not None:
@@ -54,14 +54,14 @@ class Cell:
         return cell
 
     @property
-    def top(self) -> Cell:
+    def top(self) -> HivedCell:
         """Return the largest cell above it: of virtual cells the one that the tenant was promised."""
         cell = self
         while cell.parent is not None:
             cell = cell.parent
         return cell
 
-    def level(self, kind: str) -> list[Cell]:
+    def level(self, kind: str) -> list[HivedCell]:
         """List the cells of a kind in it."""
         return [cell for cell in self.walk() if cell.kind == kind]
 
@@ -75,8 +75,8 @@ class Forest:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self.kinds: Mapping[str, Any] = config["cellTypes"]
-        self.tops: dict[str, list[Cell]] = defaultdict(list)
-        self.pinned: dict[str, Cell] = {}
+        self.tops: dict[str, list[HivedCell]] = defaultdict(list)
+        self.pinned: dict[str, HivedCell] = {}
         numbers: dict[str, int] = defaultdict(int)
         for entry in config["physicalCells"]:
             kind = entry["cellType"]
@@ -85,10 +85,10 @@ class Forest:
             numbers[kind] += 1
             self.tops[kind].append(cell)
 
-    def grow(self, kind: str, chain: str, parent: Cell | None = None) -> Cell:
+    def grow(self, kind: str, chain: str, parent: HivedCell | None = None) -> HivedCell:
         """Make a cell of a kind, with all below it."""
         config = self.kinds.get(kind, {})
-        cell = Cell(kind, chain, parent, is_node=bool(config.get("isNodeLevel")))
+        cell = HivedCell(kind, chain, parent, is_node=bool(config.get("isNodeLevel")))
         if config:
             cell.children = [self.grow(config["childCellType"], chain, cell) for _ in range(config["childCellNumber"])]
         return cell
@@ -100,7 +100,7 @@ class Forest:
             kinds.append(self.kinds[kinds[-1]]["childCellType"])
         return kinds
 
-    def _name(self, cell: Cell, entry: Mapping[str, Any] | None, number: int) -> None:
+    def _name(self, cell: HivedCell, entry: Mapping[str, Any] | None, number: int) -> None:
         """Give a cell and those below it their addresses: as told, else GPUs are numbered within their node."""
         config = entry or {}
         cell.address = str(config.get("cellAddress", number))
@@ -123,9 +123,9 @@ class VirtualCluster:
         views: Its nodes by chain, or by the name of a pinned cell, in the order in which they were last looked at.
     """
 
-    promised: dict[str, list[Cell]]
-    pinned: dict[str, Cell]
-    views: dict[str, list[Cell]]
+    promised: dict[str, list[HivedCell]]
+    pinned: dict[str, HivedCell]
+    views: dict[str, list[HivedCell]]
 
     @classmethod
     def of(cls, config: Mapping[str, Any], forest: Forest) -> VirtualCluster:
@@ -134,7 +134,7 @@ class VirtualCluster:
         Raises:
             InputError: It names cells that are not there.
         """
-        promised: dict[str, list[Cell]] = defaultdict(list)
+        promised: dict[str, list[HivedCell]] = defaultdict(list)
         for entry in config.get("virtualCells", ()):
             path = str(entry["cellType"]).split(".")
             chain, kind = path[0], path[-1]
@@ -153,13 +153,13 @@ class VirtualCluster:
         return cls(dict(promised), pinned, views)
 
 
-def nodes_of(cells: list[Cell]) -> list[Cell]:
+def nodes_of(cells: list[HivedCell]) -> list[HivedCell]:
     """List the nodes of some cells, then those cells that are less than a node."""
     nodes = [cell for top in cells for cell in top.walk() if cell.is_node]
     return nodes + [top for top in cells if not any(cell.is_node for cell in top.walk())]
 
 
-def pack(nodes: list[Cell], sizes: list[int], threshold: int, *, across: bool) -> list[Cell] | None:
+def pack(nodes: list[HivedCell], sizes: list[int], threshold: int, *, across: bool) -> list[HivedCell] | None:
     """Choose a node for each pod, smallest pods first; None if they do not all fit.
 
     Args:
@@ -170,14 +170,14 @@ def pack(nodes: list[Cell], sizes: list[int], threshold: int, *, across: bool) -
             that higher ones use least.
     """
 
-    def rank(node: Cell) -> tuple[int, int]:
+    def rank(node: HivedCell) -> tuple[int, int]:
         held = [gpu.gang.priority for gpu in node.gpus if gpu.gang is not None]
         if across:
             return -len(held), 0
         return -sum(priority == threshold for priority in held), sum(priority > threshold for priority in held)
 
     nodes.sort(key=rank)
-    chosen: list[Cell] = []
+    chosen: list[HivedCell] = []
     taken = 0
     for node in nodes:
         free = sum(is_free(gpu, threshold) for gpu in node.gpus)
@@ -188,12 +188,12 @@ def pack(nodes: list[Cell], sizes: list[int], threshold: int, *, across: bool) -
     return chosen if len(chosen) == len(sizes) else None
 
 
-def is_free(gpu: Cell, threshold: int) -> bool:
+def is_free(gpu: HivedCell, threshold: int) -> bool:
     """Return whether a GPU is held by nobody, or at a priority below `threshold`."""
     return gpu.gang is None or gpu.gang.priority < threshold
 
 
-def choose_gpus(nodes: list[Cell], sizes: list[int], threshold: int) -> list[list[Cell]]:
+def choose_gpus(nodes: list[HivedCell], sizes: list[int], threshold: int) -> list[list[HivedCell]]:
     """Choose the GPUs of each pod on its node: all in the smallest cell that has enough, free ones first."""
     taken: set[int] = set()
     chosen = []
@@ -211,7 +211,7 @@ def choose_gpus(nodes: list[Cell], sizes: list[int], threshold: int) -> list[lis
     return chosen
 
 
-def _available(cell: Cell, threshold: int, taken: set[int]) -> list[Cell]:
+def _available(cell: HivedCell, threshold: int, taken: set[int]) -> list[HivedCell]:
     """List the GPUs of a cell that are free, those that nobody holds first."""
     free = [gpu for gpu in cell.gpus if is_free(gpu, threshold) and id(gpu) not in taken]
     return sorted(free, key=lambda gpu: gpu.gang is not None)
@@ -238,8 +238,8 @@ class Gang:
     sizes: list[int]
     priority: int
     lazy: bool
-    placed: list[list[Cell]] = field(default_factory=list)
-    cells: list[list[Cell]] = field(default_factory=list)
+    placed: list[list[HivedCell]] = field(default_factory=list)
+    cells: list[list[HivedCell]] = field(default_factory=list)
     pods: dict[int, str] = field(default_factory=dict)
     victims: list[Gang] = field(default_factory=list)
 

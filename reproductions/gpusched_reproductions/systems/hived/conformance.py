@@ -1,4 +1,4 @@
-"""HiveD's public cases: which pods go where, which wait, whom they preempt, and which are refused."""
+"""HiveD's public cases: which pods go where, which wait, which they preempt, and which are refused."""
 
 from __future__ import annotations
 

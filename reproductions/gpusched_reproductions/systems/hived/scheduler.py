@@ -16,9 +16,9 @@ from gpusched_reproductions.systems.hived.cells import (
     HIGHEST,
     OPPORTUNISTIC,
     Answer,
-    Cell,
     Forest,
     Gang,
+    HivedCell,
     VirtualCluster,
     choose_gpus,
     pack,
@@ -35,7 +35,7 @@ class Binding:
 
     def __init__(self, forest: Forest, promised: Counter[str]) -> None:
         self.levels = {chain: forest.levels(chain) for chain in forest.tops}
-        self.free: dict[str, dict[str, list[Cell]]] = {
+        self.free: dict[str, dict[str, list[HivedCell]]] = {
             chain: {kind: [] for kind in kinds} for chain, kinds in self.levels.items()
         }
         for chain, tops in forest.tops.items():
@@ -46,9 +46,9 @@ class Binding:
             if tops[0].is_node:
                 self.free[chain][chain] = as_found_healthy(self.free[chain][chain], promised[chain])
 
-    def bind(self, wanted: list[Cell], allowed: set[str] | None) -> bool:
+    def bind(self, wanted: list[HivedCell], allowed: set[str] | None) -> bool:
         """Bind virtual GPUs and the cells above them; False, and nothing is bound, if none of the allowed will do."""
-        new: list[Cell] = []
+        new: list[HivedCell] = []
         for gpu in wanted:
             if gpu.bound is not None:
                 continue
@@ -65,9 +65,9 @@ class Binding:
             new += [leaf for leaf in lowest.gpus if leaf.bound is not None and leaf in wanted]
         return True
 
-    def unbind(self, gpu: Cell) -> None:
+    def unbind(self, gpu: HivedCell) -> None:
         """Unbind a virtual GPU, and the cells above it that nothing else binds; pinned cells stay."""
-        cell: Cell | None = gpu
+        cell: HivedCell | None = gpu
         while cell is not None and cell.bound is not None and not any(child.bound for child in cell.children):
             physical = cell.bound
             if self._is_pinned(physical):
@@ -77,13 +77,13 @@ class Binding:
                 self._give_back(physical)
             cell = cell.parent
 
-    def _is_pinned(self, physical: Cell) -> bool:
+    def _is_pinned(self, physical: HivedCell) -> bool:
         virtual = physical.bound
         return virtual is not None and virtual.top.bound is not None and id(virtual.top.bound) in self._pinned
 
     _pinned: frozenset[int] = frozenset()
 
-    def _split(self, virtual: Cell, need: set[int], allowed: set[str] | None) -> bool:
+    def _split(self, virtual: HivedCell, need: set[int], allowed: set[str] | None) -> bool:
         """Bind a promised cell to a free one, splitting the lowest that there is."""
         kinds, free = self.levels[virtual.chain], self.free[virtual.chain]
         lowest = kinds.index(virtual.kind)
@@ -91,7 +91,7 @@ class Binding:
             lowest -= 1
         return lowest >= 0 and self._descend(virtual, lowest, need, allowed)
 
-    def _descend(self, virtual: Cell, level: int, need: set[int], allowed: set[str] | None) -> bool:
+    def _descend(self, virtual: HivedCell, level: int, need: set[int], allowed: set[str] | None) -> bool:
         kinds, free = self.levels[virtual.chain], self.free[virtual.chain]
         if kinds[level] == virtual.kind:
             if not self._lay([virtual], free[virtual.kind], need, allowed):
@@ -109,7 +109,9 @@ class Binding:
             below[:] = kept
         return False
 
-    def _lay(self, cells: list[Cell], candidates: list[Cell], need: set[int], allowed: set[str] | None) -> bool:
+    def _lay(
+        self, cells: list[HivedCell], candidates: list[HivedCell], need: set[int], allowed: set[str] | None
+    ) -> bool:
         """Lay virtual cells, of which `need` are wanted, on different candidates, and the cells below them likewise."""
         if not cells:
             return True
@@ -125,7 +127,7 @@ class Binding:
                     other.bound = None
         return False
 
-    def _take_out(self, cell: Cell) -> None:
+    def _take_out(self, cell: HivedCell) -> None:
         """Take a cell out of what is free, splitting what it lies in; it is pinned."""
         self._pinned |= {id(cell)}
         path = [cell]
@@ -136,7 +138,7 @@ class Binding:
         for above, below in zip(reversed(path), reversed(path[:-1]), strict=False):
             free[below.kind] += [child for child in above.children if child is not below]
 
-    def _give_back(self, cell: Cell) -> None:
+    def _give_back(self, cell: HivedCell) -> None:
         """Make a cell free; buddies that are all free become one cell."""
         free = self.free[cell.chain]
         while cell.parent is not None:
@@ -149,7 +151,7 @@ class Binding:
         free[cell.kind].append(cell)
 
 
-def as_found_healthy(cells: list[Cell], promised: int) -> list[Cell]:
+def as_found_healthy(cells: list[HivedCell], promised: int) -> list[HivedCell]:
     """Return the order in which nodes are free once HiveD has found all of them healthy.
 
     When it starts it takes every node for bad, one after the other. Whenever fewer good ones are left than virtual
@@ -166,31 +168,31 @@ def as_found_healthy(cells: list[Cell], promised: int) -> list[Cell]:
     return free + [cell for cell in cells if cell in doomed]
 
 
-def _remove(cells: list[Cell], cell: Cell) -> None:
+def _remove(cells: list[HivedCell], cell: HivedCell) -> None:
     """Take a cell out of a list; the last takes its place."""
     place = cells.index(cell)
     cells[place] = cells[-1]
     cells.pop()
 
 
-def _up_to(cell: Cell, top: Cell) -> list[Cell]:
+def _up_to(cell: HivedCell, top: HivedCell) -> list[HivedCell]:
     path = [cell]
     while path[-1] is not top and path[-1].parent is not None:
         path.append(path[-1].parent)
     return path
 
 
-def _usable(cells: list[Cell], allowed: set[str] | None) -> list[Cell]:
+def _usable(cells: list[HivedCell], allowed: set[str] | None) -> list[HivedCell]:
     """List the cells that nothing is bound to, those with fewest opportunistic GPUs first."""
     usable = [cell for cell in cells if cell.bound is None and _may_use(cell, allowed)]
     return sorted(usable, key=_lent)
 
 
-def _lent(cell: Cell) -> int:
+def _lent(cell: HivedCell) -> int:
     return sum(gpu.gang is not None and gpu.gang.priority == OPPORTUNISTIC for gpu in cell.gpus)
 
 
-def _may_use(cell: Cell, allowed: set[str] | None) -> bool:
+def _may_use(cell: HivedCell, allowed: set[str] | None) -> bool:
     if allowed is None or not (cell.is_node or cell.children):
         return True
     nodes = [below.address for below in cell.walk() if below.is_node]
@@ -315,7 +317,7 @@ class Scheduler:
                     return True
         return False
 
-    def _settle(self, gang: Gang, cells: list[list[Cell]], allowed: set[str] | None) -> bool:
+    def _settle(self, gang: Gang, cells: list[list[HivedCell]], allowed: set[str] | None) -> bool:
         """Let a gang hold virtual GPUs, and bind them; False, and nothing is bound, if none of the allowed will do."""
         before = {cell.gang for of_pod in cells for cell in of_pod if cell.gang is not None}
         for other in before:
@@ -344,6 +346,6 @@ class Scheduler:
         gang.cells = []
 
 
-def _hold(gang: Gang, cells: list[list[Cell]]) -> None:
+def _hold(gang: Gang, cells: list[list[HivedCell]]) -> None:
     for cell in (cell for of_pod in cells for cell in of_pod):
         cell.gang = gang

@@ -11,7 +11,7 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario
-from gpusched_experiments.report.backends.ray_worker import Answer, Terms, make_call, versions
+from gpusched_experiments.report.backends.ray_worker import CallResult, Terms, make_call, versions
 
 
 class TwoSidedError(Exception):
@@ -30,12 +30,12 @@ def terms() -> Terms:
     return Terms(versions(()), os.getcwd(), pickle.dumps(()))  # noqa: PTH109 - as a text
 
 
-def answer(terms: Terms, call: partial) -> Answer:
+def answer(terms: Terms, call: partial) -> CallResult:
     return pickle.loads(make_call(terms, pickle.dumps(call)))  # noqa: S301 - our own
 
 
 def test_what_a_call_gives_comes_back(terms):
-    assert answer(terms, partial(divmod, 7, 2)) == Answer((3, 1))
+    assert answer(terms, partial(divmod, 7, 2)) == CallResult((3, 1))
 
 
 def test_what_a_call_raises_comes_back_as_it_is(terms):
