@@ -1,7 +1,8 @@
 """Scheduling of AI training jobs on GPU clusters: a Gymnasium environment and its simulator.
 
 `gymnasium.make("gpusched_env:gpusched_env/GpuCluster-v0", scenario="default")` makes the environment,
-`gymnasium.make_vec` many at once; `simulate` runs a policy without it. Reference policies are in `gpusched_baselines`.
+`gymnasium.make_vec` makes many at once; `simulate` runs a policy without an environment. Reference policies are in
+`gpusched_baselines`.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`python -m gpusched_env` says how the command is called: this package has none."""
+"""`python -m gpusched_env` names the command of the project; this package has no command."""
 
 import sys
 

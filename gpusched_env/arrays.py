@@ -14,7 +14,7 @@ Mask: TypeAlias = NDArray[np.int8]
 
 
 def generator_of(state: Any) -> np.random.Generator:
-    """Make the generator whose `bit_generator.state`, that of a PCG64, was this, as JSON can hold it."""
+    """Make the PCG64 generator whose `bit_generator.state` was this, in the form that JSON can hold."""
     bits = np.random.PCG64(0)
     bits.state = state
     return np.random.Generator(bits)

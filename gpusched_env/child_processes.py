@@ -1,4 +1,4 @@
-"""Processes that work for this one: how many can, that they never hear Ctrl-C, and that they end with it."""
+"""Child processes: their number, protection from Ctrl-C, and their end when the parent ends."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from multiprocessing.connection import wait
 
 @contextmanager
 def children_ignore_sigint() -> Iterator[None]:
-    """Let processes that are started in the body never hear Ctrl-C: this one hears it, and ends them.
+    """Block Ctrl-C in processes that are started in the body: this process handles it, and ends them.
 
-    A terminal interrupts all processes of a command at once, and one that is still importing would say so at length.
+    A terminal interrupts all processes of a command at once, and one that is still importing would print a long
+    traceback.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    resource_tracker.ensure_running()  # it would lift the block, were it started in the body
+    resource_tracker.ensure_running()  # it would lift the block if it started in the body
     former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -30,7 +31,7 @@ def children_ignore_sigint() -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """Let this child process end when its parent is gone, however it went: a killed command leaves nobody behind."""
+    """End this child process when its parent is gone, however the parent ended: a killed command leaves no process."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()

@@ -13,7 +13,7 @@ class InputError(ValueError):
     """Bad input: names the field, the value that was given, and what is allowed.
 
     The message is one line, whatever the value; of a long value it shows both ends. `value` keeps all of it. Where
-    `allowed` lists names ("one of ...", "no such setting; there are ..."), it asks whether one much like it was meant.
+    `allowed` lists names ("one of ...", "no such setting; there are ..."), it suggests a similar name.
 
     Args:
         field: Where the value stands, in the user's own terms (`jobs[3].due_s`, `--workers`).
@@ -27,7 +27,7 @@ class InputError(ValueError):
         super().__init__(" ".join(text.splitlines()))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, object, str]]:
-        """Return what rebuilds the error in another process."""
+        """Return the function and arguments that rebuild the error in another process."""
         return type(self), (self.field, self.value, self.allowed)
 
 
@@ -38,12 +38,12 @@ def _shown(value: object) -> str:
         text = f"a very long {type(value).__name__}"
     if len(text) <= SHOWN:
         return text
-    # The end of a path, or of a list, says as much as its beginning.
+    # The end of a path, or of a list, is as useful as its beginning.
     return f"{text[: SHOWN // 2]}…{text[-(SHOWN // 2 - 1) :]}"
 
 
 def _hint(field: str, value: object, allowed: str) -> str:
-    """Ask whether a name much like the one given was meant: that of the field if there is no such setting."""
+    """Return a suggestion of a similar name: of the value, or of the field if there is no such setting."""
     of_field = re.match(r"no such \w+; (?:there are|one of) (.*)", allowed)
     of_value = re.match(r"one of (.*)", allowed)
     if of_field:
@@ -58,11 +58,11 @@ def _hint(field: str, value: object, allowed: str) -> str:
 
 
 class MissingExtraError(ImportError):
-    """An optional package is not installed: names it and says how to install it.
+    """An optional package is not installed: names it and the command that installs it.
 
     Args:
         package: The package that is missing.
-        extra: The extra of this distribution that brings it.
+        extra: The extra of this distribution that contains it.
         purpose: What it is needed for, as a noun phrase.
     """
 
@@ -71,7 +71,7 @@ class MissingExtraError(ImportError):
         super().__init__(f'{purpose} need {package}; install it with: pip install "gpusched-env[{extra}]"')
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
-        """Return what rebuilds the error in another process."""
+        """Return the function and arguments that rebuild the error in another process."""
         return type(self), (self.package, self.extra, self.purpose)
 
 

@@ -1,4 +1,4 @@
-"""Writing files and folders whole: either all of it stands there at the end, or nothing has changed."""
+"""Writing files and folders as a whole: at the end all of it is there, or nothing has changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusched_env.errors import InputError
 
 @contextmanager
 def one_error(path: str | Path) -> Iterator[None]:
-    """Turn what the operating system refuses in the body into one InputError that names the path the user gave.
+    """Turn an OSError of the body into one InputError that names the user's path.
 
     Raises:
         InputError: The body raised an OSError.
@@ -55,8 +55,8 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 def new_folder(path: str | Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
     """Make the folder `path`: yield a temporary folder beside it to write into, renamed to `path` at the end.
 
-    If the body raises, the temporary folder is removed and `path` is as it was before. Nothing is ever deleted that
-    may be somebody else's: an existing folder is replaced only if it is empty or holds nothing but files in `ours`.
+    If the body raises, the temporary folder is removed and `path` is as it was before. No foreign file is
+    ever deleted: an existing folder is replaced only if it is empty or holds nothing but files in `ours`.
 
     Args:
         path: The folder to make; missing parents are made too.
@@ -86,7 +86,7 @@ def new_folder(path: str | Path, *, ours: Collection[str] = ()) -> Iterator[Path
 
 
 def check_new_folder(path: str | Path, *, ours: Collection[str] = ()) -> None:
-    """Check, before much is done, what `new_folder` checks: that nothing of somebody else's would be replaced.
+    """Check early what `new_folder` checks: that no foreign file would be replaced.
 
     Raises:
         InputError: `path` is a file, or a folder with other content.

@@ -18,7 +18,7 @@ from numba.core import types
 from numba.core.cpu import CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
-# Numba's option is private. It is said for every kernel, since one that leaves it open takes it from its first caller.
+# Numba's option is private. It is set for every kernel, since a kernel without it takes it from its first caller.
 COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, "_nrt") else ({}, {})
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
@@ -33,8 +33,8 @@ R = TypeVar("R")
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a plain loop over arrays with Numba and cache the result on disk.
 
-    Setting `NUMBA_DISABLE_JIT=1` runs the same function as Python; there is no second implementation. What was typed
-    into an interpreter or a notebook, and stands in no file, is kept for the session only.
+    Setting `NUMBA_DISABLE_JIT=1` runs the same function as Python; there is no second implementation. Code that
+    was typed into an interpreter or a notebook, and is in no file, is kept for the session only.
     """
     return _compiled(function, **COUNTING)
 
@@ -43,19 +43,19 @@ def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile like `kernel`, for a function that makes no array and returns none.
 
     It counts no references to its arrays, and becomes part of the functions that call it: counting and handing over
-    arrays take longer than a small function's own work. What makes an array does not compile so, and copying one row of
-    an array to another counts as that; calling a `kernel` that makes arrays does not.
+    arrays take longer than a small function's own work. A function that makes an array does not compile so, nor does
+    one that copies one row of an array to another; a function that calls a `kernel` that makes arrays does.
     """
     return _compiled(function, forceinline=True, **LEAN)
 
 
 def unlocked_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile like `lean_kernel`, and give up the interpreter's lock during a call, so that threads can share work."""
+    """Compile like `lean_kernel`, and release the interpreter's lock during a call, so that threads can share work."""
     return _compiled(function, nogil=True, **LEAN)
 
 
 def threaded_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile like `kernel`, which may make arrays, and give up the interpreter's lock during a call."""
+    """Compile like `kernel`, which may make arrays, and release the interpreter's lock during a call."""
     return _compiled(function, nogil=True, **COUNTING)
 
 
@@ -64,13 +64,14 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     in_a_file = Path(function.__code__.co_filename).is_file()
     compiled: Any = njit(cache=in_a_file, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
     if isinstance(compiled, Dispatcher):
-        # Numba would compile a kernel once more for each constant that a caller gives it; LLVM sees them anyway.
+        # Numba would compile a kernel once more for each constant that a caller passes; LLVM sees them anyway.
         compiled.compile = lambda sig: type(compiled).compile(compiled, _without_constants(sig))  # type: ignore[method-assign]
     stored = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stored is not None:
         # Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that
-        # it takes from another file does: a stale kernel would then compute something else, silently. And it discards
-        # all kernels of a file for a changed comment. So a kernel is kept under a digest of all that it is made of.
+        # it takes from another file does: a stale kernel would then compute something else without a warning. And it
+        # discards all kernels of a file for a changed comment. So a kernel is kept under a digest of all that it is
+        # made of.
         compiled._digest = _digest(function, options)  # noqa: SLF001
         stored._source_stamp = compiled._digest  # noqa: SLF001
         # Numba reads the version first: with another one it reads no types, whose modules may have moved since.
@@ -85,9 +86,9 @@ def _without_constants(signature: Any) -> Any:
 
 
 def _digest(function: Callable[..., Any], options: object = None) -> str:
-    """Digest what a kernel is made of: its code, the constants and kernels that it reads, and the records of arrays.
+    """Digest the parts of a kernel: its code, the constants and kernels that it reads, and the records of arrays.
 
-    What stands below it in its own file is not there yet, so a kernel that reads such a name depends on the whole file.
+    Names below it in its own file do not exist yet, so a kernel that reads such a name depends on the whole file.
     """
     code = function.__code__
     digest = sha256(f"{function.__module__} {options}".encode())
@@ -123,7 +124,7 @@ def _parts(code: CodeType, names: dict[str, Any], file: str) -> Iterator[str]:
 
 
 def _value(value: Any) -> str:
-    """Write a value that a kernel reads, so that another value is written otherwise."""
+    """Write a value that a kernel reads, so that different values are written differently."""
     if hasattr(value, "_digest"):
         return str(value._digest)  # noqa: SLF001
     if isinstance(value, np.ndarray):

@@ -14,9 +14,9 @@ from gpusched_env.renamed import OBJECTS, current
 
 
 def lazy_names(package: str, file: str) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a package: it gives what its file imports under `if TYPE_CHECKING:`.
+    """Return the `__getattr__` of a package: it returns what its file imports under `if TYPE_CHECKING:`.
 
-    So type checkers, linters and pages find the same names as a program does, and a program loads only what it uses.
+    Type checkers, linters and documentation find the same names as a program, and a program loads only what it uses.
 
     Args:
         package: The package's `__name__`.

@@ -1,7 +1,7 @@
 """Arrays with names that kernels take as one argument.
 
-To a kernel such a value is one pointer, to a table with the address and the shape of every array in it. So it costs as
-much to hand over as a number, however many arrays it has, and a kernel that needs two of them reads two.
+To a kernel such a value is one pointer, to a table with the address and the shape of every array in it. It costs as
+much to pass as a number, however many arrays it has, and a kernel that needs two of them reads two.
 """
 # mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any
 
@@ -36,8 +36,8 @@ class NamedArrays:
     """Base of values that are arrays by name; kernels read them as attributes, as Python does.
 
     A subclass annotates its fields: `Annotated[NDArray[np.float64], 2]` is a matrix, and another subclass stands for
-    one of its values. Fields never change; what is in their arrays does. Copied or unpickled, a value has arrays of its
-    own.
+    one of its values. Fields never change; the values in their arrays do. Copied or unpickled, a value has arrays of
+    its own.
 
     Raises:
         TypeError: A field is missing or unknown, or its array is not C-contiguous, cannot be written, or has another
@@ -60,7 +60,7 @@ class NamedArrays:
         self.__setstate__(values)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        raise AttributeError(f"{type(self).__name__}.{name} stays the same array: change what is in it")
+        raise AttributeError(f"{type(self).__name__}.{name} stays the same array: change its values")
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self._fields}
@@ -103,7 +103,7 @@ class NamedArrays:
     def placed(self, memory: Ints) -> Self:
         """Return an equal value, with its table and copies of the arrays named in `together` in `memory`.
 
-        What many runs read at every step lies close together then, and on pages as large as that of `memory`.
+        Values that many runs read at every step are then close together, on pages as large as that of `memory`.
 
         Args:
             memory: At least `words` numbers.
@@ -120,7 +120,7 @@ class NamedArrays:
 
     @property
     def handle(self) -> Any:
-        """Return what `element_of` finds this value by, as long as somebody keeps it: where its table is."""
+        """Return the handle by which `element_of` finds this value while it exists: the address of its table."""
         return self if PLAIN else self._table_.ctypes.data
 
 
@@ -144,7 +144,7 @@ def new_handles(size: int) -> Any:
 
 
 def element_of(kind: type[NamedArrays]) -> Any:
-    """Make the function that gives, in a kernel, the value of the handle `handles[i]`."""
+    """Make the function that returns, in a kernel, the value of the handle `handles[i]`."""
     numba_type = kind._numba_type_
 
     def element(typing_context: Any, handles: Any, i: Any) -> Any:  # noqa: ARG001 - as Numba calls it
@@ -160,9 +160,9 @@ def element_of(kind: type[NamedArrays]) -> Any:
 
 
 def aligned(rows: int, size: int) -> Ints:
-    """Make room for values to be `placed`, (rows, at least `size`): each row begins with a line of the cache.
+    """Make memory for values to be `placed`, (rows, at least `size`): each row begins with a line of the cache.
 
-    Rows have an odd number of lines, so that what they begin with does not compete for the same places in the cache.
+    Rows have an odd number of lines, so that their first values do not compete for the same places in the cache.
     """
     width = LINE * (-(-size // LINE) | 1)
     memory = np.empty(rows * width + LINE, dtype=np.int64)
@@ -226,12 +226,12 @@ def _type_of(value: NamedArrays, _: Any) -> Any:
 
 @unbox(NamedArraysType)
 def _unbox(_: Any, value: Any, c: Any) -> Any:
-    """Return the pointer to the table of a value that Python hands over."""
+    """Return the pointer to the table of a value that Python passes."""
     table_type = types.Array(types.int64, 1, "C")
     table = c.pyapi.object_getattr_string(value, "_table_")
     unboxed = c.unbox(table_type, table)
     c.pyapi.decref(table)  # the value that the caller holds keeps it
     array = arrayobj.make_array(table_type)(c.context, c.builder, value=unboxed.value)
-    if c.context.enable_nrt:  # unboxing counted a reference, which nobody else would give back
+    if c.context.enable_nrt:  # unboxing counted a reference, which nothing else would release
         c.context.nrt.decref(c.builder, table_type, unboxed.value)
     return NativeValue(c.builder.bitcast(array.data, WORD.as_pointer()), is_error=unboxed.is_error)

@@ -1,4 +1,4 @@
-"""What a notebook shows of a value: small tables in HTML, with everything escaped that could be markup."""
+"""Small HTML tables of values for notebooks, with all markup escaped."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ def facts_table(title: str, facts: Iterable[tuple[str, object]], below: str = ""
     """Write a table of two columns.
 
     Args:
-        title: What stands above it.
-        facts: Names, and what is to be said.
-        below: HTML that stands below it.
+        title: The text above it.
+        facts: Names and their texts.
+        below: HTML below it.
     """
     rows = "".join(
         f'<tr><th style="{CELL}">{escape(name)}</th><td style="{CELL}">{escape(str(fact))}</td></tr>'

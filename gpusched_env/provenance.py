@@ -1,4 +1,4 @@
-"""Where a result comes from: what made it, with which versions, when."""
+"""Provenance of a result: the command, the versions and the time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,13 @@ PACKAGES = ("gpusched-env", "numpy", "numba", "gymnasium", "scipy", "polars")
 
 
 def provenance(command: str | None = None, **facts: Any) -> dict[str, Any]:
-    """Describe where a result comes from, for the result's own file.
+    """Describe the provenance of a result, for the result's own file.
 
     Args:
         command: The command line that made it; by default the present process's. The program is given by its name
-            alone, without the folders of the machine it ran on.
-        **facts: What else decided the result (seed, scenario, options): anything JSON can hold, NumPy scalars too.
+        alone, without the folders of the machine it ran on.
+        **facts: All else that the result depends on (seed, scenario, options): anything JSON can hold, NumPy scalars
+            too.
 
     Returns:
         `made_utc` (ISO 8601, seconds), `command`, `python`, `platform`, `packages` (name to version, None where one is

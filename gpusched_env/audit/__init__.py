@@ -1,4 +1,4 @@
-"""The second accountant: recomputes a run from its folder alone.
+"""The audit: an independent recomputation of a run from its folder alone.
 
 It shares no code with the simulator, the model or the costs, and uses nothing but the standard library, so that a
 mistake in one of them cannot hide in the other.

@@ -20,7 +20,7 @@ from gpusched_env.audit.progress import (
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record
 
-_ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may be a rounding above them
+_ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may exceed them by rounding
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
 
 
@@ -80,8 +80,8 @@ def check_quotas(record: Record) -> Iterator[Difference]:
 def check_cells(record: Record) -> Iterator[Difference]:
     """Check the cells that are used, if there are any.
 
-    Each lies on a host of its hardware, on one while it is used; in it no more is held than it has; and on no host do
-    the cells that are used, and what opportunistic jobs hold, add up to more than it has. Hosts lie on themselves.
+    Each is bound to a host of its hardware, to one while it is used; jobs hold at most its GPUs in it; and on every
+    host, the used cells and the GPUs of opportunistic jobs sum to at most the host's GPUs. A host is its own host.
     """
     if not record.tenants.hosts:
         return
@@ -101,7 +101,7 @@ def check_cells(record: Record) -> Iterator[Difference]:
             where = f"intervals.csv (node {node} from {start!r} s)"
             hosts, gpus = sorted({interval.host for interval in holding}), record.nodes[node].gpus
             if len(hosts) > 1:
-                yield Difference(where, hosts, 1, "hosts on which a cell lies at one time")
+                yield Difference(where, hosts, 1, "hosts to which a cell is bound at one time")
             if busy_gpus(holding) > gpus:
                 yield Difference(where, busy_gpus(holding), gpus, "busy GPUs, and GPUs of the cell")
     for each in sorted(by_host):
@@ -133,9 +133,10 @@ def audit(folder: str | Path) -> list[Difference]:
     Checked are: GPUs, GPU type, memory and permission of every interval; the nodes of what takes several; the GPUs of
     every node, the shares of every GPU and the quotas of tenants at every time; order, restart overhead, interference
     and progress of every job's intervals; start, completion, switches, energy and tardiness cost of every job; the
-    totals; the order of the lines; policy, seeds and names that the folder gives twice; and that there were as many
-    rounds as the intervals tell of. Amounts are compared to 1e-9 relative, times to a nanosecond (see `difference`).
-    The seconds of decision leave no trace to check.
+    totals; the order of the lines; policy, seeds and names that the folder gives twice; and the number of
+    rounds, which follows from the intervals. Amounts are compared to 1e-9 relative, times to a nanosecond (see
+    `difference`).
+    The seconds of decision cannot be checked.
 
     Args:
         folder: A run folder, as docs/run-format.md says.
@@ -169,8 +170,8 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
     """Sum up what each node costs while u of its GPUs are busy: its power/1000 · price · PUE · hours.
 
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
-    With cells it is the hosts that cost, with all that lies on them.
-    Where GPUs draw less when they do nothing, each job is charged so much less, and for its own work in full.
+    With cells, the cost is that of the hosts, with all that is bound to them.
+    Where GPUs draw less when they do nothing, each job is charged that much less, and its own work in full.
 
     Returns:
         What all nodes cost [€], what is attributed to each job [€], and where a node holds more GPUs than it has, or a
@@ -210,7 +211,7 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
 
 
 def _idle_gpus(record: Record, interval: IntervalRecord, holding: list[IntervalRecord], gpus: float) -> float:
-    """Return how many of the GPUs that an interval is charged for do nothing: those, less its work on them."""
+    """Return how many of the GPUs that an interval is charged for are idle: those GPUs less its work on them."""
     utilisation = utilisation_of(record, interval) or 0.0
     if not interval.configuration.is_shared:
         return gpus * (1.0 - utilisation)

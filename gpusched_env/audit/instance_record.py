@@ -1,4 +1,4 @@
-"""What instance.json records, as plain values: whatever no cluster and no job can be is refused here."""
+"""The content of instance.json as plain values; values that no cluster and no job can have are refused."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class GpuTypeRecord:
     """A GPU type: power of a node with 1, 2, ... busy GPUs [W], memory [GiB], and the most GPUs that a node may have.
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
-    `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared
-    so. `idle_saving_w` is what a GPU that is held draws less when it does nothing [W].
+    `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: no such model.
+    `idle_saving_w` is the power that a held GPU saves while it is idle [W].
     """
 
     node_power_w: list[float]
@@ -91,12 +91,12 @@ class ConfigurationRecord:
 
     @property
     def is_shared(self) -> bool:
-        """Return whether it is a share of a GPU."""
+        """Whether it is a share of a GPU."""
         return self.share < 1.0
 
     @property
     def name(self) -> str:
-        """Return the name by which intervals know it."""
+        """Return its name in intervals."""
         if self.is_shared:
             mark = {0: "", 1: "!"}.get(self.priority, f"!{self.priority}")
             return f"{self.gpu_type}x{self.share:g}{mark}"
@@ -107,7 +107,7 @@ class ConfigurationRecord:
 class JobRecord:
     """A job of the instance.
 
-    `seconds_per_epoch` is None where a configuration is not allowed, `resume_s` where distances are not told apart;
+    `seconds_per_epoch` is None where a configuration is not allowed, `resume_s` where distances do not matter;
     `tenant` is an index.
     """
 
@@ -126,7 +126,7 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class UtilisationRecord:
-    """What jobs lose to opportunistic ones, the part of the time left that these fill, and their least speed."""
+    """The overhead of the highest priority, the usable part of the time left, and the least speed of the others."""
 
     overhead: float = 0.0
     filled: float = 1.0
@@ -135,7 +135,7 @@ class UtilisationRecord:
 
 @dataclass(frozen=True, slots=True)
 class SynchronisationRecord:
-    """Seconds of computing and of synchronising, by GPU type and application, and the CPU machines that help."""
+    """Seconds of computing and synchronising, by GPU type and application, and the number of CPU machines that help."""
 
     compute_s: dict[str, list[float]]
     sync_s: dict[str, list[float]]
@@ -144,9 +144,9 @@ class SynchronisationRecord:
 
 @dataclass(frozen=True, slots=True)
 class TenantsRecord:
-    """The tenants of an instance: what they are to the cluster, their names, and the GPUs of each by GPU type.
+    """The tenants of an instance: the tenancy, their names, and the GPUs of each by GPU type.
 
-    With cells, the last `guaranteed jobs` nodes are the physical ones, on which the nodes before them lie.
+    With cells, the last `guaranteed jobs` nodes are the physical ones, to which the nodes before them are bound.
     """
 
     tenancy: str
@@ -175,7 +175,7 @@ def read_instance(path: Path) -> InstanceRecord:
     """Read an instance.
 
     Raises:
-        InputError: A field is missing or unknown, or a value is not what it must be or out of its range.
+        InputError: A field is missing or unknown, or a value is of the wrong kind or out of its range.
     """
     instance = read_json(path, "gpusched instance", 2).only(*_FIELDS)
     applications = len(instance.column("applications", text))
@@ -219,7 +219,7 @@ def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuT
 def _interference(
     instance: FieldReader, count: int, applications: int
 ) -> tuple[list[Any], list[Any], list[Any], UtilisationRecord]:
-    """Return slowdowns, utilisations and the power [W] of held idle GPUs, each by GPU type, and the model's numbers."""
+    """Return slow-downs, utilisations and the power of held, idle GPUs [W], each by GPU type, and the sharing."""
     unknown: list[Any] = [None] * count
     if instance.get("interference") is None:
         return unknown, unknown, unknown, UtilisationRecord()
@@ -401,7 +401,7 @@ def _seconds(where: str, row: Any, configurations: int, epochs: float) -> list[f
 
 
 def _check_traced(table: FieldReader, submission: list[float], seconds: list[list[float | None]]) -> None:
-    """Check when and on what jobs really ran, where a trace has told: after the submission, on what is allowed."""
+    """Check the traced times and configurations of jobs, if there are any: after the submission, and allowed."""
     if not table.has("traced_start_s") and not table.has("traced_config"):
         return
     count = len(submission)

@@ -1,4 +1,4 @@
-"""The life of each job: its holdings in order, what they were worth beside others and with help, its completion."""
+"""The course of each job: its holdings in order, their progress with co-runners and with help, its completion."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gpusched_env.audit.record import Holding, IntervalRecord, Record
 
 
 def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
-    """Return the part of the time for which the job would keep each of its GPUs busy alone; None if nothing says it."""
+    """Return the part of the time for which the job alone would keep each of its GPUs busy; None without a model."""
     utilisations = record.gpu_types[interval.configuration.gpu_type].utilisation
     return None if utilisations is None else utilisations[record.jobs[interval.job].application]
 
@@ -21,9 +21,9 @@ def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
 def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
     """Return the speed of each of the jobs that hold shares of one GPU, 1 as alone.
 
-    The GPU's time is handed out from the highest priority down. A level gets what it asks for or what is left; if
-    others stand below it, it runs slower by the overhead. What the highest leaves is only partly usable. Those below
-    it never fall under their minimum.
+    The GPU's time is given from the highest priority down. A level gets its demand or what is left; if there are
+    levels below it, it runs slower by the overhead. What the highest leaves is only partly usable. The levels below
+    it never run slower than their minimum.
     """
     levels: dict[int, list[float]] = {}
     for interval in holding:
@@ -62,8 +62,8 @@ def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, floa
 def seconds_worth(record: Record) -> dict[int, float]:
     """Return the working seconds of each interval, by line, in seconds of a job alone on its GPU, or without help.
 
-    Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the speed that their
-    utilisations leave it. They slow it down as long as they hold the GPU, their restarts included.
+    With co-runners on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the speed that their
+    utilisations leave. They slow it down as long as they hold the GPU, their restarts included.
     """
     worth: dict[int, float] = {}
     sharing: dict[tuple[int, int], list[IntervalRecord]] = defaultdict(list)
@@ -101,9 +101,9 @@ def _beside_others(
 
 
 def _on_several_nodes(record: Record) -> dict[int, float]:
-    """Return the working seconds of each interval on several nodes, by line, in seconds of a job that nobody helps.
+    """Return the working seconds of each interval on several nodes, by line, in seconds of a job without help.
 
-    Who is there helps as long as it holds its node, restarts included.
+    A job counts as present as long as it holds its node, restarts included.
     """
     own = record.synchronisation
     spread = [line for line in record.intervals if line.configuration.nodes > 1]
@@ -122,7 +122,7 @@ def _on_several_nodes(record: Record) -> dict[int, float]:
 
 
 def _part(record: Record, own: SynchronisationRecord, line: IntervalRecord, helped: float) -> float:
-    """Return the part of its time without help that an iteration takes with so many spare machines for each node."""
+    """Return the time of an iteration with so many spare machines per node, as a part of its time without help."""
     configuration, application = line.configuration, record.jobs[line.job].application
     n = configuration.nodes
     k = n * helped
@@ -132,7 +132,7 @@ def _part(record: Record, own: SynchronisationRecord, line: IntervalRecord, help
 
 
 def check_progress(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
-    """Compare what jobs.csv and intervals.csv say of each job's life with what its intervals imply."""
+    """Compare start, completion and switches of each job in the files with what its intervals imply."""
     worth = seconds_worth(record)
     for job, life in enumerate(by_job):
         for name in ("submission_s", "due_s", "epochs_needed"):
@@ -161,7 +161,7 @@ def _check_order(facts: JobRecord, life: list[Holding]) -> Iterator[Difference]:
 
 
 def _check_ready(facts: JobRecord, life: list[Holding]) -> Iterator[Difference]:
-    """Progress begins as many seconds after the start as the switch costs, by where the job was last ready."""
+    """Check that progress begins after the cost of the switch, which depends on where the job was last ready."""
     before, ready, preferred = None, 0.0, None
     for holding in life:
         if before is not None and (holding.continues(before) or _changes_share(facts, before, holding)):
@@ -181,20 +181,20 @@ def _check_ready(facts: JobRecord, life: list[Holding]) -> Iterator[Difference]:
 
 
 def _changes_share(facts: JobRecord, before: Holding, holding: Holding) -> bool:
-    """Return whether it is another share of the same GPU, without a pause, where that costs nothing."""
+    """Whether it is another share of the same GPU, without a pause, where that costs nothing."""
     shared = before.configuration.is_shared and holding.configuration.is_shared
     together = before.place == holding.place and before.end_s == holding.start_s
     return facts.resume_s is not None and shared and together
 
 
 def _check_epochs(facts: JobRecord, job: int, life: list[Holding], worth: dict[int, float]) -> Iterator[Difference]:
-    """Compare the epochs of each line, and their sum, each holding once, with what the working seconds are worth."""
+    """Compare the epochs of each line, and their sum, each holding once, with the progress of the working seconds."""
     needed = facts.epochs_needed
     done: list[float] = []
     for holding in life:
         seconds = facts.seconds_per_epoch[holding.configuration.column]
         if seconds is None:
-            return  # The configuration is not allowed, and reported: nothing says how fast it is.
+            return  # The configuration is not allowed, and reported: its speed is not known.
         scale = {"needed": needed, "end_s": abs(holding.end_s), "seconds_per_epoch": seconds}
         completed = holding is life[-1]
         for line in holding.lines:
@@ -222,7 +222,7 @@ def _check_claims(claim: dict[str, float], job: int, life: list[Holding]) -> Ite
 
 
 def check_lines(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
-    """Check that lines are sorted by start, job and node, and that no line goes on with what another one ends."""
+    """Check that lines are sorted by start, job and node, and that no line continues the holding of an earlier one."""
     keys = [(line.start_s, line.job, line.node) for line in record.intervals]
     for line, (before, after) in zip(record.intervals[1:], pairwise(keys), strict=True):
         if after < before:
@@ -230,12 +230,12 @@ def check_lines(record: Record, by_job: list[list[Holding]]) -> Iterator[Differe
     for life in by_job:
         for earlier, later in pairwise(life):
             if later.continues(earlier):
-                what = f"start: it goes on with what line {earlier.lines[0].line} holds, with which it is one interval"
+                what = f"start: it continues what line {earlier.lines[0].line} holds, with which it is one interval"
                 yield Difference(later.where, later.start_s, earlier.start_s, what)
 
 
 def check_rounds(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
-    """Count the rounds that must have been: one at each time at which a holding begins, or ends before the job."""
+    """Count the rounds that are implied: one at each time at which a holding begins, or ends before the job."""
     times = {line.start_s for line in record.intervals}
     times |= {holding.end_s for life in by_job for holding in life[:-1]}
     rounds: int = record.run.get("rounds")

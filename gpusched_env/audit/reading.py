@@ -1,4 +1,4 @@
-"""What the audit finds, when two numbers are the same, and reading JSON and CSV files with one error for faults."""
+"""Differences that the audit reports, tolerances, and JSON and CSV files read with one kind of error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 RELATIVE = 1e-9  # of the larger of two amounts
 FLOOR = 1e-300  # of two amounts: floats below have no digits left to compare
 TIME_S = 1e-9  # times closer than this are the same [s]
-ULPS = 4  # and so are times that this many units in the last place part: floats of that size tell no more
+ULPS = 4  # times that differ by this many units in the last place are the same, too
 EARLY_S, EARLY = (
     1e-9,
     1e-15,
@@ -30,10 +30,10 @@ class Difference:
     """One thing that the folder records and the audit finds otherwise.
 
     Attributes:
-        where: Where it stands: file, then line, job, node or field.
-        recorded: What the folder says.
-        recomputed: What the audit finds, or allows.
-        what: What is compared.
+        where: Its place: file, then line, job, node or field.
+        recorded: The value in the folder.
+        recomputed: The value that the audit computes, or allows.
+        what: The quantity that is compared.
     """
 
     where: str
@@ -46,21 +46,21 @@ class Difference:
 
 
 def same_amount(recorded: float, recomputed: float) -> bool:
-    """Return whether two amounts [€, seconds of a mean] are the same, to `RELATIVE`, however small they are."""
+    """Whether two amounts [€, seconds of a mean] are the same, to `RELATIVE`, however small they are."""
     return math.isclose(recorded, recomputed, rel_tol=RELATIVE, abs_tol=FLOOR)
 
 
 def same_time(recorded: float, recomputed: float) -> bool:
-    """Return whether two times [s] are the same, to a nanosecond or what a float of that size can tell."""
+    """Whether two times [s] are the same, to a nanosecond or the resolution of a float of that size."""
     return abs(recorded - recomputed) <= max(TIME_S, ULPS * math.ulp(max(abs(recorded), abs(recomputed))))
 
 
 def same_epochs(
     recorded: float, recomputed: float, *, needed: float, end_s: float, seconds_per_epoch: float, completed: bool
 ) -> bool:
-    """Return whether two numbers of epochs of a job are the same, to `RELATIVE` of the epochs it needs.
+    """Whether two numbers of epochs of a job are the same, to `RELATIVE` of the epochs it needs.
 
-    Epochs follow from times, so that what a float of the size of `end_s` cannot tell is no difference either. Where the
+    Epochs follow from times, so a difference below the resolution of a float of the size of `end_s` is none. Where the
     job is `completed`, the last epochs may be recorded `EARLY_S` + `EARLY` · `end_s` seconds before they were done.
     """
     tolerance = RELATIVE * needed + ULPS * math.ulp(end_s) / seconds_per_epoch
@@ -70,7 +70,7 @@ def same_epochs(
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a number may be: the range in words, its ends, and whether the lower one is out of it."""
+    """The range of a number: in words, its ends, and whether the lower end is excluded."""
 
     allowed: str
     lowest: float = -math.inf
@@ -135,7 +135,7 @@ def anything(where: str, value: Any) -> Any:
 def list_of(
     where: str, value: Any, kind: Callable[[str, Any], T], length: int | None = None, within: Range | None = None
 ) -> list[T]:
-    """Return the list that JSON holds: `length` values, if that is given, of one kind that lie in a range."""
+    """Return the list that JSON holds: `length` values, if that is given, of one kind and in a range."""
     if not isinstance(value, list) or (length is not None and len(value) != length):
         count = len(value) if isinstance(value, list) else type(value).__name__
         raise InputError(where, count, "a list" + (f" of {length} values" if length is not None else ""))
@@ -166,7 +166,7 @@ class FieldReader:
         return f"{self.where}: {key}" if self.where.endswith(".json") else f"{self.where}.{key}"
 
     def has(self, key: str) -> bool:
-        """Return whether a field is there, and not null."""
+        """Whether a field is there, and not null."""
         return self._value.get(key) is not None
 
     def get(self, key: str, kind: Callable[[str, Any], T] = anything, within: Range | None = None) -> T:

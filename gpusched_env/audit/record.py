@@ -1,4 +1,4 @@
-"""What a run folder records, as plain values, and the holdings of each job."""
+"""The content of a run folder as plain values, and the holdings of each job."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _JOB_COLUMNS = (
 class IntervalRecord:
     """A line of intervals.csv; `gpu` is the number of the shared GPU on the node, -1 for whole GPUs.
 
-    `host` is the host on which the node lies, -1 without cells.
+    `host` is the host to which the node is bound, -1 without cells.
     """
 
     line: int
@@ -78,7 +78,7 @@ class Holding:
 
     @property
     def place(self) -> tuple[int, list[int], list[int]]:
-        """Return the number of the shared GPU, if any, the nodes, and the hosts on which these lie."""
+        """Return the number of the shared GPU, if any, the nodes, and their hosts."""
         lines = sorted(self.lines, key=lambda line: line.node)
         return self.lines[0].gpu, [line.node for line in lines], [line.host for line in lines]
 
@@ -90,7 +90,7 @@ class Holding:
         return f"intervals.csv lines {', '.join(str(i.line) for i in self.lines)} (job {self.lines[0].job})"
 
     def continues(self, before: Holding) -> bool:
-        """Return whether it is the same configuration in the same place as `before`, which ends where it starts."""
+        """Whether it is the same configuration in the same place as `before`, which ends where it starts."""
         same = (before.configuration, before.place) == (self.configuration, self.place)
         return same and self.start_s == before.end_s
 
@@ -118,8 +118,8 @@ def read_record(folder: Path) -> Record:
     """Read a run folder.
 
     Raises:
-        InputError: A file, a field or a column is missing, a field of the instance is unknown, a value is not what it
-            must be or out of its range, or a line names what the instance does not have.
+        InputError: A file, a field or a column is missing, a field of the instance is unknown, a value is of the
+        wrong kind or out of its range, or a line names what the instance does not have.
     """
     if not folder.is_dir():
         raise InputError("folder", str(folder), "a run folder")
@@ -132,9 +132,9 @@ def read_record(folder: Path) -> Record:
     run.get("provenance", FieldReader)
     instance = read_instance(folder / "instance.json")
     intervals = _intervals(folder / "intervals.csv", instance)
-    told: dict[str, Any] = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    facts: dict[str, Any] = {field.name: getattr(instance, field.name) for field in fields(instance)}
     claims = _claims(folder / "jobs.csv", len(instance.jobs))
-    return Record(**told, intervals=intervals, claims=claims, run=run)
+    return Record(**facts, intervals=intervals, claims=claims, run=run)
 
 
 def _intervals(path: Path, instance: InstanceRecord) -> list[IntervalRecord]:

@@ -1,1 +1,1 @@
-"""The environments: one episode at a time, and many at once in `vector`. They wire; the kernels compute."""
+"""The environments: one episode at a time, and many at once in `vector`. The kernels compute."""

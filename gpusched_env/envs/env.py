@@ -1,4 +1,4 @@
-"""The environment: it wires instance, simulator, observation and reward; it computes nothing itself."""
+"""The environment: it connects instance, simulator, observation and reward; the kernels compute."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ RENDER_MODES = ("ansi", "rgb_array")
 class GpuClusterEnv(gymnasium.Env[Any, Any]):
     """Schedule training jobs on a GPU cluster, one decision per job and round (`docs/design.md`).
 
-    Action: `Discrete(1 + C)`; 0 lets the current job wait, a gives it configuration a - 1 (`env.unwrapped.
-    configurations`). An action that cannot be placed means wait and counts in `info["invalid_actions"]`.
+    Action: `Discrete(1 + C)`; with 0 the current job waits, with a it gets configuration a - 1
+    (`env.unwrapped.configurations`). An action that cannot be placed means wait; `info["invalid_actions"]` counts it.
 
     Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue`, or with `flat` one box that
-    has them end to end; `feature_names` says what its numbers are.
+    has them end to end; `feature_names` lists its numbers.
 
     Reward: minus the cost that accrued since the previous step [€] / `reward_scale`.
 
-    Episode: terminated when all jobs are done; truncated when every job has waited for too long (`max_idle_reviews`).
+    Episode: terminated when all jobs are done; truncated when every job has waited too long (`max_idle_reviews`).
 
     Args:
         scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
@@ -76,12 +76,12 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         max_idle_reviews: Rounds in a row after which an episode is truncated if before each of them nothing ran and
             nothing was still to be submitted, ≥ 1; None: never. With the default `idle_review_s`, reviews are an hour
             apart unless a timer comes first.
-        shared_features: Whether every configuration has the further features for shared clusters too: the speed that it
-            would have now, its priority, what a switch costs, whether the job is opportunistic (`CO_RUNNER_FEATURES`).
+        shared_features: Whether every configuration has the further features for shared clusters too: its speed if it
+        were placed now, its priority, the cost of a switch, whether the job is opportunistic (`CO_RUNNER_FEATURES`).
         flat: Whether observations are one vector, (F,).
         discount_rate: Rate ρ of `info["discount"]` [1/s], ≥ 0: a step that moves the clock by Δt seconds has
             exp(-ρ Δt), and one within a round has 1.
-        asking: How rounds ask: the settings of `gpusched_env.simulator.Asking` by name, `preemption` and others.
+        asking: How rounds ask jobs: the settings of `gpusched_env.simulator.Asking` by name, `preemption` and others.
 
     Attributes:
         reward_scale: Cost that counts as a reward of -1 [€].
@@ -217,7 +217,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return observation, reward, not self._running, self._stalled, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return what can be placed now, (1 + C,), as `MaskablePPO` asks for it; waiting is always allowed."""
+        """Return which actions are possible now, (1 + C,), as `MaskablePPO` needs it; waiting is always allowed."""
         mask = np.zeros(self._actions, np.int8)
         mask[0] = 1
         if self._running:
@@ -239,7 +239,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return self._frames.frame(self._state)
 
     def __str__(self) -> str:
-        """Name the environment, and say what it runs and how large its spaces are."""
+        """Return a line with its name, its scenario and the sizes of its spaces."""
         name, instance = super().__str__()[1:-1], self._state.instance  # type: ignore[no-untyped-call]
         return (
             f"<{name}: {self.source.name}, {len(instance.jobs)} jobs, {len(instance.nodes)} nodes, "
@@ -259,7 +259,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """What the numbers of a flat observation are, F names; those of the four parts stand in the same order."""
+        """Names of the numbers of a flat observation, F of them, in the order of the four parts."""
         configurations = (configuration.name for configuration in self.configurations)
         types = (gpu_type.name for gpu_type in self._state.instance.gpu_types)
         shared = self.option_features == option_count(True)
@@ -267,7 +267,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     @property
     def view(self) -> View:
-        """The present state as policies may see it."""
+        """The present state that policies may see."""
         return self._state.view
 
     @property
@@ -318,7 +318,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         mask = np.empty(self._actions, np.int8)
         at_job, at_options, at_cluster, at_queue = self._parts
         job, options, cluster, queue = flat[at_job], flat[at_options], flat[at_cluster], flat[at_queue]
-        self._notes.forget()  # the holder of the view may have placed jobs meanwhile
+        self._notes.forget()  # the owner of the view may have placed jobs
         rows = options.reshape(-1, self.option_features), cluster.reshape(-1, len(CLUSTER_FEATURES))
         observe(self._state.board, self._notes, job, *rows, queue, mask)
         return flat if self.flat else {"job": job, "options": options, "cluster": cluster, "queue": queue}, mask

@@ -21,7 +21,7 @@ _KINDS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
     "": (_ENTRY_POINTS, {}),
     "Flat": (_ENTRY_POINTS, {"flat": True}),
 }
-# They are in a package above this one: Gymnasium imports them when one is made.
+# They are in a package above this one: Gymnasium imports them when it makes one.
 _ADAPTATION = (
     "gpusched_baselines.adaptation_env:GpuAdaptationEnv",
     "gpusched_baselines.adaptation_env:GpuAdaptationVectorEnv",
@@ -37,9 +37,9 @@ def track_id(track: str, kind: str = "") -> str:
 def register_envs() -> None:
     """Register `gpusched_env/GpuCluster-v0`, an id for every track, and the flat twin of each, once.
 
-    Environments of a track have its scenario, its reward scale and its number of steps at most. No scenario is loaded
-    here. Adaptation environments, `gpusched_env/GpuAdaptation-v0` and one of every track, need no limit: STS-X ends
-    every episode.
+    Environments of a track have its scenario, its reward scale and its limit of steps. No scenario is loaded here.
+    Adaptation environments, `gpusched_env/GpuAdaptation-v0` and one of every track, need no limit: STS-X ends every
+    episode.
     """
     _register(ENVIRONMENT_ID, "")
     _register("gpusched_env/GpuClusterFlat-v0", "Flat")

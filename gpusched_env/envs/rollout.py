@@ -25,7 +25,7 @@ def rollout(
     Args:
         env: A `GpuClusterEnv`, wrapped or not, with the policy's own `job_order` and `preemption` and with
             `milestones=0` and neither `due_date_timers` nor `consolidation`, so that it asks when `simulate` does; a
-            policy that says how it is `asking` wants just that.
+            policy with a field `asking` needs just that.
         policy: A policy that decides job by job.
         seed: Seed of the instance.
         instance: An instance to replay, in place of the seed's.
@@ -44,7 +44,7 @@ def rollout(
     for field in fields(Asking):
         own, allowed = getattr(inner.asking, field.name), getattr(wanted, field.name)
         if own != allowed and field.name != "idle_review_s":
-            raise InputError(f"env.{field.name}", own, f"{allowed!r}: it shall ask as the policy does by itself")
+            raise InputError(f"env.{field.name}", own, f"{allowed!r}: the setting with which the policy decides")
     options = {} if instance is None else {"instance": instance}
     env.reset(seed=seed, options=options)
     check_fit([policy], inner.instance)
@@ -61,7 +61,7 @@ def rollout(
 
 
 def asking_of(policy: Policy) -> Asking:
-    """Return how an environment must ask `policy` to decide as it does in `simulate`; `idle_review_s` is free.
+    """Return how an environment must ask `policy` so that it decides as in `simulate`; `idle_review_s` is free.
 
     Raises:
         InputError: The policy decides whole rounds only, or orders the jobs by a rule of its own.
@@ -77,7 +77,7 @@ def asking_of(policy: Policy) -> Asking:
 
 @contextmanager
 def unlimited_waiting(env: GpuClusterEnv) -> Iterator[None]:
-    """Let no episode of the body be truncated since nothing runs."""
+    """Switch off, in the body, the truncation of episodes in which nothing runs."""
     limit, env.max_idle_reviews = env.max_idle_reviews, None
     try:
         yield

@@ -1,4 +1,4 @@
-"""Where the instances of an environment come from: a scenario and seeds, or one instance that is replayed."""
+"""Sources of the instances of an environment: a scenario and seeds, or one instance that is replayed."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class FromScenario:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """Gives one instance, whatever the seed.
+    """Returns one instance, whatever the seed.
 
     Attributes:
         instance: The instance.
@@ -71,7 +71,7 @@ class Replay:
         return self.instance
 
     def building(self, seed: int) -> Generator[None, None, Instance]:  # noqa: ARG002
-        """Yield it as a generator does that has nothing to do."""
+        """Return it, as a generator without a step."""
         yield from ()
         return self.instance
 
@@ -136,12 +136,12 @@ def _check_alone(scenario: Any, settings: Mapping[str, object] | None) -> None:
 
 
 MAX_IDLE_REVIEWS = 24
-"""Rounds in a row after which an episode in which nothing runs is truncated, unless told otherwise: a day."""
+"""Default number of rounds in a row after which an episode in which nothing runs is truncated: a day."""
 FIRST_SAMPLED_SEED = 1000
 """Environments draw the seeds of their episodes from here on: those below are held out for comparisons."""
 NEVER = 2**62
 Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
-"""What fixes the spaces: the names of the GPU types, and the configurations."""
+"""Values that fix the spaces: the names of the GPU types, and the configurations."""
 
 
 def idle_limit(value: int | None) -> int:
@@ -159,7 +159,7 @@ def draw_seed(generator: np.random.Generator) -> int:
 
 
 def shape_of(instance: Instance) -> Shape:
-    """Return what fixes the spaces of an environment that runs `instance`."""
+    """Return the values that fix the spaces of an environment that runs `instance`."""
     return tuple(v.name for v in instance.gpu_types), instance.configurations
 
 
@@ -179,7 +179,7 @@ def check_shape(instance: Any, shape: Shape) -> None:
 
 
 def action_index(action: Any, actions: int) -> int:
-    """Return the action as an int: a whole number, or an array of one, as some libraries hand over.
+    """Return the action as an int: a whole number, or an array of one, which some libraries pass.
 
     Raises:
         InputError: It is not a whole number from 0 to `actions` - 1.
@@ -196,7 +196,7 @@ def action_index(action: Any, actions: int) -> int:
 
 
 def finite_reward(value: Any) -> float:
-    """Return what a reward returned, as a float.
+    """Return the value of a reward as a float.
 
     Raises:
         InputError: It is not a finite number.

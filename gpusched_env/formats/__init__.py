@@ -1,4 +1,4 @@
-"""Files that this package writes and reads: instances, and folders of runs. What is wrong in one is named."""
+"""Files that this package writes and reads: instances, and folders of runs. Errors name the faulty field."""
 
 from typing import TYPE_CHECKING
 

@@ -44,7 +44,7 @@ _KINDS: dict[str, list[Any]] = {
     "tuple[float, ...] | None": [([float], None)],
 }
 _MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority"}
-"""Columns that stand in the file where some row has another value than the default, as labels do."""
+"""Columns that are in the file only where some row has another value than the default, such as labels."""
 _TABLES: dict[str, dict[str, Schema]] = {
     name: {
         f"{each.name}?" if each.name in _MAY_LACK or "label" in each.metadata else each.name: _KINDS[str(each.type)]
@@ -56,7 +56,7 @@ _NEEDED = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
     "application", "distribution",
 )  # fmt: skip
-"""Columns that all tables of jobs have, in the order of the file; `seconds_per_epoch` is the last one."""
+"""Columns of every table of jobs, in the order of the file; `seconds_per_epoch` is the last one."""
 _TYPES = {"float64": float, "int64": int, "bool_": bool}
 _JOBS = {
     field.name: next(kind for name, kind in _TYPES.items() if name in str(field.type))
@@ -65,7 +65,7 @@ _JOBS = {
 }
 _MAY_BE_NONE = {field.name for field in fields(JobTable) if "None" in str(field.type)}
 _OPTIONAL = [name for name in _JOBS if name not in _NEEDED]
-"""Columns of jobs that stand in the file where some job has another value than 0, or, if there may be none, one."""
+"""Columns of jobs that are in the file only where some job has a value other than 0 or, for optional ones, a value."""
 JOB_LABELS = {
     field.name: (_JOBS[field.name], field.metadata["label"]) for field in fields(JobTable) if "label" in field.metadata
 }
@@ -74,7 +74,7 @@ NODE_LABELS = {
     for field in fields(Node)
     if "label" in field.metadata
 }
-"""Kind and description of the columns that requests of the service have as they are; by default 0, False or none."""
+"""Kind and description of the columns that requests of the service have unchanged; default: 0, False or none."""
 _DOCUMENT: dict[str, Schema] = {
     "format": str,
     "version": int,
@@ -106,7 +106,7 @@ _SYNCHRONISATION: dict[str, Schema] = {"compute_s": [[float]], "sync_s": [[float
 
 
 def save_instance(instance: Instance, path: str | Path) -> None:
-    """Write `instance` to the file `path`; `load_instance` gives an equal one.
+    """Write `instance` to the file `path`; `load_instance` returns an equal one.
 
     Raises:
         InputError: The file cannot be written.
@@ -115,7 +115,7 @@ def save_instance(instance: Instance, path: str | Path) -> None:
 
 
 def instance_json(instance: Instance) -> str:
-    """Return what `save_instance` writes: equal instances have equal texts, others have other ones.
+    """Return the text that `save_instance` writes: equal instances have equal texts, different ones different texts.
 
     It has one line per field, column and distribution: it can be read, and compared by line.
     """
@@ -165,7 +165,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
 
 
 def _columns(rows: Sequence[Any], schema: Mapping[str, Schema]) -> dict[str, list[Any]]:
-    """Return a column of each field; optional ones where some row has another value than the default."""
+    """Return a column of each field; optional ones only where some row has another value than the default."""
     columns = {}
     for name, [kind] in schema.items():
         column = [getattr(row, name.rstrip("?")) for row in rows]
@@ -211,7 +211,7 @@ def load_instance(path: str | Path) -> Instance:
     """Read the instance that `save_instance` wrote to `path`.
 
     Raises:
-        InputError: There is no such file, it is not whole, has another format version, or holds a field that is
+        InputError: There is no such file, it is incomplete, has another format version, or holds a field that is
             missing, unknown, of the wrong kind or out of its range; names the first such field.
     """
     try:
@@ -244,7 +244,7 @@ def _no_constant(constant: str) -> float:
 
 
 def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Turn the one restart overhead of the first version into a column; nothing interfered in it."""
+    """Turn the one restart overhead of the first version into a column; that version has no interference."""
     jobs = document.get("jobs")
     if "interference" in document:
         raise InputError("interference", "...", "no such field in version 1")

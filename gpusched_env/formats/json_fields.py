@@ -1,4 +1,4 @@
-"""Fields of a JSON file: checked one by one, an error names the first that is wrong."""
+"""Fields of a JSON file: checked one by one, an error names the first invalid one."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _KINDS: dict[type, tuple[frozenset[type], str]] = {
 _LARGEST: dict[type, float] = {float: sys.float_info.max, int: 2**63 - 1, str: 0, bool: 1}
 
 Schema = Any
-"""What a value must be: float, int, str or bool; a list of one schema; a dictionary of schemas by field, those that may
-be missing with `?`; or a tuple of a schema and None for what may be null. None is not checked."""
+"""Schema of a value: float, int, str or bool; a list of one schema; a dictionary of schemas by field, optional ones
+with `?`; or a tuple of a schema and None for a value that may be null. None is not checked."""
 
 
 def checked(where: str, value: Any, schema: Schema) -> Any:
-    """Return `value`, which is at the place `where`, as `schema` says; whole numbers are floats where it says so.
+    """Return `value`, which is at the place `where`, checked by `schema`; whole numbers become floats where it asks so.
 
     Raises:
         InputError: It is of another kind, or a field is missing or unknown.

@@ -24,7 +24,7 @@ FORMAT = "gpusched run"
 VERSION = 2
 RUN_FILES = ("instance.json", "intervals.csv", "jobs.csv", "run.json")
 MAY_HOLD = (*RUN_FILES, "report.html")
-"""What a former run's folder may hold: also the page that `gpusched report` made of it, which goes with it."""
+"""Files that the folder of a former run may hold; the report that `gpusched report` made of it is one of them."""
 
 _INTERVALS = {
     "job": at.LOG_JOB, "node": at.LOG_NODE, "gpus": None, "gpu": at.LOG_SLOT, "configuration": at.LOG_CONFIG,
@@ -44,7 +44,7 @@ _FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """What a run folder holds.
+    """The content of a run folder.
 
     Attributes:
         instance: The instance that was run.
@@ -67,13 +67,13 @@ def write_run(
     """Write the finished run `result` to `folder`: the whole of it, or nothing.
 
     An existing folder is replaced only if it is empty or holds nothing but the files of a former run. A run is written
-    with the epochs needed: the folder tells what policies may not know.
+    with the epochs needed: the folder has values that policies may not know.
 
     Args:
         result: The run, simulated with its intervals (`record=True`).
         folder: The folder to make.
         command: The command line that made it; by default the present process's.
-        facts: What else decided the run (scenario, options of `simulate`), for its provenance.
+        facts: All else that the run depends on (scenario, options of `simulate`), for its provenance.
 
     Raises:
         InputError: The run is not finished or has no intervals, or the folder cannot be taken.
@@ -98,7 +98,7 @@ def read_run(folder: str | Path) -> RecordedRun:
     """Read the run folder that `write_run` made.
 
     Raises:
-        InputError: A file or a column is missing, a file is not whole, or the format version is another one.
+        InputError: A file or a column is missing, a file is incomplete, or the format version is another one.
     """
     source = Path(folder)
     facts = _read_facts(source / "run.json")
@@ -118,7 +118,7 @@ def _schema(names: Iterable[str]) -> pl.Schema:
 
 
 def _interval_columns(instance: Instance) -> pl.Schema:
-    """Return the columns of the intervals: with cells also the host on which the node lies."""
+    """Return the columns of the intervals: with cells also the host to which the node is bound."""
     return _schema([*_INTERVALS, "host"] if instance.hosts else _INTERVALS)
 
 

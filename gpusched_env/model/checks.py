@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
 LONGEST_S, LONGEST = 1e12, "1e12 s"
-"""The largest time and duration that is taken: 30,000 years. 64-bit floats of this size still tell 0.1 ms apart."""
+"""The largest time and duration that is allowed: 30,000 years. 64-bit floats of this size still tell 0.1 ms apart."""
 
 
 def positive(field: str, value: float) -> float:
@@ -79,10 +79,10 @@ def frozen_array(values: ArrayLike, dtype: type = np.float64) -> NDArray[np.floa
 
 
 def rebuilt(value: DataclassInstance) -> tuple[type, tuple[object, ...]]:
-    """Return what `__reduce__` should: the constructor and its arguments.
+    """Return the value of `__reduce__`: the constructor and its arguments.
 
-    A copy or an unpickled value then passes through the constructor again. NumPy alone would hand back arrays that
-    may be written, which Numba takes for another type: every kernel would be compiled again.
+    A copy or an unpickled value then passes through the constructor again. NumPy alone would return writable arrays,
+    which are another type to Numba: every kernel would be compiled again.
     """
     return type(value), tuple(getattr(value, field.name) for field in fields(value) if field.init)
 

@@ -1,4 +1,4 @@
-"""What a job can be given: a configuration of GPUs."""
+"""Configurations: sets of GPUs that a job can get."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Configuration:
     """A configuration c ∈ C: GPU type, GPUs per node, nodes, share of a GPU, and priority there.
 
     Three kinds: *single-node* (`nodes` = 1, `share` = 1), *multi-node* (`nodes` ≥ 2 whole nodes, exclusive) and
-    *shared* (one GPU, `share` < 1: a fraction of it beside other small jobs).
+    *shared* (one GPU, `share` < 1: a fraction of it, with other small jobs as co-runners).
 
     Args:
         gpu_type: Name of the GPU type.
         gpus_per_node: GPUs held on each node, ≥ 1.
         nodes: Number of nodes, ≥ 1.
         share: Share of the GPU, in (0, 1]; below 1 only with one GPU on one node.
-        priority: Who comes first on a shared GPU, from 0 to 9: jobs with a share of higher priority are guaranteed jobs
-            to the others, their opportunistic jobs (`UtilisationModel`). 0 unless it is a share.
+        priority: Priority on a shared GPU, from 0 to 9: a job with a share of higher priority gets its time first, the
+        others use what it leaves (`UtilisationModel`). 0 unless it is a share.
 
     Raises:
         InputError: A value is out of its range, or the combination is none of the three kinds.
@@ -60,7 +60,7 @@ class Configuration:
 
     @property
     def kind(self) -> Kind:
-        """Return which of the three kinds this is."""
+        """Return the kind: one of the three."""
         if self.nodes > 1:
             return "multi-node"
         return "shared" if self.share < 1.0 else "single-node"
@@ -72,7 +72,7 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """Name the configuration shortly: `V100x4`, `2*V100x8`, `V100x0.25`; `V100x0.6!` has priority 1, `!2` has 2."""
+        """Return the short name: `V100x4`, `2*V100x8`, `V100x0.25`; `V100x0.6!` has priority 1, `!2` has 2."""
         if self.kind == "shared":
             return f"{self.gpu_type}x{self.share:g}{_MARKS[self.priority]}"
         prefix = f"{self.nodes}*" if self.nodes > 1 else ""
@@ -86,21 +86,20 @@ MOST_ON_A_NODE = 1024
 class GpuType:
     """A GPU type v ∈ V; all nodes with this type draw the same power.
 
-    A node with G = `max_gpus_per_node` GPUs, u ≥ 1 of them busy, draws base + u · busy + (G - u) · idle; or what
-    `node_power_w` says, where there is such a table. A node with no busy GPU is switched off.
+    A node with G = `max_gpus_per_node` GPUs, u ≥ 1 of them busy, draws base + u · busy + (G - u) · idle; or the
+    power in `node_power_w`, where there is such a table. A node with no busy GPU is switched off.
 
     Args:
         name: Unique name, such as "V100".
         gpu_power_w: Power of one busy GPU [W], > 0.
-        node_base_power_w: Power of a switched-on node beside its GPUs [W], ≥ 0.
+        node_base_power_w: Power of a switched-on node without its GPUs [W], ≥ 0.
         memory_gib: Memory of one GPU [GiB], > 0.
         max_gpus_per_node: Most GPUs that a node of this type may have, 1 to 1024.
         idle_gpu_power_w: Power of an idle GPU of a switched-on node [W], ≥ 0; if above 0, nodes of this type have
             `max_gpus_per_node` GPUs.
         node_power_w: Power of a node with 1, 2, ... busy GPUs [W], `max_gpus_per_node` numbers > 0; in place of the
             other powers. Of these `gpu_power_w` still counts where GPUs draw power by their utilisation
-            (`UtilisationModel`): a GPU that is held and does nothing draws `gpu_power_w` - `idle_power_w` less than the
-            table says.
+            (`UtilisationModel`): a held, idle GPU draws `gpu_power_w` - `idle_power_w` less than in the table.
 
     Raises:
         InputError: A value is out of its range.
@@ -143,7 +142,7 @@ class GpuType:
         return cls(name, each, 0.0, memory_gib, len(table), node_power_w=table)
 
     def power_w(self, busy: int) -> float:
-        """Return what a node draws while `busy` ≥ 1 of its GPUs are busy [W]."""
+        """Return the power of a node while `busy` ≥ 1 of its GPUs are busy [W]."""
         if self.node_power_w is not None:
             return self.node_power_w[busy - 1]
         idle = max(self.max_gpus_per_node - busy, 0) * self.idle_gpu_power_w

@@ -25,7 +25,7 @@ class EpochDistribution:
     Args:
         edges: Bin edges as fractions of the maximum epochs, shape (B + 1,), strictly increasing from 0 to 1.
         survival: P(X_j > x) for x in [edges[b], edges[b + 1]), shape (B,); starts at 1, never rises, ≥ 0.
-        family: Name of the family that it was made from; every result says which one it used.
+        family: Name of the family that it was made from; every result records it.
 
     Raises:
         InputError: The edges or the survival values do not have that form.
@@ -73,7 +73,7 @@ class EpochDistribution:
         """Make the histogram of finished runs.
 
         Args:
-            fractions: What each run needed of its maximum epochs, in (0, 1], shape (R,), R ≥ 1.
+            fractions: Epochs needed by each run as a fraction of its maximum epochs, in (0, 1], shape (R,), R ≥ 1.
             bins: Number of equal bins of (0, 1]; a run at an edge counts in the bin that ends there.
 
         Raises:
@@ -88,7 +88,7 @@ class EpochDistribution:
 
     @classmethod
     def of_rows(cls, masses: ArrayLike, family: str = "histogram") -> tuple[EpochDistribution, ...]:
-        """Make what `from_masses` makes of each row, on equal bins, in one go.
+        """Make the distribution of each row, as `from_masses` does, on equal bins.
 
         Args:
             masses: Weights of the bins, shape (D, B), ≥ 0, none of the rows all 0.
@@ -142,12 +142,12 @@ class EpochDistribution:
         return fractions
 
     def __repr__(self) -> str:
-        """Return in a line of what family it is, and what a job needs in the mean."""
+        """Return a line with its family and the mean epochs needed."""
         mean = float(np.sum(-np.diff(np.append(self.survival, 0.0)) * self.edges[1:]))
         return f"EpochDistribution({self.family!r}, {len(self.survival)} bins, mean {mean:.3g} of the maximum epochs)"
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return what rebuilds the value, arrays read-only again."""
+        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

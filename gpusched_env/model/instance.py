@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Instance:
-    """A cluster, its jobs and its prices: all that a run depends on beside the policy and its seed.
+    """A cluster, its jobs and its prices: all that a run depends on except the policy and its seed.
 
-    Configurations that the nodes of the cluster cannot hold, and those whose memory a job exceeds, are closed here:
-    their `seconds_per_epoch` becomes inf. A job may use a share f of a GPU if its memory fits f of the GPU's.
+    Configurations that the nodes of the cluster cannot hold, and those whose memory a job exceeds, are excluded
+    here: their `seconds_per_epoch` becomes inf. A job may use a share f of a GPU if its memory fits f of the GPU's.
 
     Args:
         gpu_types: The GPU types V, with unique names.
@@ -40,16 +40,17 @@ class Instance:
         jobs: The jobs J.
         energy_price_eur_per_kwh: Energy price [€/kWh], ≥ 0.
         pue: Power usage effectiveness of the data centre, ≥ 1.
-        interference: What jobs on one GPU do to one another: slow-downs of pairs, or how they divide its time; None:
-            shared GPUs take the time that `jobs` says.
+        interference: How co-runners on one GPU affect one another: slow-downs of pairs, or how they divide its time;
+            None: on shared GPUs jobs take the time in `jobs`.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
-        synchronisation: How spare machines help jobs on several nodes; None: they take the time that `jobs` says.
-        tenants: Who shares the cluster; `jobs.tenant` are indices of them.
-        tenancy: What they are to it: `none` (names only), `quota` (the GPUs of every type that a tenant's jobs hold at
-            one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy` makes).
+        synchronisation: How spare machines help jobs on several nodes; None: they take the time in `jobs`.
+        tenants: The tenants of the cluster; `jobs.tenant` are indices of them.
+        tenancy: How tenants share the cluster: `none` (names only), `quota` (the GPUs of every type that a tenant's
+            jobs hold at one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy`
+            makes).
         hosts: With `cells` the last so many nodes are the physical ones: opportunistic jobs run on them, and the nodes
-            before them are the tenants' cells, which lie on them when they are used. Else 0.
+            before them are the tenants' cells, which are bound to them when they are used. Else 0.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -144,7 +145,7 @@ class Instance:
             self._check_idle_power(model)
 
     def _check_idle_power(self, model: UtilisationModel) -> None:
-        """What a GPU saves while it does nothing must be part of what its node draws for it."""
+        """Check that the idle-power saving of a GPU is at most the power that its node draws for it."""
         for v, gpu_type in enumerate(self.gpu_types if model.idle_power_w is not None else ()):
             most = range(1, self.largest_node.get(gpu_type.name, 0) + 1)
             each_w = min((gpu_type.power_w(busy) / busy for busy in most), default=np.inf)
@@ -161,7 +162,7 @@ class Instance:
             raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
 
     def __repr__(self) -> str:
-        """Return in a line what it is called and how large it is."""
+        """Return a line with its name and size."""
         types = ", ".join(v.name for v in self.gpu_types)
         return (
             f"Instance({self.name or 'no name'!r}, seed {self.seed}: {len(self.nodes):,} nodes of {types}, "
@@ -169,7 +170,7 @@ class Instance:
         )
 
     def _repr_html_(self) -> str:
-        """Return in a table what it is: what notebooks show."""
+        """Return an HTML table with its name and size, for notebooks."""
         return instance_table(self)
 
     @classmethod
@@ -198,12 +199,12 @@ class Instance:
             configurations: The configurations; by default every number of GPUs that a node of the cluster has.
             energy_price_eur_per_kwh: Energy price [€/kWh].
             pue: Power usage effectiveness.
-            restart_s: Restart overhead of jobs that name none [s], from 0 to `checks.LONGEST_S`.
-            interference: What jobs on one GPU do to one another.
+            restart_s: Restart overhead of jobs without one of their own [s], from 0 to `checks.LONGEST_S`.
+            interference: How co-runners on one GPU affect one another.
             synchronisation: How spare machines help jobs on several nodes.
             name: Name of the instance.
-            tenants: Who shares the cluster.
-            tenancy: What they are to it.
+            tenants: The tenants of the cluster.
+            tenancy: How they share it.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -253,7 +254,7 @@ class Instance:
 
     @property
     def fastest_seconds_per_epoch(self) -> NDArray[np.float64]:
-        """Return the least seconds per epoch of a job on every configuration, with all helpers, shape (J, C)."""
+        """Return the least seconds per epoch of every job and configuration, with the most help, shape (J, C)."""
         seconds = self.jobs.seconds_per_epoch
         if self.synchronisation is None:
             return seconds
@@ -285,7 +286,7 @@ class Instance:
             object.__setattr__(self, "jobs", replace(self.jobs, seconds_per_epoch=open_seconds))
 
     def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
-        """Return why: its memory, or else no node holds a configuration that it may use."""
+        """Return the error of a job that fits nothing: its memory, or that no node holds an allowed configuration."""
         beyond = np.broadcast_to(beyond_quota(self), self.jobs.seconds_per_epoch.shape)[job]
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
         if np.any(may_use & ~closed & beyond):

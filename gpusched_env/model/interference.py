@@ -1,4 +1,4 @@
-"""What jobs that share a GPU do to one another's speed: by measured pairs, or by how busy they keep it."""
+"""Interference: the slow-down of co-runners on a shared GPU, by measured pairs or by their utilisation."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gpusched_env.renamed import takes_old_names
 class Interference:
     """Slow-downs of pairs of applications that share one GPU.
 
-    Beside several others, the excesses add up: an application a on a GPU of type v takes 1 + Σ_b (slowdown[v, a, b] -
-    1) times as long as alone, over the jobs b beside it. Pairs are what is measured; the sum is an assumption.
+    With several co-runners, the excesses add up: an application a on a GPU of type v takes 1 + Σ_b (slowdown[v, a, b] -
+    1) times as long as alone, over its co-runners b. The pairs are measured; the sum is an assumption.
 
     Args:
-        slowdown: Factor on the time of application a beside application b on type v, shape (V, A, A), ≥ 1; V and A
+        slowdown: Factor on the time of application a with co-runner b on type v, shape (V, A, A), ≥ 1; V and A
             as in the instance's `gpu_types` and `jobs.applications`.
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
 
@@ -50,11 +50,11 @@ class Interference:
         return float(self.slowdown.max(initial=1.0))
 
     def __repr__(self) -> str:
-        """Return in a line how large it is."""
+        """Return a line with its size."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return what rebuilds the value, arrays read-only again."""
+        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:
@@ -68,26 +68,26 @@ class Interference:
 @takes_old_names
 @dataclass(frozen=True, slots=True, eq=False)
 class UtilisationModel:
-    """Jobs that share a GPU divide its time: each alone keeps the GPU busy for its utilisation, a part of the time.
+    """Jobs that share a GPU divide its time: a job alone keeps the GPU busy for a part of the time, its utilisation.
 
     From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of utilisations D in sum,
-    run at the speed min(1, R / D), where 1 is as alone; those above others lose a part: speed / (1 + `overhead`). R
-    falls by what they took, and after the highest priority to the part `filled` of what is left, since opportunistic
-    jobs cannot fill every gap. The speed of those after the highest is `least_speed` / max(1, G) at least, G the sum of
-    their utilisations.
+    run at the speed min(1, R / D), where 1 is alone; those with jobs below them lose a part: speed / (1 + `overhead`).
+    R falls by the time that they took, and after the highest priority to the part `filled` of the rest, since the
+    others cannot use every gap between kernels. The speed of the others is at least `least_speed` / max(1, G), G the
+    sum of their utilisations.
 
-    One priority alone is fair sharing, slow-down max(1, D) (Salus, Gandiva's packing, MPS); two are a guaranteed job
-    and its opportunistic jobs (AntMan, FIKIT, Orion, TGS).
+    One priority alone is fair sharing, slow-down max(1, D) (Salus, Gandiva's packing, MPS); two are guaranteed and
+    opportunistic shares (AntMan, FIKIT, Orion, TGS).
 
     Args:
-        utilisation: Part of the time for which application a keeps a GPU of type v busy while it is alone there, (V,
-            A), in (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
-        overhead: What a job loses to opportunistic jobs, as a part of its time, > 0.
+        utilisation: Part of the time for which application a keeps a GPU of type v busy while it is alone there,
+        (V, A), in (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
+        overhead: Time that a job loses to co-runners of lower priority, as a part of its time, > 0.
         filled: Part of the time left by the highest priority that others can use, in [0, 1].
         least_speed: Least speed of those below the highest priority, however busy the GPU is, > 0; if their
-            utilisations sum to more than 1 it is divided by the sum. So they get that part of the GPU's time at most,
-            and it is no more than the overhead makes free: overhead / (1 + overhead).
-        idle_power_w: Power of a GPU of each type that is held and does nothing [W], (V,), ≥ 0: a GPU then draws idle +
+            utilisations sum to more than 1 it is divided by the sum. At most overhead / (1 + overhead), the time that
+                the overhead leaves free.
+        idle_power_w: Power of a held, idle GPU of each type [W], (V,), ≥ 0: a GPU then draws idle +
             (busy - idle) · Σ utilisation · speed. None: a GPU that is held draws the power of a busy one.
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
 
@@ -116,9 +116,7 @@ class UtilisationModel:
             raise InputError("interference.filled", self.filled, "a number from 0 to 1")
         most = self.overhead / (1.0 + self.overhead)
         if checks.positive("interference.least_speed", self.least_speed) > most:
-            allowed = (
-                f"at most overhead / (1 + overhead) = {most:.6g}: what guaranteed jobs leave to opportunistic jobs"
-            )
+            allowed = f"at most overhead / (1 + overhead) = {most:.6g}: the time that the highest priority leaves free"
             raise InputError("interference.least_speed", self.least_speed, allowed)
         if not isinstance(self.fastest, bool):
             raise InputError("interference.fastest", self.fastest, "True or False")
@@ -137,15 +135,15 @@ class UtilisationModel:
             checks.not_negative(f"interference.idle_power_w[{v}]", watts)
 
     def most_slowdown(self, least_share: float) -> float:
-        """Return the greatest factor that there can be, where no share is smaller than `least_share`."""
+        """Return the greatest possible factor, where no share is smaller than `least_share`."""
         return (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed
 
     def __repr__(self) -> str:
-        """Return in a line how large it is."""
+        """Return a line with its size."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return what rebuilds the value, arrays read-only again."""
+        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

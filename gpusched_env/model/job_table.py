@@ -35,8 +35,8 @@ class JobTable:
         epochs_needed: Epochs really needed, shape (J,), in (0, max_epochs]; hidden from policies.
         memory_gib: Memory needed on each GPU [GiB], shape (J,), ≥ 0.
         seconds_per_epoch: τ [s/epoch], shape (J, C), > 0; inf where a configuration is not allowed. On a shared GPU:
-            the time alone on it if the instance has an interference model, else with the inflation in it. On several
-            nodes: without help of spare machines. The maximum epochs take `LONGEST_S` at most.
+        the time alone on it if the instance has an interference model, else with the inflation included. On several
+        nodes: without help of spare machines. The maximum epochs take `LONGEST_S` at most.
         application: Index into `applications`, shape (J,).
         applications: Names of the applications.
         distribution: Index into `distributions`, shape (J,).
@@ -45,17 +45,17 @@ class JobTable:
             `LONGEST_S`; 0 by default.
         start_s: Seconds without progress until a job has been ready once, shape (J,), likewise.
         resume_s: Seconds without progress after a change on the nodes where a job was last ready, shape (J,), likewise.
-            With it distances are told apart: `restart_s` is that of a change to other nodes, and a change of share on
-            one GPU costs nothing. None, the default: every change costs `restart_s`.
-        opportunistic: Whether jobs are in the class that gets what guaranteed ones leave, shape (J,), a label that
-            policies and reports read; False by default.
+            With it costs depend on the distance: `restart_s` is that of a change to other nodes, and a change of share
+            on one GPU costs nothing. None, the default: every change costs `restart_s`.
+        opportunistic: Whether jobs are in the class that gets the GPUs that guaranteed ones leave, shape (J,), a label
+        that policies and reports read; False by default.
         tenant: Index of the job's tenant, shape (J,), ≥ 0; 0 by default.
         traced_start_s: When jobs really started [s], shape (J,), at or after the submission, `LONGEST_S` at most: of a
-            trace that has such times, for a policy that replays it. None, the default: nobody knows.
+            trace that has such times, for a policy that replays it. None, the default: not known.
         traced_config: Configuration that jobs really ran on, or the closest to it, shape (J,): an index that the job
             is allowed. None without `traced_start_s`.
-        traced_type_known: Whether the trace says that jobs ran on the GPU type of `traced_config`, shape (J,); False by
-            default: on which type is a guess.
+        traced_type_known: Whether the trace states the GPU type of `traced_config`, shape (J,); False by default: the
+            type is a guess.
 
     A column with `metadata["label"]`, its description, is a field of the service's requests too.
 
@@ -115,7 +115,7 @@ class JobTable:
         return checks.frozen_array(given, np.bool_)
 
     def _given(self, *columns: str) -> tuple[str, ...]:
-        """Return those of the columns that the table has."""
+        """Return the given columns that the table has."""
         return tuple(column for column in columns if getattr(self, column) is not None)
 
     def _check_traced(self) -> None:
@@ -172,7 +172,7 @@ class JobTable:
             raise InputError(f"jobs[{first}].{column}", value.tolist(), allowed)
 
     def __repr__(self) -> str:
-        """Return in a line how many jobs there are, of how many applications and when."""
+        """Return a line with the number of jobs, of applications, and the times."""
         applications, distributions = len(self.applications), len(self.distributions)
         return (
             f"JobTable({len(self):,} jobs on {self.seconds_per_epoch.shape[1]} configurations, {applications} "
@@ -183,7 +183,7 @@ class JobTable:
         return len(self.submission_s)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return what rebuilds the value, arrays read-only again."""
+        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:
@@ -202,7 +202,7 @@ class JobTable:
         Args:
             jobs: The jobs.
             configurations: The configurations.
-            restart_s: Restart overhead of jobs that name none [s].
+            restart_s: Restart overhead of jobs without one of their own [s].
 
         Raises:
             InputError: A job names a configuration that is not among `configurations`, or the table is not valid.
@@ -248,7 +248,7 @@ _INDEX_COLUMNS = ("application", "distribution", "tenant")
 
 
 def instance_table(instance: Instance) -> str:
-    """Return in an HTML table how large the instance is and what energy costs."""
+    """Return an HTML table with the size of the instance and the price of energy."""
     nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
     tenants = [("tenants", ", ".join(tenant.name for tenant in instance.tenants))] if instance.tenants else []
     facts = [

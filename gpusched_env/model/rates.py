@@ -1,6 +1,6 @@
-"""Power and cost rates: what a node draws, and costs, while some of its GPUs are busy.
+"""Power and cost rates of a node while some of its GPUs are busy.
 
-What never changes are watts. Euros follow from them and the price of the moment.
+Watts are constant. Euros follow from them and the present price.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ class Rates:
     """Cost rates of an instance at one price of energy.
 
     Attributes:
-        node: r_v(u), what a node of type v with u busy GPUs costs [€/s], (V, G + 1).
-        planning: What a configuration is planned to cost, alone on its node: r_v(g) · f [€/s], (C,).
-        least: The least that it can cost, in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,); inf where its
+        node: r_v(u), the cost rate of a node of type v with u busy GPUs [€/s], (V, G + 1).
+        planning: Planned cost rate of a configuration, alone on its node: r_v(g) · f [€/s], (C,).
+        least: Its least cost rate, in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,); inf where its
             type has no node. u runs up to the most GPUs that a node of the type has in this cluster; the bounds must
             use these rates.
     """
@@ -61,7 +61,7 @@ class Rates:
 
 
 def kilowatts(instance: Instance) -> NDArray[np.float64]:
-    """Return what a node of type v draws while u of its GPUs are busy [kW], (V, G + 1), G the most GPUs of any node.
+    """Return the power of a node of type v while u of its GPUs are busy [kW], (V, G + 1), G the most GPUs of any node.
 
     `GpuType.power_w(u)` / 1000 for u ≥ 1, and 0 for u = 0: an idle node is off. Beyond the GPUs that a node of the type
     can have, the most that it draws.
@@ -76,7 +76,7 @@ def kilowatts(instance: Instance) -> NDArray[np.float64]:
 
 @kernel
 def write_node_rates(watts: Floats, price: Floats, node: Floats) -> None:
-    """Write what nodes cost [€/s] that draw `watts` [kW], at a price of energy [€/kWh] and a PUE, (2,)."""
+    """Write the cost rates [€/s] of nodes that draw `watts` [kW], at a price of energy [€/kWh] and a PUE, (2,)."""
     for v in range(watts.shape[0]):
         for busy in range(watts.shape[1]):
             node[v, busy] = watts[v, busy] * price[0] * price[1] / 3600.0
@@ -86,7 +86,7 @@ def write_node_rates(watts: Floats, price: Floats, node: Floats) -> None:
 def write_config_rates(
     node: Floats, configs: Ints, shares: Floats, largest: Ints, planning: Floats, least: Floats
 ) -> None:
-    """Write the planning rates and the least rates of configurations from what nodes cost (see `Rates`)."""
+    """Write the planning rates and the least rates of configurations from the cost rates of nodes (see `Rates`)."""
     most = node.shape[1] - 1
     for c in range(configs.shape[0]):
         v, gpus = configs[c, TYPE], configs[c, GPUS]
@@ -98,12 +98,12 @@ def write_config_rates(
 
 
 def known_eur_per_kwh(instance: Instance) -> float:
-    """Return the one price at which a run buys its energy, without the PUE [€/kWh]: kWh follow from a bill by it."""
+    """Return the price at which a run buys its energy, without the PUE [€/kWh]: kWh follow from a bill by it."""
     return instance.energy_price_eur_per_kwh
 
 
 def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
-    """Return r_v(u) [€/h], what a node of type v costs while u of its GPUs are busy, (V, G + 1).
+    """Return r_v(u) [€/h], the cost rate of a node of type v while u of its GPUs are busy, (V, G + 1).
 
     r_v(u) = `GpuType.power_w(u)` / 1000 · price · PUE for u ≥ 1, and 0 for u = 0.
     """
@@ -111,15 +111,15 @@ def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
 
 
 def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Return the rate at which policies plan, as if a job were alone on its node: r_v(g) · f [€/s], shape (C,)."""
+    """Return the rate with which policies plan, that of a job alone on its node: r_v(g) · f [€/s], shape (C,)."""
     return Rates.of(instance).planning
 
 
 def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Return the least that a configuration can cost in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,).
+    """Return the least cost rate of a configuration in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,).
 
-    Where GPUs draw power by their utilisation, that is so for what they draw at rest, and the work of the application
-    that works least is added: then it is the least cost per epoch over the seconds that an epoch takes alone.
+    Where GPUs draw power by their utilisation, that is the rate of idle GPUs, and the power of the application with the
+    least utilisation is added: the result is the least cost per epoch over the seconds that an epoch takes alone.
     """
     least, model = Rates.of(instance).least, instance.interference
     if not isinstance(model, UtilisationModel) or model.idle_power_w is None:

@@ -1,4 +1,4 @@
-"""What jobs on several nodes spend on synchronising, and how spare machines make it shorter (BytePS)."""
+"""Time of jobs on several nodes for synchronising, and how spare machines shorten it (BytePS)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @lean_kernel
 def traffic(nodes: float, spare: float) -> float:
-    """Return what synchronising n nodes with k spare machines sends over a node's network, in sizes of the model.
+    """Return the traffic over a node's network when n nodes synchronise with k spare machines, in sizes of the model.
 
     V(n, k) = 2n(n - 1) / (n² + k(n - 2)): that of all-reduce, 2(n - 1)/n, with no spare machine, and 1 with n of them;
-    in between each machine sums up what makes all links equally busy (Jiang et al., OSDI 2020).
+    in between each machine sums up the part with which all links are equally busy (Jiang et al., OSDI 2020).
 
     Args:
         nodes: The nodes n that train, ≥ 1; one has nothing to send.
-        spare: The spare machines k whose network they may use, from 0 to n; parts of one too.
+        spare: The spare machines k whose network they may use, from 0 to n; may be fractional.
     """
     if nodes < 2.0:
         return 0.0
@@ -62,7 +62,7 @@ class Synchronisation:
             in the instance's `gpu_types` and `jobs.applications`.
         sync_s: Time x of synchronising for each size of the model sent [s], the same shape, ≥ 0; 0 where nothing is
             known: spare machines change nothing then.
-        cpu_machines: CPU machines that help, ≥ 0. They run anyway, and the bill does not know them.
+        cpu_machines: CPU machines that help, ≥ 0. They run anyway, and the bill does not include them.
 
     Raises:
         InputError: The arrays have another form, or a value is out of its range.
@@ -86,7 +86,7 @@ class Synchronisation:
         checks.whole("synchronisation.cpu_machines", self.cpu_machines, lowest=0)
 
     def least_slowdowns(self, configurations: Sequence[Configuration], types: Sequence[int]) -> NDArray[np.float64]:
-        """Return the least part of its time that an application can take, with all helpers, (A, C); at most 1.
+        """Return the least part of its time that an application can take, with the most help, (A, C); at most 1.
 
         Args:
             configurations: The configurations C.
@@ -100,11 +100,11 @@ class Synchronisation:
         return least
 
     def __repr__(self) -> str:
-        """Return in a line how large it is."""
+        """Return a line with its size."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return what rebuilds the value, arrays read-only again."""
+        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

@@ -1,4 +1,4 @@
-"""Tenants of a shared cluster: the cells that they were promised, and the checks of quotas and cells."""
+"""Tenants of a shared cluster: their guaranteed cells, and the checks of quotas and cells."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from gpusched_env.model.instance import Instance
 
 Tenancy = Literal["none", "quota", "private", "cells"]
-"""What tenants are to a cluster: names only; GPUs counted by a quota; nodes of their own; or virtual clusters of cells
-that come to lie on nodes when they are used."""
+"""How tenants share a cluster: names only; GPUs counted by a quota; nodes of their own; or virtual clusters of cells
+that are bound to nodes when they are used."""
 TENANCIES: tuple[Tenancy, ...] = ("none", "quota", "private", "cells")
 
 BETWEEN = "/"
-"""Between the name of a tenant and that of a GPU type: the type of what is this tenant's alone."""
+"""Separator of the name of a tenant and that of a GPU type in the name of the tenant's own type."""
 OPPORTUNISTIC = "opportunistic"
-"""In place of a tenant's name: what is not a tenant's now, for opportunistic jobs."""
+"""In place of a tenant's name: GPUs that no tenant uses now, for opportunistic jobs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """A tenant: a name, and the cells that it was promised. Its quota of a GPU type is what they add up to.
+    """A tenant: a name, and its guaranteed cells. Its quota of a GPU type is the sum of their GPUs.
 
     Args:
         name: Name, which is not empty and has no `/`, nor is it `opportunistic`.
-        cells: The cells of its virtual cluster; without any it is a name only, for which results are told apart.
+        cells: The cells of its virtual cluster; without any it is a name only, by which results are grouped.
 
     Raises:
         InputError: The name is not allowed.
@@ -75,7 +75,7 @@ class Tenant:
             )
 
     def gpus(self, gpu_type: str) -> int:
-        """Count the GPUs of a type that it was promised."""
+        """Count its guaranteed GPUs of a type."""
         return sum(cells.gpus * cells.count for cells in self.cells if cells.gpu_type == gpu_type)
 
     def sizes(self, gpu_type: str) -> Counter[int]:
@@ -88,23 +88,23 @@ class Tenant:
 
 
 def name_of(tenant: str, gpu_type: str) -> str:
-    """Return the name of the GPU type that stands for what is one tenant's of a type."""
+    """Return the name of the GPU type that stands for one tenant's GPUs of a type."""
     return f"{tenant}{BETWEEN}{gpu_type}"
 
 
 def hardware(gpu_type: str) -> str:
-    """Return the name of the hardware that a GPU type stands for: that of a tenant's own type, without the tenant."""
+    """Return the name of the hardware of a GPU type: for a tenant's own type, its name without the tenant."""
     return gpu_type.rpartition(BETWEEN)[2]
 
 
 def tenant_name(text: str) -> str:
-    """Return a text as a name that a tenant may have: without what only GPU types of a tenant have in theirs."""
+    """Return a text as a valid name of a tenant: without the separator of tenants and GPU types."""
     name = text.replace(BETWEEN, "-")
     return f"{name or 'nobody'}*" if name in {"", OPPORTUNISTIC} else name
 
 
 LEVELS = tuple(2**k for k in range(11))
-"""Sizes of cells, in GPUs, where nothing else is said: a GPU, and again and again two of what is below."""
+"""Default sizes of cells, in GPUs: one GPU, and each next size twice the one below it."""
 
 
 def check_levels(levels: Sequence[int]) -> tuple[int, ...]:
@@ -120,7 +120,7 @@ def check_levels(levels: Sequence[int]) -> tuple[int, ...]:
 
 
 def feasible(wanted: Mapping[int, int], tops: Mapping[int, int], levels: Sequence[int] = LEVELS) -> bool:
-    """Return whether so many cells of every size can be cut out of the largest ones at the same time.
+    """Whether so many cells of every size can be cut out of the largest ones at the same time.
 
     A cell of one level splits into equal cells of the level below. The largest are cut first: that leaves as much as
     any other order, since what is left of a cell is always whole cells of the levels below.
@@ -149,11 +149,11 @@ def feasible(wanted: Mapping[int, int], tops: Mapping[int, int], levels: Sequenc
 
 
 MOST_GPUS = 32
-"""GPUs that a node with cells may have: `simulator.cells.blocks` has a bit for each."""
+"""GPUs that a node with cells may have: `simulator.cell_binding` has a bit for each."""
 
 
 def machines(instance: Instance) -> tuple[Node, ...]:
-    """Return the physical nodes: with cells the hosts, on which the nodes before them lie; else all nodes."""
+    """Return the physical nodes: with cells the hosts, to which the nodes before them are bound; else all nodes."""
     return instance.nodes[-instance.hosts :]
 
 
@@ -188,7 +188,7 @@ def check_tenants(instance: Instance) -> None:
 
 
 def check_cells(instance: Instance) -> None:
-    """Check that the cells of an instance with hosts can lie on them at one time.
+    """Check that the cells of an instance with hosts can all be bound to them at one time.
 
     Raises:
         InputError: A host is no node for opportunistic jobs or has too many GPUs, or the cells do not fit on the hosts.
@@ -228,14 +228,14 @@ def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int]) ->
 
 
 def kinds_of_nodes(instance: Instance) -> NDArray[np.int64]:
-    """Return the index of every node's hardware, whosever it is, (N,)."""
+    """Return the index of every node's hardware, whichever tenant has it, (N,)."""
     names = [hardware(node.gpu_type) for node in instance.nodes]
     known = sorted(set(names))
     return np.array([known.index(name) for name in names], dtype=np.int64)
 
 
 def largest_billed(instance: Instance) -> dict[str, int]:
-    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host on which one can lie."""
+    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host that can hold one."""
     if not instance.hosts:
         return instance.largest_node
     largest: dict[str, int] = {}

@@ -1,6 +1,6 @@
-"""What an agent sees: fixed-shape, normalised arrays that do not depend on the number of jobs or nodes.
+"""Observations: normalised arrays whose shapes do not depend on the number of jobs or nodes.
 
-Nothing in them is hidden from policies: no epochs needed, no future submission.
+They hold nothing that is hidden from policies: no epochs needed, no future submission.
 """
 
 from gpusched_env.observation.features import (

@@ -1,4 +1,4 @@
-"""The observation space, of the features that the writers of each group declare."""
+"""The observation space, made of the features that the writers of each group declare."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def part_slices(space: spaces.Dict) -> tuple[slice, ...]:
 def feature_names(
     configurations: Iterable[str], gpu_types: Iterable[str], *, shared_features: bool = False
 ) -> tuple[str, ...]:
-    """List what the numbers of a flat observation are, F names such as `options[V100x1]: 1 if it can be placed now`.
+    """List the F names of the numbers of a flat observation, such as `options[V100x1]: 1 if it can be placed now`.
 
     Args:
         configurations: Names of the configurations, in their order.

@@ -15,7 +15,7 @@ from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.state import Common
 
-ONE_PERCENT = 0.01  # of a worst-case execution time: about what due-date timers leave
+ONE_PERCENT = 0.01  # of a worst-case execution time: about the margin of due-date timers
 
 
 class Names:
@@ -25,7 +25,7 @@ class Names:
         self._names: list[str] = []
 
     def __call__(self, *names: str) -> int:
-        """Declare a feature, or several that lie side by side; give the index of the first."""
+        """Declare a feature, or several in a row; return the index of the first."""
         self._names.extend(names)
         return len(self._names) - len(names)
 
@@ -39,7 +39,7 @@ def squash(x: float) -> float:
     return x / (1.0 + abs(x))
 
 
-# tallies: int64 (TALLY_COLUMNS + V,). They are of one round, and of the moment when one of its jobs is at hand.
+# tallies: int64 (TALLY_COLUMNS + V,). They are of one round, and of the moment when one of its jobs is the current one.
 ROUND = 0  # the round; -1: none, so that the next observation counts again
 ASKED = 1  # jobs of the round asked before that moment
 WAITING = 2  # active jobs that hold nothing then
@@ -144,14 +144,14 @@ SPARE_COLUMNS = 5  # then, for g = 0 to G: busy GPUs of the fullest node in use 
 
 
 class Notes(NamedArrays):
-    """What the observations of one run remember.
+    """State that the observations of one run keep.
 
     Attributes:
-        types: What never changes of the GPU types, (V, TYPE_COLUMNS).
-        offers: What never changes of the configurations, (C, OFFER_COLUMNS).
+        types: Constants of the GPU types, (V, TYPE_COLUMNS).
+        offers: Constants of the configurations, (C, OFFER_COLUMNS).
         tallies: Counts of the round (`tallies`), (TALLY_COLUMNS + V,).
         sums: Sums of the round (`tallies`), (SUM_COLUMNS,).
-        spare: What is free now on the nodes of the GPU types, (V, SPARE_COLUMNS + G + 1).
+        spare: Free GPUs on the nodes of the GPU types now, (V, SPARE_COLUMNS + G + 1).
     """
 
     together = ("tallies", "sums", "spare")
@@ -164,7 +164,7 @@ class Notes(NamedArrays):
 
     @classmethod
     def of(cls, board: Board, common: Common | None = None) -> Notes:
-        """Begin the notes of a run; what never changes is kept once in `common`."""
+        """Begin the notes of a run; constant parts are kept once in `common`."""
         types, busy = board.node_rate.shape
         fixed = np.empty((types, TYPE_COLUMNS)), np.empty((len(board.facts.configs), OFFER_COLUMNS))
         write_fixed(board, *fixed)
@@ -178,7 +178,7 @@ class Notes(NamedArrays):
         )
 
     def forget(self) -> None:
-        """Let the next observation count again, as it must when a round was changed from outside."""
+        """Discard the counts, so that the next observation counts again: needed after a round was changed outside."""
         self.tallies[ROUND] = -1
 
 
@@ -220,7 +220,7 @@ def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
 
 @lean_kernel
 def write_spare(board: Board, spare: Ints) -> int:
-    """Write what is free now to `spare`; return the free GPUs of the cluster."""
+    """Write the free GPUs by type to `spare`; return those of the cluster."""
     nodes, capacity = board.nodes, board.capacity
     spare[:, :] = 0
     total = 0

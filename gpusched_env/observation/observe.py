@@ -109,10 +109,10 @@ def write_options(
 
 @lean_kernel
 def added_rate(board: Board, spare: Ints, c: int) -> float:
-    """Return what configuration c would add to the cluster's cost rate now [€/s].
+    """Return the increase of the cluster's cost rate if configuration c were placed now [€/s].
 
-    Whole GPUs go to the fullest node in use that has room, else to an idle node; for a share and for several nodes it
-    is the rate of a job alone.
+    Whole GPUs go to the fullest node in use with enough free GPUs, else to an idle node; for a share and for several
+    nodes it is the rate of a job alone.
     """
     configs, rate, node_rate = board.facts.configs, board.planning_rate, board.node_rate
     gpus, v = configs[c, at.CONFIG_GPUS], configs[c, at.CONFIG_TYPE]
@@ -124,7 +124,7 @@ def added_rate(board: Board, spare: Ints, c: int) -> float:
 
 @lean_kernel
 def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
-    """Count the GPUs left on the emptiest node of its type after configuration c, and say if it fits on one in use."""
+    """Count the GPUs left on the emptiest node of its type after configuration c; and whether it fits on one in use."""
     configs, capacity = board.facts.configs, board.capacity
     v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
     gap = capacity[v, at.FREE_BLOCK]
@@ -141,7 +141,7 @@ PRIORITY = _co_runner("priority of its share / 9")
 SWITCH = _co_runner("squash(seconds without progress that it would cost now / T)")
 OPPORTUNISTIC = _co_runner("1 if the job is opportunistic")
 CO_RUNNER_FEATURES = tuple(_co_runner)
-"""What `shared_features` adds to each row of `OPTION_FEATURES`, at its end."""
+"""Features that `shared_features` appends to each row of `OPTION_FEATURES`."""
 
 
 @lean_kernel
@@ -200,9 +200,9 @@ def observe(
 
     Args:
         board: The run.
-        notes: What its observations remember; brought up to date.
+        notes: State that its observations keep; updated.
         job: Features of the current job.
-        options: Features of every configuration, (C, features); the further ones of co-runners if there is space.
+        options: Features of every configuration, (C, features); with `CO_RUNNER_FEATURES` if it has columns for them.
         cluster: Features of every GPU type, (V, features).
         queue: Features of the other active jobs.
         mask: What can be placed now, (1 + C,).

@@ -25,9 +25,9 @@ from gpusched_env.simulator import layout as at
 
 
 class GanttFrames:
-    """Samples frames of runs, and keeps what rests from one to the next: nodes, scales, grid and legend.
+    """Draws frames of runs, and keeps the parts that stay the same: nodes, scales, grid and legend.
 
-    Copies and pickles of it are new and have drawn nothing.
+    Copies and pickles of it start without a drawing.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class GanttFrames:
         return GanttFrames, ()
 
     def frame(self, state: State) -> NDArray[np.uint8]:
-        """Return the frame of the present round: the one that was drawn when it was first asked for in this round.
+        """Return the frame of the present round: a second call in a round returns the frame of the first.
 
         Returns:
             Red, green and blue, shape (720, 1280, 3), uint8.
@@ -69,7 +69,7 @@ class GanttFrames:
         return frame
 
     def _rest(self, scene: Scene) -> GanttDrawing:
-        """Return the drawing with what rests in this scene, painted on its canvas."""
+        """Return the drawing with the constant parts of this scene, painted on its canvas."""
         parts = resting_parts(scene)
         if self._drawing is None or parts != self._parts:
             self._drawing, self._parts = GanttDrawing(scene), parts
@@ -83,14 +83,14 @@ class GanttFrames:
 def render_gantt_rgb(state: State) -> NDArray[np.uint8]:
     """Draw the state of a run as a frame of a video: shape (720, 1280, 3), uint8.
 
-    It shows nothing of jobs that are not submitted, not even how many there are. `GanttFrames` draws many frames of
+    It shows nothing of jobs that are not submitted, not even their number. `GanttFrames` draws many frames of
     one run faster.
     """
     return GanttFrames().draw(state)
 
 
 def _artists(figure: Figure) -> Iterator[Any]:
-    """List what is on the figure, in the order in which it is painted."""
+    """List the parts of the figure in the order in which they are painted."""
     for axes in figure.axes:
         yield from sorted(axes.get_children(), key=lambda artist: artist.get_zorder())
     yield from figure.texts
@@ -98,12 +98,12 @@ def _artists(figure: Figure) -> Iterator[Any]:
 
 FORMS = (".gif", ".mp4", ".webm")
 LAST_S = 3.0  # how long the last picture stays [s]
-MOST_FPS = 50.0  # what a GIF can say
+MOST_FPS = 50.0  # the limit of GIF
 _CODECS = {".mp4": "libx264", ".webm": "libvpx-vp9"}
 
 
 def form_of(path: str) -> str:
-    """Return the ending of the file's name that says what to write, and check that it can be written.
+    """Return the ending of the file's name, which sets the form, and check that this form can be written.
 
     Raises:
         InputError: It is none of `FORMS`.
@@ -126,7 +126,7 @@ def write_animation(path: str, frames: Iterable[NDArray[np.uint8]], fps: float) 
     """Write frames as a moving picture; the last one stays for some seconds.
 
     Args:
-        path: A file whose name ends in `.gif`, `.mp4` or `.webm`; what is there is replaced.
+        path: A file whose name ends in `.gif`, `.mp4` or `.webm`; an existing file is replaced.
         frames: Pictures of one size, uint8 (H, W, 3), at least one.
         fps: Frames per second, above 0 and at most 50.
 

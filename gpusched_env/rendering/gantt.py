@@ -34,7 +34,7 @@ from gpusched_env.simulator import Result, State
 LEFT = 0.18  # inches
 FRAME_INCHES, FRAME_DPI = (12.8, 7.2), 100
 MOST_INCHES = 15.0
-STUB = 0.012  # how far beyond the present what is held now is drawn, as a share of the axis
+STUB = 0.012  # how far held GPUs are drawn beyond the present, as a share of the axis
 
 
 def gantt_figure(
@@ -56,7 +56,7 @@ def gantt_figure(
 
     Args:
         run: A result with its intervals, or a state in or just after a decision round.
-        window_s: What to show of it: from when [s], and until when [s] (None: the end).
+        window_s: The time to show: its start [s] and its end [s] (None: the end of the run).
         nodes: Numbers of the nodes to show; all by default.
         jobs: Numbers of the jobs to show; all by default.
         size_inches: Width and height [inches]; by default the height grows with the number of GPUs, to 15 inches.
@@ -97,7 +97,7 @@ def gantt_rgb(
 
 
 def pixels_of(canvas: FigureCanvasAgg) -> NDArray[np.uint8]:
-    """Return what is painted on the canvas: red, green and blue, (H, W, 3), uint8."""
+    """Return the pixels of the canvas: red, green and blue, (H, W, 3), uint8."""
     painted = np.asarray(canvas.buffer_rgba(), dtype=np.uint8)  # type: ignore[no-untyped-call]
     return painted[:, :, :3].copy()
 
@@ -119,7 +119,7 @@ def _numbers(name: str, given: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def scene_of(run: State | Result, size_inches: tuple[float, float], dpi: float, window: Window | None = None) -> Scene:
-    """Return what a chart of all nodes and jobs shows, in the window given or the usual one."""
+    """Return the scene of all nodes and jobs, in the given window or the usual one."""
     shown = window or window_of(run)
     # Bars from before the window decide which GPUs those in it are drawn on.
     since_s = shown.start_s - shown.width_s
@@ -128,7 +128,7 @@ def scene_of(run: State | Result, size_inches: tuple[float, float], dpi: float, 
 
 
 class GanttDrawing:
-    """A figure with what does not move from the first scene on: nodes, scales, grid and legend."""
+    """A figure with the parts that stay the same from the first scene on: nodes, scales, grid and legend."""
 
     def __init__(self, scene: Scene) -> None:
         width, height = scene.size_inches
@@ -150,7 +150,7 @@ class GanttDrawing:
         )  # fmt: skip
 
     def draw(self, scene: Scene) -> None:
-        """Add what moves."""
+        """Add the parts that change."""
         chart = self._chart(scene)
         for draw in (draw_places, draw_bars, draw_switches, draw_due_dates, draw_labels):
             draw(chart)
@@ -181,7 +181,7 @@ def _heading(timeline: Timeline, title: str | None) -> tuple[str, str]:
 
 
 def legend_of(timeline: Timeline) -> list[Patch | Line2D]:
-    """Explain what is on the chart, some of it only where it is there."""
+    """Add the legend of the chart; some entries only if the chart has such marks."""
     jobs, bars = timeline.instance.jobs, timeline.bars
     handles: list[Patch | Line2D] = [
         Patch(facecolor=JOB_COLOURS[0], edgecolor=PAPER, label="GPUs held by job (number)"),
@@ -217,7 +217,7 @@ def _marker(shape: str, colour: str, size: float, label: str) -> Line2D:
 
 
 def resting_parts(scene: Scene) -> tuple[object, ...]:
-    """Return what two scenes must have in common to be drawn on one `GanttDrawing`; equal parts look equal."""
+    """Return the key that two scenes must share to be drawn on one `GanttDrawing`; parts with equal keys look equal."""
     legend = tuple(str(handle.get_label()) for handle in legend_of(scene.timeline))
     nodes = tuple((node.gpus, node.gpu_type) for node in scene.whole.instance.nodes)
     return scene.window, nodes, waiting_top(scene), legend

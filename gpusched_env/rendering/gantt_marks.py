@@ -1,4 +1,4 @@
-"""What is drawn on a Gantt chart: nodes, bars, changes, due dates and labels, and the share of GPUs in use."""
+"""The marks of a Gantt chart: nodes, bars, changes, due dates and labels, and the share of GPUs in use."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ MOST_MET = 60  # due dates of a finished run from which on those that were met a
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """What a chart shows.
+    """The content of a chart.
 
     Attributes:
-        timeline: The bars to draw, none of them on other nodes than those shown.
-        whole: The run, of which heading and strip tell.
-        window: The stretch of time.
+        timeline: The bars to draw, all of them on nodes that are shown.
+        whole: The whole run, for the title and the strip.
+        window: The period of time.
         nodes: The nodes that are shown, ascending.
         size_inches: Width and height of the figure [inches].
         dpi: Pixels per inch.
@@ -95,7 +95,7 @@ class GanttChart:
 
 
 def draw_nodes(chart: GanttChart) -> None:
-    """Draw a band for each node, a line between its GPUs, and its label: on two lines if there is room.
+    """Draw a band for each node, a line between its GPUs, and its label: on two lines if they fit.
 
     If there are very many nodes only some of them are labelled.
     """
@@ -137,7 +137,7 @@ def draw_places(chart: GanttChart) -> None:
 
 
 def draw_bars(chart: GanttChart) -> None:
-    """Draw the bars, late jobs' last so that their edges are whole; hatch what is late, shade restarts."""
+    """Draw the bars, late jobs' last so that their edges are whole; hatch bars after the due date, shade restarts."""
     late, due, thin = chart.late, chart.timeline.instance.jobs.due_s, min(1.0, chart.row_px / 6)
     boxes, colours, edges, widths = [], [], [], []
     after_due, restarts = [], []
@@ -187,7 +187,7 @@ def draw_switches(chart: GanttChart) -> None:
 
 
 def draw_labels(chart: GanttChart) -> None:
-    """Write the job's number into every bar that has room for it in legible size, the widest first."""
+    """Write the job's number into every bar that is large enough for a legible label, the widest first."""
     scale, window = chart.scene.dpi / 72, chart.window
     shown = [
         (bar, max(bar.start_s, window.start_s), min(bar.end_s, window.end_s))
@@ -210,7 +210,7 @@ def draw_labels(chart: GanttChart) -> None:
 
 
 Curve = tuple["NDArray[np.float64]", "NDArray[np.int64]"]
-"""Times [s], and what is from each on; the last time is where the curve ends."""
+"""Times [s], and the value from each on; the curve ends at the last time."""
 
 
 def usage_in(timeline: Timeline, window: Window, nodes: Container[int]) -> tuple[Curve, Curve]:
@@ -228,7 +228,7 @@ def _part(times: NDArray[np.float64], values: NDArray[np.int64], start_s: float,
 
 
 def waiting_top(scene: Scene) -> int:
-    """Choose the end of the scale of waiting jobs: 2, 5, 10, 20, 50, ..., so that it rests from frame to frame."""
+    """Choose the end of the scale of waiting jobs: 2, 5, 10, 20, 50, ..., so that it seldom changes between frames."""
     _, (_, waiting) = usage_in(scene.whole, scene.window, set(scene.nodes))
     top, steps = 2, 0
     while top < waiting.max():
@@ -267,7 +267,7 @@ def draw_usage(axes: Axes, other: Axes, chart: GanttChart) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _DueDate:
-    """A due date: the job, its place on the panel, the end of the bar it belongs to, and whether it lies beyond."""
+    """A due date: the job, its place on the panel, the end of its bar, and whether it is beyond the panel."""
 
     job: int
     place: tuple[float, float]
@@ -278,8 +278,9 @@ class _DueDate:
 def draw_due_dates(chart: GanttChart) -> None:
     """Put a triangle at each due date, on the row of the job's last bar, joined to it by a thin line.
 
-    While the run goes on, due dates that were met are left out, for they say nothing about what is to come, and those
-    after the end of the panel stand at its edge. Of a finished run with very many, only those that were missed stay.
+    While the run goes on, due dates that were met are left out, since they do not affect the future, and those
+    after the end of the panel are drawn at its edge. Of a finished run with very many, only those that were missed
+    stay.
     """
     shown = list(_shown(chart))
     for is_late in (False, True):  # behind the bars, or in front of them and red if it was missed
@@ -320,7 +321,7 @@ def _shown(chart: GanttChart) -> Iterator[_DueDate]:
         if (met and (timeline.running or not few)) or due[job] < window.start_s:
             continue
         beyond = bool(due[job] > window.end_s)
-        # At the edge there is one place in a row: it belongs to the job that is there now.
+        # At the edge there is one place in a row: it is for the job that is there now.
         if beyond and not (timeline.running and bar.end_s >= timeline.now_s):
             continue
         place = (min(due[job], window.end_s) / chart.unit_s, chart.rows.first_middle(bar))

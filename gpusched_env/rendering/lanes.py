@@ -34,11 +34,11 @@ class NodeLanes:
         self._parts: dict[int, list[Run]] = {}
 
     def hold(self, gpus: int, before: Iterable[int] = ()) -> tuple[Run, ...]:
-        """Pick and take the lanes of `gpus` whole GPUs; see `pick_lanes`."""
+        """Pick and occupy the lanes of `gpus` whole GPUs; see `pick_lanes`."""
         return runs_of(pick_lanes(self._free, gpus, before))
 
     def share(self, gpu: int, size: float) -> tuple[Run, ...]:
-        """Take a part of the lane of shared GPU number `gpu`, `size` high; the first to share it opens a lane.
+        """Occupy a part of the lane of shared GPU number `gpu`, `size` high; the first share opens a lane.
 
         It is the lane that the GPU with this number had before, or else the last free one: GPUs held whole begin
         with the first.
@@ -54,7 +54,7 @@ class NodeLanes:
         return tuple((self._lane_of[gpu] + low, height) for low, height in parts)
 
     def let_go(self, runs: Iterable[Run], gpu: int) -> None:
-        """Let go of what `hold` gave (`gpu` = -1), or `share` for the shared GPU number `gpu`."""
+        """Release the lanes that `hold` returned (`gpu` = -1), or `share` for the shared GPU number `gpu`."""
         if gpu < 0:
             for lane in lanes_of(runs):
                 self._free[lane] = True
@@ -70,7 +70,7 @@ class NodeLanes:
 def pick_lanes(free: list[bool], gpus: int, before: Iterable[int] = ()) -> list[int]:
     """Pick `gpus` free GPUs of a node and mark them as taken.
 
-    First those that the job held before, then the first gap that holds the rest together, then the first free ones.
+    First those that the job held before, then the first free block that holds the rest, then the first free ones.
 
     Args:
         free: Whether each GPU of the node is free; changed.
@@ -92,13 +92,13 @@ def pick_lanes(free: list[bool], gpus: int, before: Iterable[int] = ()) -> list[
 def pick_parts(taken: list[Run], size: float) -> list[Run]:
     """Pick a part of a shared GPU, `size` high, and add it to those `taken`.
 
-    The first gap that holds the whole of it, or else pieces of the first gaps; there is room for it.
+    The first free block that holds the whole of it, or else pieces of the first free blocks; it must fit.
     """
     edges = [(0.0, 0.0), *sorted(taken), (1.0, 0.0)]
-    gaps = [(low + height, after - low - height) for (low, height), (after, _) in pairwise(edges)]
-    fitting = [low for low, height in gaps if height >= size]
+    blocks = [(low + height, after - low - height) for (low, height), (after, _) in pairwise(edges)]
+    fitting = [low for low, height in blocks if height >= size]
     chosen = [(fitting[0], size)] if fitting else []
-    for low, height in gaps if not fitting else []:
+    for low, height in blocks if not fitting else []:
         piece = min(height, size - sum(height for _, height in chosen))
         if piece > 0.0:
             chosen.append((low, piece))
@@ -107,7 +107,7 @@ def pick_parts(taken: list[Run], size: float) -> list[Run]:
 
 
 def lanes_of(runs: Iterable[Run]) -> list[int]:
-    """List the lanes that runs lie on, in part or whole, ascending."""
+    """List the lanes that runs cover, in part or whole, ascending."""
     return sorted({lane for first, height in runs for lane in range(int(first), int(first) + max(1, int(height)))})
 
 
@@ -124,9 +124,9 @@ def runs_of(lanes: list[int]) -> tuple[Run, ...]:
 
 def _first_gap(open_lanes: list[int], size: int) -> list[int]:
     for start in range(len(open_lanes) - size + 1):
-        gap = open_lanes[start : start + size]
-        if not gap or gap[-1] - gap[0] == size - 1:
-            return gap
+        block = open_lanes[start : start + size]
+        if not block or block[-1] - block[0] == size - 1:
+            return block
     return []
 
 
@@ -156,11 +156,11 @@ class GanttBar:
 
     @property
     def is_first(self) -> bool:
-        """Return whether it is the bar on the first of the job's nodes."""
+        """Whether it is the bar on the first of the job's nodes."""
         return self.node == self.nodes[0]
 
     def in_the_place_of(self, other: GanttBar) -> bool:
-        """Return whether both are on the same nodes and, if both are shares, on the same GPU."""
+        """Whether both are on the same nodes and, if both are shares, on the same GPU."""
         shares = self.gpu >= 0 and other.gpu >= 0
         return self.nodes == other.nodes and (self.gpu == other.gpu or not shares)
 
@@ -268,7 +268,7 @@ LATE = "#C8102E"
 WAITING = "#B35C00"
 ENERGY, TARDINESS = "#3E7CB1", "#D1495B"
 
-# Neighbours differ in hue and lightness; none is red, which is kept for what is late.
+# Neighbours differ in hue and lightness; none is red, which marks late jobs.
 JOB_COLOURS = (
     "#4E79A7", "#F2B56B", "#59A14F", "#B9A2D1", "#2F8F8B", "#EDD374", "#8C6D5A", "#9CC7E6", "#6B5B95", "#A5D28C",
     "#7F8C99", "#D9B8A0",

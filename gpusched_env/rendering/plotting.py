@@ -1,4 +1,4 @@
-"""The one door to matplotlib, and to Pillow, which comes with it; no figure is kept in global state."""
+"""All imports of matplotlib, and of Pillow, which it depends on; no figure is kept in global state."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ METADATA: dict[str, dict[str, str | None]] = {
     "svg": {"Date": None, "Creator": NAME},
     "pdf": {"CreationDate": None, "Creator": NAME, "Producer": NAME},
 }
-"""What stands in the file beside the figure, by form: no date, so that equal figures make equal files."""
+"""Metadata of the file beside the figure, by form: no date, so that equal figures make equal files."""
 
 
 _DECIMALS = re.compile(r"-?\d+\.\d{3,}")

@@ -39,7 +39,7 @@ MOST_WAITING = 20
 
 
 def render_text(state: State) -> str:
-    """Return who holds which GPUs now, who waits, and what the run has cost: one line per node, one per waiting job.
+    """Return the GPUs that jobs hold now, the waiting jobs and the costs so far: a line per node and per waiting job.
 
     Jobs are shown by index with the GPUs they hold on the node, or their share of one; those on one GPU are joined
     by `+`. `!` marks a job that is past its due date.
@@ -75,7 +75,7 @@ def _nodes(state: State) -> list[str]:
 
 
 def _holders(state: State) -> list[dict[tuple[int, int], list[str]]]:
-    """Return for each node who holds it: one entry for each job with whole GPUs, and one for each shared GPU."""
+    """Return for each node the jobs on it: one entry for each job with whole GPUs, and one for each shared GPU."""
     view = state.view
     holders: list[dict[tuple[int, int], list[str]]] = [defaultdict(list) for _ in view.nodes]
     for job in sorted(view.active.tolist()):

@@ -1,4 +1,4 @@
-"""A run, finished or not, as bars on GPUs: what charts draw."""
+"""A run, finished or not, as bars on GPUs, for charts."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ LATE_TOLERANCE_S = 1e-6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Timeline:
-    """All bars of a run, with what is known of its jobs.
+    """All bars of a run, with the known facts of its jobs.
 
     Attributes:
         instance: The instance that is run.
         policy: Name of the policy; empty if not known.
         now_s: Present time [s]; the last completion if the run is finished.
-        running: Whether the run goes on.
+        running: Whether the run has not finished.
         bars: The bars, by start: one for each node that a job held.
         submitted: Whether each job is submitted by now, (J,).
         completion_s: Completion times [s], NaN before them, (J,).
@@ -53,8 +53,8 @@ class Timeline:
 
         Args:
             run: The run.
-            ahead_s: Of a run that goes on: how far to draw what jobs hold from now on [s], ≥ 0.
-            since_s: Of a run that goes on: bars that ended before are left out [s].
+            ahead_s: Of an unfinished run: how far beyond the present to draw what jobs hold [s], ≥ 0.
+            since_s: Of an unfinished run: bars that ended before are left out [s].
         """
         if isinstance(run, Result):
             bars, ends = bars_of(run.instance, run.log), run.completion_s
@@ -119,7 +119,7 @@ class Timeline:
         return times, counts[:, 0], counts[:, 1]
 
     def busy(self) -> Iterator[tuple[int, float, float, int]]:
-        """Yield node, start and end [s], and number of busy GPUs of each stretch with any, shared ones once."""
+        """Yield node, start and end [s], and number of busy GPUs of each period with busy ones, shared ones once."""
         until: dict[tuple[int, int], float] = {}
         for bar in self.bars:
             if bar.gpu < 0:
@@ -161,17 +161,17 @@ def _rows_of(state: State, job: int, times: tuple[float, float, float], *, old: 
 
 
 HOUR_S = 3600.0
-SPAN_IN_DUE_TIMES = 1.5  # widest window, in times that a job usually has until it is due
+SPAN_IN_DUE_TIMES = 1.5  # widest window, in the usual time from submission to due date
 SMALLEST = 256  # how many times wider the widest window is than the first one
 STEPS = 4  # parts of its width by which a window moves
 PRESENT = 0.88  # where on the window the present is at most
-FEW_JOBS = 10  # whose due dates do not say yet what is usual
-MOST_JOBS = 100  # whose due dates say what is usual: the first ones, so that the answer settles
+FEW_JOBS = 10  # whose due dates are too few to compute the usual time
+MOST_JOBS = 100  # whose due dates set the usual time: the first ones, so that it becomes constant
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of time from `start_s` ≥ 0 to `end_s` > start_s [s]."""
+    """A period from `start_s` ≥ 0 to `end_s` > start_s [s]."""
 
     start_s: float
     end_s: float
@@ -191,10 +191,10 @@ class Window:
 
 
 def window_of(run: State | Result) -> Window:
-    """Choose what to show: all of a finished run; of one that goes on, the last stretch up to the present and a bit.
+    """Choose the window: all of a finished run; of an unfinished one, the last period up to the present and a bit.
 
-    The window of a run that goes on grows by a half or a third, and moves by quarters of its width, so that pictures
-    of one round after the other rest. Its greatest width follows from the due dates of the jobs submitted so far.
+    The window of an unfinished run grows by a half or a third, and moves by quarters of its width, so that it seldom
+    changes from round to round. Its greatest width follows from the due dates of the jobs submitted so far.
     """
     jobs = run.instance.jobs
     if isinstance(run, Result):
@@ -222,7 +222,7 @@ def widest_s(until_due_s: NDArray[np.float64]) -> float:
         until_due_s: Times from submission to due date of the jobs known so far [s], in their order.
 
     Returns:
-        What the median asks for, from `FEW_JOBS` jobs on the greatest so far: then it never falls as jobs come.
+        The width for the median time, from `FEW_JOBS` jobs on the greatest so far: it never falls as jobs come.
     """
     known = len(until_due_s)
     counts = range(min(known, FEW_JOBS), known + 1) if known else ()

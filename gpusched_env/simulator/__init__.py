@@ -1,4 +1,4 @@
-"""The one simulator: the state of a run, compiled kernels that move it, and what a policy is."""
+"""The simulator: the state of a run, compiled kernels that advance it, and the protocols of policies."""
 
 from gpusched_env.simulator.ordering import NAMED_ORDERS, ActiveJobs, Order, ask_order
 from gpusched_env.simulator.policy import Asking, Choice, JobPolicy, Policy, can_decide, check_fit

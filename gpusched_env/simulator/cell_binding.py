@@ -1,8 +1,8 @@
-"""Where the cells of tenants lie: bound to a block of a host when they are used, and let go when they are empty.
+"""Cell binding: a tenant's cell is bound to a block of a host when it is used, and unbound when it is empty.
 
-With cells the last `hosts.shape[0]` nodes are the hosts as opportunistic jobs see them: what of them is in no cell that
-is bound. The nodes before them are the cells. A cell that was bound when the round began stays so until the next one
-begins, unless a policy lets it go, so that a round that begins from an empty cluster moves nobody.
+With cells the last `hosts.shape[0]` nodes are the hosts as opportunistic jobs see them: their GPUs that are in no
+bound cell. The nodes before them are the cells. A cell that was bound when the round began stays so until the next one
+begins, unless a policy unbinds it, so that a round that begins from an empty cluster moves no job.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from gpusched_env.simulator.run import Board
 
 MOST_GPUS = 32  # on a node with cells: bits of a mask, with room for sums of them
 
-# hosts: int64 (H, HOST_COLUMNS). The physical nodes on which the cells of tenants lie.
+# hosts: int64 (H, HOST_COLUMNS). The physical nodes to which the cells of tenants are bound.
 KIND = 0  # index of the kind of hardware, the same for hosts and cells that fit
 GPUS = 1  # number of GPUs, a power of two
 TAKEN = 2  # mask of the GPUs in cells that are bound
@@ -33,7 +33,7 @@ def mask_of(start: int, size: int) -> int:
 
 @lean_kernel
 def free_around(taken: int, gpus: int, start: int, size: int) -> int:
-    """Return the size of the free cell in which a block lies, on a node of `gpus` GPUs; 0 if it is not free itself."""
+    """Return the size of the free cell that holds a block, on a node of `gpus` GPUs; 0 if it is not free itself."""
     if taken & mask_of(start, size) != 0:
         return 0
     while size < gpus:
@@ -49,7 +49,8 @@ def choose_block(hosts: Ints, kind: int, size: int) -> tuple[int, int]:
     """Choose the block for a cell: from the smallest free cell that holds it, so that none is split without need.
 
     Among those the one on the host with fewest opportunistic GPUs, then on one that is in use, then by index: cells of
-    two tenants on one host share the power that it draws anyway.
+        two
+    tenants on one host share the power that it draws anyway.
 
     Args:
         hosts: The hosts, (H, HOST_COLUMNS).
@@ -80,7 +81,7 @@ def first_host(board: Board) -> int:
 
 @lean_kernel
 def is_opportunistic_config(board: Board, config: int) -> bool:
-    """Return whether a configuration is one of opportunistic jobs: on hosts, and in no cell."""
+    """Whether a configuration is one of opportunistic jobs: on hosts, and in no cell."""
     if board.hosts.shape[0] == 0:
         return False
     return board.facts.configs[config, at.CONFIG_TYPE] >= board.nodes[first_host(board), at.NODE_TYPE]
@@ -88,7 +89,7 @@ def is_opportunistic_config(board: Board, config: int) -> bool:
 
 @kernel
 def survey(board: Board) -> None:
-    """Write to `hosts` what of each is in bound cells, opportunistic and busy."""
+    """Write to `hosts` which GPUs of each are in bound cells, opportunistic and busy."""
     nodes, hosts, cells = board.nodes, board.hosts, board.cells
     first = first_host(board)
     for h in range(hosts.shape[0]):
@@ -104,9 +105,10 @@ def survey(board: Board) -> None:
 
 @kernel
 def bind(board: Board, n: int) -> None:
-    """Bind the cell `n` to a block of a host, if it is none yet; opportunistic jobs there make room.
+    """Bind the cell `n` to a block of a host, if it is not bound yet; opportunistic jobs there are preempted.
 
-    The last submitted go first. (Which GPUs of a host an opportunistic job has is not told: any that are in no cell.)
+    The last submitted go first. (Which GPUs of a host an opportunistic job holds is not modelled: any that are in no
+    cell.)
     """
     nodes, cells = board.nodes, board.cells
     if cells[n, at.CELL_HOST] >= 0:
@@ -147,7 +149,7 @@ def let_empty_cells_go(board: Board) -> None:
 
 @kernel
 def remember(board: Board) -> None:
-    """Remember where the cells lie as a round begins."""
+    """Store the binding of the cells as a round begins."""
     cells = board.cells
     for n in range(cells.shape[0]):
         cells[n, at.CELL_OLD_HOST] = cells[n, at.CELL_HOST]
@@ -155,7 +157,7 @@ def remember(board: Board) -> None:
 
 @kernel
 def recount_hosts(board: Board) -> None:
-    """Unbind empty cells that were bound in this round, and count what is free of the hosts from all that is held."""
+    """Unbind empty cells that were bound in this round, and recount the free GPUs of the hosts."""
     jobs, nodes, cells, configs = board.jobs, board.nodes, board.cells, board.facts.configs
     first, shared = first_host(board), (nodes.shape[1] - at.NODE_COLUMNS) // 2
     for n in range(first, nodes.shape[0]):
@@ -176,7 +178,7 @@ def recount_hosts(board: Board) -> None:
 
 @lean_kernel
 def binding_unchanged(board: Board, node: int) -> bool:
-    """Return whether the chain of cells that begins with `node` lies where it lay when the round began."""
+    """Whether the chain of cells that begins with `node` is bound as when the round began."""
     nodes, cells = board.nodes, board.cells
     n = node
     while n >= 0 and cells.shape[0] > 0:
@@ -199,7 +201,7 @@ def hosts_rate(board: Board) -> float:
 
 @lean_kernel
 def hosts_charge(board: Board, node: int, gpus: int) -> float:
-    """Return the part of `gpus` GPUs on each node of a chain in what their hosts cost [€/s], after `hosts_rate`."""
+    """Return the part of `gpus` GPUs on each node of a chain in their hosts' cost rate [€/s], after `hosts_rate`."""
     nodes, rate = board.nodes, 0.0
     n = node
     while n >= 0:

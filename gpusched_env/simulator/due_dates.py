@@ -1,4 +1,4 @@
-"""When a due date counts as missed, and the timers in time for it."""
+"""Missed due dates, and the timers of due dates."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.switching import longest_switch_s, place_of_state
 
 MISSED_S = 1e-6  # less than this is rounding: a plan that ends exactly at its due date is in time
-MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is asked again
-LEAST_MARGIN = 0.01  # with less than this a configuration is at its last moment already, and brings no timer
+MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is re-evaluated
+LEAST_MARGIN = 0.01  # with less than this a configuration is at its last moment already, and sets no timer
 
 
 @kernel
 def misses(seconds: float, time_left: float) -> bool:
-    """Return whether work of `seconds` misses a due date that is `time_left` seconds away, by a microsecond or more.
+    """Whether work of `seconds` misses a due date that is `time_left` seconds away, by a microsecond or more.
 
-    A plan uses up its time to the last digit. Without the margin, half of such plans would seem late when their last
-    segment begins, for no more than rounding.
+    A plan uses up its time to the last digit. Without the margin, rounding would make half of such plans late when
+    their last segment begins.
     """
     return seconds > time_left + MISSED_S
 
 
 @kernel
 def due_date_timer_s(board: Board, job: int) -> float:
-    """Return when a job must be asked again, given what it holds in this round.
+    """Return when a job must be re-evaluated, given what it holds in this round.
 
     If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still
     meet it in the worst case no longer would: with n seconds per epoch now (inf: it waits) and c then, L epochs left
     and D seconds to the due date, after s seconds with (L - s / n) · c · (1 + margin) = D - s. Restarts on the way, the
-    costliest that there may be, are taken off D. (Whether it is in time as it runs is asked without them, as
-    observations do.)
+    costliest possible ones, are subtracted from D. (Whether it is in time as it runs is computed without them, as in
+    observations.)
 
-    A configuration with less than `LEAST_MARGIN` left brings no timer. Else rounding could bring two in a row, and a
-    job that runs faster than planned (beside few others on a shared GPU) one after another, ever closer together.
+    A configuration with less than `LEAST_MARGIN` left sets no timer. Else rounding could set two in a row, and a job
+    that runs faster than planned (with few co-runners on a shared GPU) one after another, at ever shorter intervals.
 
     Returns:
-        The time [s]; inf if it meets the due date as it is, or nothing would with that margin.
+        The time [s]; inf if it meets the due date as it is, or no configuration would with that margin.
     """
     jobs, tau, least_rate, now = board.jobs, board.tau, board.least_rate, board.clock[at.NOW]
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - now

@@ -74,7 +74,7 @@ def progress(board: Board, job: int, time: float) -> float:
 def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) -> None:
     """Write the interval that ends now to the log, a row per node, if intervals are logged and it has a length.
 
-    With `old`, it is that of what the job held when the round began, else of what it holds now.
+    With `old`, the interval is that of the holding when the round began, else of the present one.
     """
     jobs, nodes, count, log = board.jobs, board.nodes, board.count, hidden.log
     if count[at.LOGGING] == 0 or end <= jobs[job, at.BASE_S]:
@@ -122,7 +122,7 @@ def charge(board: Board, job: int, config: int) -> float:
     """Return a job's part of the cost rate of its nodes [€/s].
 
     A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
-    Where GPUs draw power by their utilisation, that is so for what they draw at rest, and each job pays for its own
+    Where GPUs draw power by their utilisation, that holds for the power of idle GPUs, and each job pays for its own
     work.
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
@@ -141,7 +141,7 @@ def charge(board: Board, job: int, config: int) -> float:
 
 @kernel
 def idle_saving_rate(board: Board, job: int, config: int) -> float:
-    """Return what a job's GPUs cost less than busy ones [€/s]: its part of them, less the work that it does on them."""
+    """Return the idle-power saving of a job's GPUs [€/s]: its part of them, less its work on them."""
     jobs, nodes, configs, clock = board.jobs, board.nodes, board.facts.configs, board.clock
     gpus, part = configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES], 1.0
     if configs[config, at.CONFIG_UNITS] > 0:
@@ -153,7 +153,7 @@ def idle_saving_rate(board: Board, job: int, config: int) -> float:
 
 @kernel
 def work(board: Board, job: int, config: int) -> float:
-    """Return the part of the time for which a job keeps each of its GPUs busy: utilisation · speed, or 1.
+    """Return the part of the time for which a job keeps each of its GPUs busy: utilisation · speed; 1 without a model.
 
     On whole GPUs it is the utilisation, whatever machines help it.
     """
@@ -169,7 +169,7 @@ def work(board: Board, job: int, config: int) -> float:
 
 @kernel
 def bill_rate(board: Board) -> float:
-    """Sum r_v(u) over the nodes, with cells over their hosts, less what GPUs spare that are held and not busy [€/s]."""
+    """Sum r_v(u) over the nodes, with cells over their hosts, less the idle-power saving of held GPUs [€/s]."""
     jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
     total = hosts_rate(board)
     for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
@@ -189,7 +189,7 @@ def complete(board: Board, hidden: Hidden) -> int:
     """Complete the running jobs whose time has come, in the order of their index; return how many.
 
     Completions so close that rounding cannot tell them from the present event are part of it: a timer that a policy
-    set for the very end of a job must not reconfigure it with nothing left to do.
+    set for the end of a job must not reconfigure it with nothing left to do.
     """
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
@@ -214,7 +214,7 @@ def complete(board: Board, hidden: Hidden) -> int:
 
 @kernel
 def anything_runs(board: Board) -> bool:
-    """Return whether any job holds GPUs."""
+    """Whether any job holds GPUs."""
     jobs, count, active = board.jobs, board.count, board.active
     for i in range(count[at.ACTIVE]):
         if jobs[active[i], at.CONFIG] >= 0:
@@ -250,7 +250,7 @@ def advance(board: Board, hidden: Hidden) -> bool:
 
 @kernel
 def submit(board: Board, hidden: Hidden, time: float) -> None:
-    """Submit the jobs whose time has come: disclose what was hidden of them, and make them active."""
+    """Submit the jobs whose time has come: disclose their hidden values, and make them active."""
     jobs, count = board.jobs, board.count
     while count[at.SUBMITTED] < jobs.shape[0]:
         job = count[at.SUBMITTED]

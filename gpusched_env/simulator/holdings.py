@@ -1,4 +1,4 @@
-"""Giving a job a place that comes from outside, checked: by processes, files and requests that nobody trusts."""
+"""Checked placement from outside: from sandboxed processes, files and requests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from gpusched_env.simulator.placement.release import within_quota
 from gpusched_env.simulator.run import Board
 
 CONFIGURATION, NODE, GPUS, SHARE, CHAIN, QUOTA = range(1, 7)
-"""What can be wrong with a holding, as `hold_at` gives it; 0 for nothing."""
+"""Errors of a holding, as `hold_at` returns them; 0 for none."""
 
 
 def apply_holding(board: Board, job: int, config: int, nodes: Sequence[int], gpu: int | None) -> int:
-    """Return a job that holds nothing a configuration on these nodes, if it is free there; return 0, or what is wrong.
+    """Place a job that holds nothing on these nodes with a configuration, if it is free there; return 0, or the error.
 
     Args:
         board: The board.
@@ -34,13 +34,13 @@ def apply_holding(board: Board, job: int, config: int, nodes: Sequence[int], gpu
 
 @kernel
 def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> int:
-    """Return a job that holds nothing a configuration in this place, if it is free; return 0, or what is wrong.
+    """Place a job that holds nothing in this place with a configuration, if it is free; return 0, or the error.
 
     Args:
         board: The board.
         job: The job.
-        config: The configuration, ≥ 0; it may be none that is there.
-        node: The node, or the first of several; it may be none that is there.
+        config: The configuration, ≥ 0; it may be one that does not exist.
+        node: The node, or the first of several; it may be one that does not exist.
         slot: The shared GPU on the node; -1 for whole ones.
         chain: The node that follows on each, or -1, (N,).
     """
@@ -68,7 +68,7 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
 
 @kernel
 def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
-    """Return whether the share of a configuration is free on a GPU of a node."""
+    """Whether the share of a configuration is free on a GPU of a node."""
     nodes, units = board.nodes, board.facts.configs[config, at.CONFIG_UNITS]
     if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
         return False
@@ -78,7 +78,7 @@ def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
 
 @kernel
 def _are_empty(board: Board, config: int, first: int, chain: Ints) -> bool:
-    """Return whether a chain is one of as many empty nodes of the largest size of their type, in rising order."""
+    """Whether a chain is one of as many empty nodes of the largest size of their type, in rising order."""
     configs, nodes = board.facts.configs, board.nodes
     v, n, last = configs[config, at.CONFIG_TYPE], first, -1
     for _ in range(configs[config, at.CONFIG_NODES]):

@@ -1,10 +1,10 @@
-"""What policies are made of, in one import: the face of the simulator that policies, compiled or not, keep to.
+"""The interface of the simulator for policies, compiled or not, in one import.
 
 A compiled policy reads the `Board`, whose columns are named in `at`, and changes it through `place`, `release`,
-`clear_preferred_node`, `set_preferred_node`, `exchange`, `apply_choice`, `set_timer_at`, `grow` and what plans a round
-on a scratch board alone, and through its own `memory`. Everything here is called from kernels, except `Choice`,
-`PlannedPolicy`, `View`, `ask_order` and `check_order`, which are for the Python around them. What is hidden from
-policies, and what moves time, is not here.
+`clear_preferred_node`, `set_preferred_node`, `exchange`, `apply_choice`, `set_timer_at`, `grow` and the
+functions that plan a round on a scratch board alone, and through its own `memory`. Everything here is called from
+kernels, except `Choice`, `PlannedPolicy`, `View`, `ask_order` and `check_order`, which are for the Python around them.
+Hidden values and functions that advance time are not here.
 """
 
 from gpusched_env.arrays import Floats, Ints, Mask

@@ -1,12 +1,12 @@
 """Columns of the state arrays.
 
-Which arrays there are, and who may see them, is in `run`. Times are in seconds from the start of the run, money in €,
-work in epochs. An index that points nowhere is -1.
+The arrays, and which of them policies may see, are in `run`. Times are in seconds from the start of the run, money in
+€, work in epochs. An index of nothing is -1.
 """
 
 from __future__ import annotations
 
-# jobs: float64 (J, JOB_COLUMNS). What a policy may know of a job.
+# jobs: float64 (J, JOB_COLUMNS). The part of a job that policies may know.
 SUBMISSION = 0  # submission time a_j
 DUE = 1  # due date d_j
 WEIGHT = 2  # tardiness weight ω_j [€/s]
@@ -26,19 +26,17 @@ START_S = 15  # first start, NaN before it
 END_S = 16  # completion, NaN before it
 ENERGY = 17  # energy cost attributed so far [€]
 TARDINESS = 18  # tardiness cost accrued so far [€]
-TIMER_S = 19  # time at which a policy asked to look again; inf: no plan for it, -inf: no plan holds
+TIMER_S = 19  # timer: time at which the job is re-evaluated; inf: no plan for it, -inf: no plan holds
 MILESTONE = 20  # number of the next milestone
 SWITCHES = 21  # changes of configuration or place after the first start, pauses included
 SLOT = 22  # shared GPU held on the node, or -1
 OLD_SLOT = 23  # shared GPU held when the round began
 APPLICATION = 24  # index of the application
-RESTART_S = 25  # seconds without progress after a change of place, or any change if distances are not told apart
+RESTART_S = 25  # seconds without progress after a change of place, or any change if distances do not matter
 ANCHOR_EPOCHS = 26  # epochs done when the present speed began
 ANCHOR_S = 27  # from when on the present speed makes progress
-SLOWDOWN = 28  # true seconds per epoch / planned ones (`tau`); below 1 if others slow it less or help more than planned
-PREFERRED_NODE = (
-    29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go (`rounds`)
-)
+SLOWDOWN = 28  # true seconds per epoch / planned ones (`tau`); below 1 if the job is faster than planned
+PREFERRED_NODE = 29  # node on which placement puts the job if it fits; OLD_NODE unless a policy clears it (`rounds`)
 PREFERRED_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
 CHEAPEST_TAU = 32  # its seconds per epoch; inf: none
@@ -47,13 +45,13 @@ STARTING_S = 34  # seconds without progress until it has been ready once
 RESUMING_S = 35  # seconds without progress after a change on the nodes where it was last ready
 LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
 LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
-OPPORTUNISTIC = 38  # 1 if it is in the class that gets what guaranteed jobs leave: a label that policies may read
+OPPORTUNISTIC = 38  # 1 if it is opportunistic: it gets the GPUs that guaranteed jobs leave; a label for policies
 TENANT = 39  # index of its tenant
 TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
 TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known
 JOB_COLUMNS = 42
 
-# outcome: float64 (J, OUTCOME_COLUMNS). What no policy may know.
+# outcome: float64 (J, OUTCOME_COLUMNS). The hidden part, which no policy may know.
 NEEDED = 0  # epochs needed X_j
 FINISH_S = 1  # completion time if the job goes on as it runs; inf while it does not run
 OUTCOME_COLUMNS = 2
@@ -81,26 +79,27 @@ CONFIG_COLUMNS = 6
 
 PRIORITIES = 10  # priorities that shares may have
 
-# sharing: float64 (SHARING_COLUMNS,). What the interference model says in numbers; all 0 without one.
+# sharing: float64 (SHARING_COLUMNS,). The numbers of the interference model; all 0 without one.
 FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
-OVERHEAD = 1  # what a job loses to opportunistic jobs, as a part of its time
+OVERHEAD = 1  # what a job loses to co-runners of lower priority, as a part of its time
 FILLED = 2  # part of the time left by the highest priority that others can use
 LEAST_SPEED = 3  # least speed of those below the highest priority, if their utilisations sum to 1 at most
 SHARING_COLUMNS = 4
 
-# room: int64 (V, CAPACITY_COLUMNS + index). What fits now on the nodes of a GPU type.
+# capacity: int64 (V, CAPACITY_COLUMNS + index). Free capacity of the nodes of a GPU type now.
 FREE_BLOCK = 0  # most free GPUs on one node
 EMPTY = 1  # whole nodes that are empty: nodes of the largest size of the type
 FREE_SHARE = 2  # most units free on a GPU that is shared already
 LARGEST = 3  # GPUs of the largest node; never changes
-SIZES = 4  # free GPUs that the index behind these columns tells apart; 0: there is no index
+SIZES = 4  # numbers of free GPUs that the index behind these columns has; 0: there is no index
 CAPACITY_COLUMNS = 5  # then the index of `node_index`
 
 # quota: int64 (T, 2 V), T tenants; no rows without quotas. The units of every GPU type that a tenant's jobs may hold at
 # one time, then those that they hold.
 
-# cells: int64 (N, CELL_COLUMNS); no rows without cells. Where the nodes lie, the last of which are hosts themselves.
-CELL_HOST = 0  # index of the host on which the cell lies, or -1
+# cells: int64 (N, CELL_COLUMNS); no rows without cells. The binding of the nodes, the last of which are hosts
+# themselves.
+CELL_HOST = 0  # index of the host to which the cell is bound, or -1
 CELL_OLD_HOST = 1  # the same when the round began
 CELL_BLOCK = 2  # first GPU of its block there
 CELL_KIND = 3  # kind of hardware
@@ -112,7 +111,7 @@ BILL = 1  # energy cost of all nodes so far [€]
 TARDINESS_COST = 2  # tardiness cost of all jobs so far [€]
 BILL_RATE = 3  # energy cost rate of all nodes now [€/s]
 REVIEW = 4  # interval of the fixed reviews; inf: none
-IDLE_REVIEW = 5  # how far time moves when nothing runs and nothing is pending
+IDLE_REVIEW = 5  # step of the clock when nothing runs and nothing is pending
 LAST_BUSY = 6  # when a job last ran, or was still to come
 PRICE = 7  # price of energy [€/kWh]
 PUE = 8  # energy drawn by the site / energy drawn by its nodes
@@ -130,10 +129,10 @@ TO_ASK = 7  # jobs that this round asks
 IDLE = 8  # events in a row at which nothing ran and nothing was to come
 LOGGING = 9  # 1 if intervals are logged
 DUE_DATE_TIMERS = 10  # 1 if every decision sets the job's timer (`due_dates`)
-CONSOLIDATES = 11  # 1 if every decision lets a job leave its previous node for one in use (`should_consolidate`)
+CONSOLIDATES = 11  # 1 if every decision may move a job from its previous node to one in use (`should_consolidate`)
 PREEMPTION = 12  # 1 if a round begins from an empty cluster
 ORDER = 13  # number of the order in which a round asks its jobs
-DISTANCES = 14  # 1 if the instance tells costs of switching apart by distance (`switching`)
+DISTANCES = 14  # 1 if the costs of switching depend on the distance (`switching`)
 COUNT_COLUMNS = 15
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
@@ -146,4 +145,4 @@ LOG_END = 5
 LOG_EPOCHS = 6  # epochs done in the interval, the same in the rows of all its nodes
 LOG_SLOT = 7  # the shared GPU of the node, or -1
 LOG_COLUMNS = 8
-LOG_HOST = 8  # with cells one column more: the host on which the node lies
+LOG_HOST = 8  # with cells one column more: the host to which the node is bound

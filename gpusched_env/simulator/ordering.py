@@ -82,7 +82,7 @@ class ActiveJobs:
 
 
 Order: TypeAlias = str | Callable[[ActiveJobs], "NDArray[np.float64]"]
-"""A named order, or a rule: it gives each job a number, and the smallest is asked first."""
+"""A named order, or a rule that returns a number for each job; the smallest is asked first."""
 
 NAMED_ORDERS = {
     "pressure": rounds.PRESSURE,
@@ -115,7 +115,7 @@ def ask_order(view: View, order: Order, *, waiting_only: bool) -> NDArray[np.int
         A view of the state's own buffer, shape (A,): valid until the next round.
 
     Raises:
-        InputError: A rule gives the wrong number of keys, NaN, or what is no number.
+        InputError: A rule returns the wrong number of keys, NaN, or a value that is no number.
     """
     board = view.board
     active = board.count[at.ACTIVE]
@@ -128,7 +128,7 @@ def ask_order(view: View, order: Order, *, waiting_only: bool) -> NDArray[np.int
 
 
 def _keys(given: ArrayLike, active: int) -> NDArray[np.float64]:
-    """Check what a rule gives; inf passes, since a rule that divides by a weight of 0 means "last" by it."""
+    """Check the keys of a rule; inf is allowed, since a rule that divides by a weight of 0 means "last" by it."""
     try:
         keys = np.asarray(given)
     except ValueError:  # lists of different lengths

@@ -1,4 +1,4 @@
-"""Rounds that are planned as a whole on a scratch board, and then carried out in whatever order jobs are asked.
+"""Rounds that are planned as a whole on a scratch board, and then carried out in the order in which jobs are asked.
 
 A planner sets aside what jobs hold, places them as it likes, writes what they then hold into the policy's memory, and
 puts all back. Nothing but `memory` has changed. Then jobs are decided as planned, one by one.
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
 # Columns of the policy's memory of a job.
 ROUND = 0  # round that the next ones are of
-PLANNED = 1  # configuration that it shall get in this round, -1 for none
-NODE = 2  # the node, or the first of several, on which it shall get it; -1: wherever it fits
+PLANNED = 1  # configuration planned for this round, -1 for none
+NODE = 2  # the node, or the first of several, planned for it; -1: wherever it fits
 GPU = 3  # the shared GPU there, -1 for whole GPUs
-TIMER = 4  # when it is asked again [s]; inf for never
+TIMER = 4  # its timer [s]; inf for never
 
 HELD = 3  # what a job holds: configuration, node, shared GPU
 HELD_BEFORE = HELD + 2  # and its previous place
@@ -38,7 +38,7 @@ HELD_BEFORE = HELD + 2  # and its previous place
 
 @lean_kernel
 def _copy(into: Ints, rows: Ints) -> None:
-    """Copy a matrix; an assignment of all of it would have the texts of its errors compiled, too."""
+    """Copy a matrix; an assignment of all of it would compile the texts of its errors, too."""
     for row in range(rows.shape[0]):
         for column in range(rows.shape[1]):
             into[row, column] = rows[row, column]
@@ -57,7 +57,7 @@ def keep(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
 
 @kernel
 def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
-    """Give every job of `order` what `keep` wrote; `capacity` is not kept up to date."""
+    """Restore for every job of `order` what `keep` wrote; `capacity` is not updated."""
     jobs, nodes = board.jobs, board.nodes
     for i in range(order.shape[0]):
         jobs[order[i], at.CONFIG] = held[i, 0]
@@ -86,7 +86,7 @@ def begin_plan(board: Board, emptied: bool) -> tuple[Floats, Ints]:
 
 @kernel
 def write_plan(board: Board) -> None:
-    """Write what the active jobs hold now to `memory`, as the plan of the round; their timers stand there."""
+    """Write what the active jobs hold now to `memory`, as the plan of the round; their timers are there already."""
     jobs, memory = board.jobs, board.memory
     for job in board.active[: board.count[at.ACTIVE]]:
         memory[job, ROUND], memory[job, PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
@@ -95,7 +95,7 @@ def write_plan(board: Board) -> None:
 
 @kernel
 def end_plan(board: Board, held: Floats, kept: Ints) -> None:
-    """End planning: all is as it was when `begin_plan` returned `held` and `kept`, but for `memory`."""
+    """End planning: restore the board as it was when `begin_plan` returned `held` and `kept`; `memory` stays."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     for i in range(active.shape[0]):
         jobs[active[i], at.PREFERRED_NODE], jobs[active[i], at.PREFERRED_SLOT] = held[i, HELD], held[i, HELD + 1]
@@ -105,7 +105,7 @@ def end_plan(board: Board, held: Floats, kept: Ints) -> None:
 
 @kernel
 def execute_plan(board: Board, order: Ints) -> None:
-    """Give the jobs of `order`, (A,), in turn, what was planned for them."""
+    """Place the jobs of `order`, (A,), in turn, as planned."""
     for job in order:
         config, timer = planned(board, job)
         give(board, job, config, timer)
@@ -119,7 +119,7 @@ def planned(board: Board, job: int) -> tuple[int, float]:
 
 @kernel
 def give(board: Board, job: int, config: int, timer: float) -> None:
-    """Give a job a configuration, -1 for none, and a timer [s]: in the planned place if that is known and free."""
+    """Place a job with a configuration, -1 for none, in the planned place if known and free; set its timer [s]."""
     memory = board.memory
     apply_choice(board, job, False, timer)
     if config >= 0:
@@ -131,8 +131,8 @@ def give(board: Board, job: int, config: int, timer: float) -> None:
 class PlannedPolicy:
     """A policy that plans a whole round when its first job is asked, and then decides job by job as planned.
 
-    So one such policy should decide the whole round. A subclass writes the plan to the memory in `_plan`, and may say
-    by kernels of its own what to do where the placement comes out otherwise than planned.
+    So one such policy should decide the whole round. A subclass writes the plan to the memory in `_plan`, and may have
+    kernels of its own for a placement that differs from the plan.
     """
 
     __slots__ = ()
@@ -163,16 +163,16 @@ class PlannedPolicy:
 
 @lean_kernel
 def set_timer_at(board: Board, job: int, time: float) -> None:
-    """Let a job be asked again at a time [s]; inf for never."""
+    """Set the timer of a job to a time [s]; inf for never."""
     board.jobs[job, at.TIMER_S] = time
 
 
 @lean_kernel
 def grow(board: Board, job: int, config: int) -> None:
-    """Let a job hold a larger configuration, on its node, in place of its own; `capacity` is not kept up to date.
+    """Set a job's configuration to a larger one, on its node; `capacity` is not updated.
 
     From whole GPUs it grows to more of them; from a share to a larger one of the same GPU, or to the whole of it. The
-    caller knows that they are free and that the quota covers them (`can_resize`).
+    caller checks that they are free and that the quota covers them (`can_resize`).
     """
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     node, slot, held = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), int(jobs[job, at.CONFIG])
@@ -188,7 +188,7 @@ def grow(board: Board, job: int, config: int) -> None:
 
 @kernel
 def empty_as(board: Board, order: Ints, nodes: Ints, capacity: Ints) -> None:
-    """Empty the cluster of the jobs of `order`; `nodes` and `capacity` are what they are then."""
+    """Empty the cluster of the jobs of `order`; the arguments `nodes` and `capacity` are those of the empty cluster."""
     _copy(board.nodes, nodes)
     _copy(board.capacity, capacity)
     for job in order:

@@ -1,4 +1,4 @@
-"""What a policy is: protocols with one method that matters, its choices, how it is asked, and whether it can decide."""
+"""Policies: their protocols, their choices, how they are asked, and whether they can decide on an instance."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.view import View
 
-FREE_COLUMNS = 16  # columns of a policy's memory, beside one for each GPU type
+FREE_COLUMNS = 16  # columns of a policy's memory, in addition to one for each GPU type
 
 
 @runtime_checkable
 class Policy(Protocol):
     """Decides whole rounds.
 
-    A policy keeps nothing of a run in itself (`view.memory` is there for that), so that one object may serve many runs.
+    A policy keeps the state of a run in `view.memory`, not in itself, so that one object may serve many runs.
     """
 
     @property
     def name(self) -> str:
-        """Name of the policy, as tables show it."""
+        """Name of the policy in tables."""
 
     @property
     def preemption(self) -> bool:
@@ -53,14 +53,14 @@ class Policy(Protocol):
 
 @runtime_checkable
 class JobPolicy(Policy, Protocol):
-    """Decides job by job, so that it can drive the environment too."""
+    """Decides job by job, so it can act in the environment too."""
 
     @property
     def job_order(self) -> Order:
         """The order in which the round asks its jobs."""
 
     def choose(self, view: View, job: int) -> Choice:
-        """Choose for `job`, given what the jobs before it hold in this round; change nothing."""
+        """Choose for `job`, given what the jobs before it hold in this round; without any change."""
 
 
 @runtime_checkable
@@ -73,7 +73,7 @@ class Selective(Protocol):
 
 @runtime_checkable
 class Remembering(Protocol):
-    """A policy that needs another number of columns of memory than others get."""
+    """A policy that needs another number of columns of memory than the default."""
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of `view.memory` that it needs on `instance`, ≥ 1."""
@@ -81,25 +81,25 @@ class Remembering(Protocol):
 
 @runtime_checkable
 class Replaying(Protocol):
-    """A policy that may repeat what really ran: it sees when jobs of a trace really started, and on what."""
+    """A policy that may replay a trace: it sees the traced starts and configurations of jobs."""
 
     @property
     def replays(self) -> bool:
-        """Whether it does, and so sees `layout.TRACED_START_S` and `layout.TRACED_CONFIG`; all others see none."""
+        """Whether it does, and sees `layout.TRACED_START_S` and `layout.TRACED_CONFIG`; all others do not."""
 
 
 @runtime_checkable
 class LookingBack(Protocol):
-    """A policy that looks at jobs that are over."""
+    """A policy that reads completed jobs."""
 
     @property
     def jobs_over(self) -> int:
-        """At how many of them it looks, the latest submissions, ≥ 1."""
+        """The number of them that it reads, those submitted last, ≥ 1."""
 
 
 @runtime_checkable
 class AskedAs(Protocol):
-    """A policy that is asked as an environment asks, at milestones of jobs too; all others at events and timers."""
+    """A policy that is asked as in an environment, at milestones of jobs too; all others at events and timers."""
 
     @property
     def asking(self) -> Asking:
@@ -107,7 +107,7 @@ class AskedAs(Protocol):
 
 
 def memory_columns(policy: Policy, instance: Instance) -> int:
-    """Return the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + V, or as many as it says.
+    """Return the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + V, or its own number.
 
     Raises:
         InputError: The policy asks for none.
@@ -121,7 +121,7 @@ def check_fit(policies: Iterable[Policy], instance: Instance) -> None:
     """Check that every policy can decide on `instance`.
 
     Raises:
-        InputError: One cannot; names it.
+        InputError: One cannot; the error names it.
     """
     for policy in policies:
         if isinstance(policy, Selective):
@@ -132,7 +132,7 @@ def check_fit(policies: Iterable[Policy], instance: Instance) -> None:
 
 
 def can_decide(policy: Policy, instance: Instance) -> bool:
-    """Return whether `policy` can decide on `instance`."""
+    """Whether `policy` can decide on `instance`."""
     try:
         check_fit([policy], instance)
     except InputError:
@@ -160,12 +160,12 @@ class Asking:
         preemption: Whether a round begins from an empty cluster and asks every active job; else running jobs keep their
             GPUs and only waiting ones are asked.
         job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
-        milestones: Each job is decided again at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
-        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
-        due_date_timers: Whether a job that would miss its due date as it runs, or waits, is decided again just before
-            the cheapest configuration that would still meet it no longer does (in place of `set_timer`).
+        milestones: Each job begins a round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
+        idle_review_s: Step of the clock when nothing runs and nothing is pending [s], > 0.
+        due_date_timers: Whether a job that would miss its due date as it runs, or waits, gets a round just before
+            the cheapest configuration that would still meet it would miss it (in place of `set_timer`).
         consolidation: Whether a job whose previous node is off in this round goes to one of the same GPU type that is
-            on, if it has room and the move costs no restart; else jobs go back wherever they fit.
+        on, if it fits there and the move costs no restart; else jobs return to their node where they fit.
 
     Raises:
         InputError: One of them is of the wrong kind or out of its range.
@@ -196,15 +196,15 @@ AS_A_POLICY = Asking(milestones=0)
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """What a policy chooses for a job.
+    """A policy's choice for a job.
 
     Args:
         config: The configuration's index, or -1 to wait.
-        timer_s: When the job shall be asked again [s]: inf for never, -inf for never and to say that no plan holds;
-            None leaves the timer that it has.
-        leaves: Whether it is placed as if it came again: where it fits best, and not on its previous node first.
+        timer_s: When the job is re-evaluated [s]: inf for never, -inf for never and to mark that no plan holds; None
+        keeps its timer.
+        leaves: Whether it is placed as a new job: where it fits best, and not on its previous node first.
         node: The node, the first of several, on which it is placed if it fits there, in place of its previous one; if
-            it does not, it is placed as if it came again. None leaves the previous one.
+        it does not, it is placed as a new job. None keeps the previous one.
         gpu: The shared GPU of that node, likewise; a share without one goes where it fits best. None without a node.
     """
 
@@ -217,7 +217,7 @@ class Choice:
 
 @kernel
 def apply_choice(board: Board, job: int, leaves: bool, timer_s: float) -> None:
-    """Do what was chosen for a job, but the placing; NaN leaves its timer as it is."""
+    """Apply a choice for a job except its placement; NaN keeps its timer."""
     if leaves:
         clear_preferred_node(board, job)
     if not np.isnan(timer_s):

@@ -1,4 +1,4 @@
-"""What a run leaves behind, and a chart of its busy GPUs as text."""
+"""The result of a run, and a chart of its busy GPUs as text."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _row(instance: Instance, log: NDArray[np.float64], number: int, end_s: float
 
 
 def _busy(instance: Instance, log: NDArray[np.float64]) -> tuple[list[float], list[float]]:
-    """Return the times at which GPUs are taken or let go, and how many are held from then on; shares add up."""
+    """Return the times at which GPUs are held or released, and how many are held from then on; shares add up."""
     held = [
         configuration.gpus_per_node if configuration.kind != "shared" else configuration.share
         for configuration in (instance.configurations[int(row)] for row in log[:, at.LOG_CONFIG])
@@ -112,7 +112,7 @@ class Result:
 
     @classmethod
     def of(cls, state: State, policy: str, seed: int, decision_s: float) -> Result:
-        """Take the result of the finished run `state`."""
+        """Make the result of the finished run `state`."""
         board = state.board
         jobs = board.jobs
         return cls(
@@ -132,7 +132,7 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        """Return in a line what was run and what it cost."""
+        """Return a line with the run and its costs."""
         instance = self.instance
         return (
             f"Result({self.policy} on {instance.name or 'instance'}, seed {self.seed}: {self.total_eur:,.2f} € = "
@@ -141,7 +141,7 @@ class Result:
         )
 
     def _repr_html_(self) -> str:
-        """Return in a table what was run and what it cost, above the busy GPUs over time: what notebooks show."""
+        """Return an HTML table of the run and its costs, above the busy GPUs over time, for notebooks."""
         late, jobs = self.late_jobs, len(self.instance.jobs)
         facts = [
             ("total", f"{self.total_eur:,.2f} €"),
@@ -175,8 +175,8 @@ class Result:
         Returns:
             Columns job, node, configuration (name), gpus (on this node), gpu (number of the shared GPU on the node, -1
             for whole GPUs), start_s, ready_s (progress from then on), end_s, epochs (done in the interval, the same
-            in the rows of all its nodes); with cells also host, the host on which the node lies; sorted by start, job,
-            node.
+            in the rows of all its nodes); with cells also host, the host to which the node is bound; sorted by start,
+            job, node.
         """
         configurations = self.instance.configurations
         index = self.log[:, at.LOG_CONFIG].astype(np.int64)

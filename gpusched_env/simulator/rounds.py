@@ -1,4 +1,4 @@
-"""The decision round: what changes hands between two events, and the process that agents step through."""
+"""The decision round: changes of holdings between two events, and the process that agents step through."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRESSURE, BY_SUBMISSION, BY_DUE, BY_WEIGHT = range(4)
 
 @kernel
 def begin_round(board: Board, preemption: bool) -> None:
-    """Open a round: remember what is held and, with `preemption`, begin from an empty cluster."""
+    """Open a round: store what is held and, with `preemption`, begin from an empty cluster."""
     jobs, nodes, count, active = board.jobs, board.nodes, board.count, board.active
     shared = slots(board)
     if board.cells.shape[0] > 0:
@@ -43,7 +43,7 @@ def begin_round(board: Board, preemption: bool) -> None:
         jobs[job, at.PREFERRED_NODE] = jobs[job, at.NODE]
         jobs[job, at.PREFERRED_SLOT] = jobs[job, at.SLOT]
         if jobs[job, at.NODE] < 0.0 and jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]:
-            jobs[job, at.PREFERRED_NODE] = jobs[job, at.LAST_NODE]  # going on there costs it less
+            jobs[job, at.PREFERRED_NODE] = jobs[job, at.LAST_NODE]  # continuing there costs it less
     if preemption:
         clear(board, active[: count[at.ACTIVE]])
     else:
@@ -55,7 +55,7 @@ def begin_round(board: Board, preemption: bool) -> None:
 
 @kernel
 def stays(board: Board, job: int) -> bool:
-    """Return whether a job holds the same configuration in the same place as when the round began."""
+    """Whether a job holds the same configuration in the same place as when the round began."""
     jobs = board.jobs
     if jobs[job, at.CONFIG] != jobs[job, at.OLD_CONFIG] or jobs[job, at.NODE] != jobs[job, at.OLD_NODE]:
         return False
@@ -189,7 +189,7 @@ def decide(board: Board, hidden: Hidden, action: int) -> bool:
 def act(board: Board, action: int) -> bool:
     """Apply `action` to the current job: 0 = wait, a = configuration a - 1.
 
-    If `count` asks for it, the job settles on a node that is on, and is decided again in time for its due date.
+    If `count` asks for it, the job goes to a node that is on, and its timer is set in time for its due date.
 
     Returns:
         False if the action could not be placed: then the job waits.

@@ -1,4 +1,4 @@
-"""The state of a run, in three parts: what never changes, what policies may see, and what no policy gets.
+"""The state of a run, in three parts: constants, what policies may see, and what is hidden from policies.
 
 Kernels take these values as they are. The columns of the arrays are in `layout`.
 """
@@ -12,20 +12,20 @@ from gpusched_env.named_arrays import NamedArrays
 
 
 class Facts(NamedArrays):
-    """What never changes in a run.
+    """The constants of a run.
 
     Attributes:
         configs: The configurations, (C, CONFIG_COLUMNS).
         shares: Their shares of a GPU, 1 for whole ones, (C,).
-        kilowatts: What a node with u busy GPUs draws [kW], (V, G + 1).
-        slowdown: What jobs on one GPU do to one another, (V, A, A), A applications; (0, 0, 0) without a model.
+        kilowatts: Power of a node with u busy GPUs [kW], (V, G + 1).
+        slowdown: Slow-downs of pairs of applications on one GPU, (V, A, A), A applications; (0, 0, 0) without a model.
         utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared
-        by utilisation.
+            by utilisation.
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
-        spared: What a GPU that is held draws less when it does nothing [kW], (V,); (0,): it draws the same.
+        spared: Idle-power saving of a held GPU [kW], (V,); (0,): none.
         planned: The factor on the time of every application with which policies plan, (A, C).
-        iteration: How long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) where nobody helps.
-        helpers: The number of CPU machines that help to synchronise, (1,); (0,) where nobody helps.
+        iteration: How long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) without help.
+        helpers: The number of CPU machines that help to synchronise, (1,); (0,) without help.
     """
 
     configs: Annotated[Ints, 2]
@@ -41,22 +41,24 @@ class Facts(NamedArrays):
 
 
 class Board(NamedArrays):
-    """What a policy may see. Rows of jobs that are not submitted yet, and of distributions of only such, are NaN.
+    """The part of the state that policies may see.
+
+    Rows of jobs that are not submitted yet, and of distributions of only such jobs, are NaN.
 
     Attributes:
-        facts: What never changes.
+        facts: The constants.
         jobs: The jobs, (J, JOB_COLUMNS).
-        tau: Seconds per epoch, (J, C); inf where not allowed. On shared GPUs with an interference model: beside the
-            worst jobs that there can be.
+        tau: Seconds per epoch, (J, C); inf where not allowed. On shared GPUs with an interference model: with the
+        worst possible co-runners.
         nodes: The nodes, (N, NODE_COLUMNS and, if GPUs can be shared, two columns for each).
-        room: What fits now on the nodes of each GPU type, (V, CAPACITY_COLUMNS + index).
-        quota: What the jobs of every tenant may hold of each GPU type, and what they hold [units], (T, 2 V); (0, 2 V)
+        capacity: Free capacity of each GPU type now, (V, CAPACITY_COLUMNS + index).
+        quota: What the jobs of every tenant may hold of each GPU type, and do hold [units], (T, 2 V); (0, 2 V)
             without quotas.
-        cells: Where the nodes of tenants lie, (N, CELL_COLUMNS); (0, CELL_COLUMNS) without cells.
-        hosts: The hosts on which they lie, (H, columns of `cells.blocks`); none without cells.
-        node_rate: r_v(u), what a node with u busy GPUs costs at the present price [€/s], (V, G + 1).
-        planning_rate: What a configuration is planned to cost, alone on its node [€/s], (C,).
-        least_rate: The least that it can cost, in a full node [€/s], (C,); inf where its type has no node.
+        cells: The binding of the tenants' cells, (N, CELL_COLUMNS); (0, CELL_COLUMNS) without cells.
+        hosts: The hosts to which they are bound, (H, columns of `cell_binding`); none without cells.
+        node_rate: r_v(u), the cost rate of a node with u busy GPUs at the present price [€/s], (V, G + 1).
+        planning_rate: Planned cost rate of a configuration, alone on its node [€/s], (C,).
+        least_rate: Its least cost rate, in a full node [€/s], (C,); inf where its type has no node.
         edges: Different edges of bins, as fractions of the maximum epochs, (E, B + 1).
         survival: S on each bin, (D, B).
         tail: ∫ S from each edge to 1, (D, B + 1).
@@ -96,7 +98,7 @@ class Board(NamedArrays):
 
 
 class Hidden(NamedArrays):
-    """What no policy gets.
+    """The part of the state that is hidden from policies.
 
     Attributes:
         outcome: Epochs needed, and when jobs will be complete, (J, OUTCOME_COLUMNS).

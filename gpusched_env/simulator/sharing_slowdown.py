@@ -1,4 +1,4 @@
-"""How jobs on one GPU slow each other, by pairs or by utilisation, and the speed with which policies plan."""
+"""Slow-downs of co-runners on one GPU, by pairs or by utilisation, and the speed with which policies plan."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
 
 
 def idle_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
-    """Return what a GPU that is held draws less when it does nothing than when it is busy [kW], (V,).
+    """Return the idle-power saving of a held GPU of each type [kW], (V,).
 
     (0,) if GPUs that are held draw the power of busy ones.
     """
@@ -45,10 +45,10 @@ def idle_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
 
 
 def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
-    """Return the factor on every application's time with which policies plan, (A, C): 1 but on shared GPUs.
+    """Return the factor on every application's time with which policies plan, (A, C): 1 except on shared GPUs.
 
-    It is the worst that there can be: as many others as have room beside it, all of the worst application that may
-    share a GPU of that type.
+    It is the worst possible factor: with as many co-runners as fit, all of the worst application that may share a GPU
+    of that type.
     """
     planned = np.ones((len(instance.jobs.applications), len(instance.configurations)))
     model = instance.interference
@@ -74,7 +74,7 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
 def _worst_by_utilisation(
     model: UtilisationModel, instance: Instance, column: int, utilisation: NDArray[np.float64], most: float
 ) -> NDArray[np.float64]:
-    """Return the worst factor of every application on a share, beside others whose utilisations are `most`, (A,)."""
+    """Return the worst factor of every application on a share, with co-runners of utilisations `most`, (A,)."""
     own = instance.configurations[column]
     free = at.UNITS - share_units(own.share)
     on_it = [c for c in instance.configurations if c.kind == "shared" and c.gpu_type == own.gpu_type]
@@ -95,7 +95,7 @@ def _sharing_applications(instance: Instance, columns: NDArray[np.bool_]) -> NDA
 
 
 def _most_others(configuration: Configuration, configurations: tuple[Configuration, ...]) -> int:
-    """Count the most jobs that have room on a GPU beside one with this share."""
+    """Count the most co-runners that fit on a GPU with a job of this share."""
     shares = [c.share for c in configurations if c.kind == "shared" and c.gpu_type == configuration.gpu_type]
     return (at.UNITS - share_units(configuration.share)) // share_units(min(shares))
 

@@ -16,7 +16,7 @@ from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.state import State
 
 MOST_IDLE_S = 10_000 * 3600.0  # over a year
-MOST_IDLE_EVENTS = 1_000  # a policy may let all jobs wait for years, but must not be asked for ever meanwhile
+MOST_IDLE_EVENTS = 1_000  # a policy may make all jobs wait for years, but is not asked for ever meanwhile
 
 
 class StalledError(RunError):
@@ -44,8 +44,8 @@ def simulate(
 
     Raises:
         InputError: An argument is of the wrong kind or out of its range.
-        StalledError: For more than a year (10,000 h) and a thousand events nothing has run and nothing was still to
-            come, and jobs wait.
+        StalledError: For more than a year (10,000 h) and a thousand events nothing has run, no submission was to come,
+        and jobs wait.
     """
     _check(instance, policy)
     rng = np.random.default_rng(checks.seed(seed))
@@ -71,7 +71,7 @@ def simulate(
 
 
 def _tell_what_was_traced(state: State) -> None:
-    """Let jobs disclose, when they are submitted, when and on what they really ran, where a trace has told."""
+    """Disclose, at the submission of jobs, their traced starts and configurations, if the trace has them."""
     table, rows = state.instance.jobs, state.hidden.jobs
     if table.traced_start_s is not None and table.traced_config is not None:
         rows[:, at.TRACED_START_S] = table.traced_start_s
@@ -92,7 +92,7 @@ def check_stalled(board: Board, policy: str) -> None:
 def _check(instance: object, policy: object) -> None:
     if not isinstance(instance, Instance):
         raise InputError("instance", instance, "an Instance; make_instance(scenario, seed) makes one")
-    # A class has all that its objects have, so it would pass for one of them.
+    # A class has all attributes of its objects, so it would be taken for one of them.
     if isinstance(policy, type) or not isinstance(policy, Policy):
         raise InputError("policy", policy, 'a policy, with name, preemption and decide; make_policy("edf") makes one')
     check_fit([policy], instance)

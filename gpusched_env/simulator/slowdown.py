@@ -1,4 +1,4 @@
-"""The speed of jobs now: on a shared GPU, over a network, and where it is written."""
+"""The speed of jobs now: on a shared GPU and over a network."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpusched_env.simulator.sharing_slowdown import (
 
 @kernel
 def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -> float:
-    """Return the speed of `job` with a share beside the jobs on a GPU, 1 as alone; NaN if no model says it.
+    """Return the speed of `job` with a share beside the jobs on a GPU, 1 as alone; NaN without a model.
 
     Args:
         board: The run.
@@ -43,7 +43,7 @@ def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -
                 demand[configs[held, at.CONFIG_PRIORITY]] -= facts.utilisation[v, own]
             i = before[i]
         for p in range(at.PRIORITIES):
-            demand[p] = demand[p] if demand[p] > 1e-12 else 0.0  # what taking a sum apart leaves
+            demand[p] = demand[p] if demand[p] > 1e-12 else 0.0  # rounding of the subtraction
         priority = configs[config, at.CONFIG_PRIORITY]
         demand[priority] += facts.utilisation[v, own]
         return speed_by_utilisation(demand, priority, facts.sharing)
@@ -60,10 +60,10 @@ def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -
 
 @kernel
 def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, float]:
-    """Choose the shared GPU that is open and has room on which `job` is fastest; among equals the fullest, the first.
+    """Choose the shared GPU with enough free units on which `job` is fastest; among equals the fullest, the first.
 
     Returns:
-        Node, number of the GPU on it, and the speed there, 1 as alone; -1, -1 and 0 if none has room.
+        Node, number of the GPU on it, and the speed there, 1 as alone; -1, -1 and 0 if it fits on none.
     """
     nodes, configs, capacity = board.nodes, board.facts.configs, board.capacity
     v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
@@ -86,20 +86,20 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
 
 
 def iteration_table(instance: Instance) -> NDArray[np.float64]:
-    """Return how long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) if the instance does not say."""
+    """Return how long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) if the instance has none."""
     own = instance.synchronisation
     return np.zeros((0, 0, 0)) if own is None else np.stack([own.compute_s, own.sync_s])
 
 
 def helper_count(instance: Instance) -> NDArray[np.int64]:
-    """Return the number of CPU machines that help to synchronise, (1,); (0,) if the instance does not say."""
+    """Return the number of CPU machines that help to synchronise, (1,); (0,) if the instance has none."""
     own = instance.synchronisation
     return np.array([] if own is None else [own.cpu_machines], dtype=np.int64)
 
 
 @kernel
 def write_interconnect_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Multiply the speeds of jobs on several nodes by what the spare machines leave of their time, 1 at most.
+    """Multiply the speeds of jobs on several nodes by the factor of the spare machines, at most 1.
 
     Spare are the CPU machines, and the nodes that are on and have no job on several nodes. The jobs share them by the
     number of their nodes.
@@ -124,10 +124,10 @@ def write_interconnect_slowdowns(board: Board, slowdowns: Floats) -> None:
 
 @kernel
 def interconnect_slowdown(facts: Facts, config: int, application: int, part: float) -> float:
-    """Return the part of its time that an application takes with `part` as many spare machines as nodes.
+    """Return the factor on an application's time with `part` spare machines for each of its nodes.
 
     Args:
-        facts: With iterations.
+        facts: The constants, with iterations.
         config: A configuration of several nodes.
         application: Index of the application.
         part: Spare machines for each node, from 0 to 1.

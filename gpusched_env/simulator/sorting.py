@@ -1,4 +1,4 @@
-"""Sorting by keys, as Numba's own sort takes longer to compile than all of a round, and the pressure of jobs."""
+"""Sorting by keys (Numba's own sort takes longer to compile than a whole round), and the pressure of jobs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _merged(groups: Ints, keys: Floats, size: int) -> Ints:
 
 @kernel
 def _first(groups: Ints, keys: Floats, one: int, other: int) -> bool:
-    """Return whether `one`, of the smaller index if they are equal, comes first."""
+    """Whether `one`, of the smaller index if they are equal, comes first."""
     return groups[one] < groups[other] or (groups[one] == groups[other] and keys[one] <= keys[other])
 
 

@@ -1,4 +1,4 @@
-"""The state of a run, and the calls that move it."""
+"""The state of a run, and the methods that advance it."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ MOST_CLUSTERS = 64  # whose facts are kept
 
 
 class Common:
-    """What runs have in common, each different value once: so it stays in the processor's cache.
+    """The values that runs have in common, each once, so that they stay in the processor's cache.
 
-    Nobody may write to it: a run whose prices change needs rates of its own.
+    They must not be written: a run whose prices change needs rates of its own.
     """
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Common:
         return self._known.setdefault(tuple(arrays), facts)
 
     def cluster(self, instance: Instance) -> tuple[Facts, Rates]:
-        """Return the facts and the rates of an instance; they are worked out once for instances of the same cluster."""
+        """Return the facts and the rates of an instance; they are computed once for instances of the same cluster."""
         if instance.interference is not None:  # then facts follow from the jobs too
             return _facts(instance, self), self._rates(instance)
         parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation)
@@ -68,7 +68,7 @@ class Common:
 
 
 class State:
-    """Everything that changes in a run of one instance, and the calls that change it.
+    """Everything that changes in a run of one instance, and the methods that change it.
 
     Args:
         instance: The instance to run.
@@ -79,9 +79,9 @@ class State:
         memory_columns: Columns of the policy's memory, ≥ 1; by default `FREE_COLUMNS` and one for each GPU type.
 
     Attributes:
-        board: What policies may see.
-        hidden: What they may not.
-        view: The board as policies get it.
+        board: The part that policies may see.
+        hidden: The part that they may not see.
+        view: The read-only board for policies.
     """
 
     def __init__(
@@ -111,7 +111,7 @@ class State:
         self.view = View(self.board, instance.configurations)
 
     def __repr__(self) -> str:
-        """Return in a line what is run and how far it is."""
+        """Return a line with the run and its progress."""
         count, now_s = self.board.count, self.board.clock[at.NOW]
         return f"State({self.instance!r} at {now_s:,.0f} s, {count[at.DONE]} of {len(self.instance.jobs)} jobs done)"
 
@@ -125,7 +125,7 @@ class State:
         begin_round(self.board, preemption)
 
     def commit_round(self) -> None:
-        """Close the decision round: what was placed holds from now on."""
+        """Close the decision round: the placements take effect."""
         commit_round(self.board, self.hidden)
 
     @property
@@ -134,13 +134,13 @@ class State:
         return self.board.words + self.hidden.words
 
     def move(self, memory: NDArray[np.int64]) -> None:
-        """Let the run live in `memory`, of at least `words` numbers; its view stays the same."""
+        """Move the arrays of the run to `memory`, of at least `words` numbers; its view stays the same."""
         own = self.board.words
         self.board, self.hidden = self.board.placed(memory[:own]), self.hidden.placed(memory[own:])
         self.view.show(self.board)
 
     def restore(self) -> None:
-        """Write again what follows from the arrays that a checkpoint keeps: what is disclosed, and what fits now."""
+        """Recompute what follows from the arrays of a checkpoint: disclosed values and free capacity."""
         for job in range(self.board.count[at.SUBMITTED]):
             disclose(self.board, self.hidden, job)
         measure(self.board)
@@ -148,7 +148,7 @@ class State:
     def grow_arrays(self) -> None:
         """Grow the log so that the next round and event surely fit: each active job ends at most two intervals.
 
-        They take a row each, and those on several nodes no more than one for every node of the cluster.
+        An interval takes a row, and one on several nodes at most a row for every node of the cluster.
         """
         count, log = self.board.count, self.hidden.log
         most = 2 * int(count[at.ACTIVE]) + 2 * len(self.board.nodes) + 2
@@ -240,7 +240,7 @@ def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
 
 
 def _cell_table(instance: Instance) -> NDArray[np.int64]:
-    """Make the array that says where nodes lie: hosts on themselves, and cells nowhere yet."""
+    """Make the array of cell bindings: hosts are their own hosts, and cells are not bound yet."""
     cells = np.full((len(instance.nodes) if instance.hosts else 0, at.CELL_COLUMNS), -1, dtype=np.int64)
     if instance.hosts:
         cells[:, at.CELL_KIND] = kinds_of_nodes(instance)
@@ -259,7 +259,7 @@ def _host_table(instance: Instance) -> NDArray[np.int64]:
 
 
 def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:
-    """Make what is hidden: epochs needed, and all of every job until it is submitted."""
+    """Make the hidden part: epochs needed, and all values of every job until it is submitted."""
     table = instance.jobs
     seconds = table.seconds_per_epoch * board.facts.planned[table.application]
     outcome = np.empty((len(table), at.OUTCOME_COLUMNS))

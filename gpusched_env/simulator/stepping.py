@@ -1,4 +1,4 @@
-"""What moves a run on, for those who hold its whole state: simulations, adapted runs. Not for policies."""
+"""Functions that advance a run, for owners of its whole state: simulation copies, adapted runs. Not for policies."""
 
 from gpusched_env.simulator.events import accrue, advance, next_event
 from gpusched_env.simulator.rounds import begin_round, commit_round

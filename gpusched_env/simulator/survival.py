@@ -1,4 +1,4 @@
-"""Survival functions: as arrays, and as kernels read them."""
+"""Survival functions, as arrays and for kernels."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from gpusched_env.simulator.run import Board
 SAME_EPOCH = 1e-12
 """Epochs this close below a bin edge, as a fraction of the maximum epochs, have reached it: the rest is rounding.
 
-The epochs done follow from times, which the simulator tells apart to 1e-15 of the present time (`events.SAME_TIME`): as
-much as this up to a thousand times a job's full time.
+The epochs done follow from times, which the simulator resolves to 1e-15 of the present time (`events.SAME_TIME`): that
+is this much up to a thousand times a job's full time.
 """
 
 
@@ -114,7 +114,7 @@ def survival_after(curve: Curve, fraction: float) -> float:
 def expected_rest(curve: Curve, fraction: float) -> float:
     """Return the expected rest ∫ S(x)/S(w) dx over x > w, given that w = `fraction` was survived.
 
-    A job that should be dead by now is taken to need everything that is left.
+    A job that has passed its last bin with survivors is taken to need all epochs left.
     """
     alive = curve.survival[bin_of(curve.edges, fraction)]
     if alive <= 0.0:
@@ -124,6 +124,6 @@ def expected_rest(curve: Curve, fraction: float) -> float:
 
 @kernel
 def expected_left(board: Board, job: int) -> float:
-    """Return the epochs that a job is expected to need yet, given those done."""
+    """Return the expected epochs left of a job, given those done."""
     largest = board.jobs[job, at.MAX_EPOCHS]
     return expected_rest(curve_of(board, job), board.jobs[job, at.EPOCHS] / largest) * largest

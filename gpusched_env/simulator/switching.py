@@ -1,8 +1,8 @@
-"""What a job loses when it begins or changes what it holds: seconds without progress, by distance.
+"""Costs of switching: seconds without progress when a job begins or changes what it holds, by distance.
 
 A job needs `STARTING_S` until it has been ready once. After that its state is on the nodes where it was last ready: to
-go on there takes `RESUMING_S`, elsewhere `RESTART_S`. A change of share on one GPU takes nothing. An instance that does
-not tell distances apart (`JobTable.resume_s` is None) has `RESTART_S` for every change, on one GPU too.
+continue there takes `RESUMING_S`, elsewhere `RESTART_S`. A change of share on one GPU takes no time. An instance whose
+costs do not depend on the distance (`JobTable.resume_s` is None) has `RESTART_S` for every change, on one GPU too.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from gpusched_env.simulator.run import Board
 
 @kernel
 def remember_place(board: Board, job: int, now: float) -> None:
-    """Remember the nodes of an interval that ends now, if the job was ready there: its state is on them."""
+    """Store the nodes of an interval that ends now, if the job was ready there: its state is on them."""
     jobs = board.jobs
     if jobs[job, at.READY_S] <= now:
         jobs[job, at.LAST_NODE] = jobs[job, at.OLD_NODE]
@@ -24,7 +24,7 @@ def remember_place(board: Board, job: int, now: float) -> None:
 
 @kernel
 def ready_s(board: Board, job: int, now: float) -> float:
-    """Return from when on a job makes progress with what it holds from now on, which is not what it held before."""
+    """Return the time from which a job makes progress with what it holds now, which differs from before."""
     jobs, told = board.jobs, board.count[at.DISTANCES] == 1
     if told and _changes_share(board, job):
         return max(now, jobs[job, at.READY_S])
@@ -38,7 +38,7 @@ def ready_s(board: Board, job: int, now: float) -> float:
 
 @lean_kernel
 def _changes_share(board: Board, job: int) -> bool:
-    """Return whether a job has another share now of the GPU of which it had one when the round began."""
+    """Whether a job has another share of the same GPU as when the round began."""
     jobs, configs = board.jobs, board.facts.configs
     before, config = int(jobs[job, at.OLD_CONFIG]), int(jobs[job, at.CONFIG])
     if before < 0 or configs[before, at.CONFIG_UNITS] == 0 or configs[config, at.CONFIG_UNITS] == 0:
@@ -59,8 +59,8 @@ def place_of_state(board: Board, job: int) -> int:
 def switch_s(board: Board, job: int, config: int) -> float:
     """Return the seconds without progress that `config` would cost the job now; 0 for what it holds already.
 
-    That is where placement would bring it if it were the next to be placed: to the node where its state is if that has
-    room, since that comes first. On several nodes it is taken to be a restart.
+    The place is that of the next placement: the node where its state is comes first, if the job fits there. On several
+    nodes a restart is assumed.
     """
     jobs, held = board.jobs, int(board.jobs[job, at.OLD_CONFIG])
     node = place_of_state(board, job)
@@ -83,7 +83,7 @@ def longest_switch_s(board: Board, job: int) -> float:
 
 @lean_kernel
 def _share_fits(board: Board, job: int, config: int) -> bool:
-    """Return whether `config` is a share that fits on the GPU of which the job had a share when the round began."""
+    """Whether `config` is a share that fits on the GPU of which the job had a share when the round began."""
     jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
     node, slot, units = int(jobs[job, at.OLD_NODE]), int(jobs[job, at.OLD_SLOT]), configs[config, at.CONFIG_UNITS]
     if units == 0 or slot < 0 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
@@ -95,7 +95,7 @@ def _share_fits(board: Board, job: int, config: int) -> bool:
 
 @lean_kernel
 def _fits_now(board: Board, job: int, config: int, node: int) -> bool:
-    """Return whether a configuration of one node has room on `node`, where the job itself counts as gone."""
+    """Whether a configuration of one node fits on `node` after the job itself is released."""
     jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
     if configs[config, at.CONFIG_NODES] > 1 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
         return False

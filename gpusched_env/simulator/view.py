@@ -1,4 +1,4 @@
-"""What a policy may see, and what it may do: place jobs, and ask to be asked again."""
+"""The view of a policy: what it may see, and its actions: place jobs, and set timers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class View:
     but read-only, except `memory`, which is the policy's. Rows of jobs that are not submitted yet are NaN.
 
     Attributes:
-        board: What kernels take: policies that are compiled hand it to theirs.
+        board: The argument of kernels: compiled policies pass it to theirs.
         configurations: The configurations, in the order of their indices.
     """
 
@@ -73,11 +73,11 @@ class View:
         return array
 
     def __repr__(self) -> str:
-        """Return in a line what time it is and how much goes on."""
+        """Return a line with the time and the numbers of jobs."""
         return f"View(at {self.now_s:,.0f} s: {len(self.active)} active jobs, {len(self.nodes)} nodes)"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return what a copy is made from: its arrays must be those of its own board."""
+        """Return the state of a copy: its arrays must be those of its own board."""
         return {"board": self.board, "configurations": self.configurations}
 
     @property
@@ -87,7 +87,7 @@ class View:
 
     @property
     def distributions(self) -> DistributionTable:
-        """Return the distributions of epochs needed, by `jobs[:, DISTRIBUTION]`; NaN while no submitted job has it.
+        """Return the distributions of epochs needed, by `jobs[:, DISTRIBUTION]`; NaN until a job with it is submitted.
 
         Returns:
             A table with a row of edges for each distribution: a copy.
@@ -110,7 +110,7 @@ class View:
         return active[self.board.jobs[active, at.CONFIG] < 0]
 
     def place(self, job: int, config: int) -> bool:
-        """Return `job` the configuration with index `config`; return False, and change nothing, if it does not fit now.
+        """Place `job` with the configuration of index `config`; return False, without a change, if it does not fit now.
 
         Raises:
             InputError: The job is not active, or there is no such configuration, or the job may not use it.
@@ -119,7 +119,7 @@ class View:
         return place(self.board, job, config)
 
     def release(self, job: int) -> None:
-        """Take from `job` what it holds in this round; it waits unless it is placed again.
+        """Release what `job` holds in this round; it waits unless it is placed again.
 
         Raises:
             InputError: The job is not active.
@@ -128,7 +128,7 @@ class View:
         release(self.board, job)
 
     def clear_preferred_node(self, job: int) -> None:
-        """Place `job` in this round as a new one: where it fits best, and not on its previous node first.
+        """Clear the preferred node of `job`: in this round it is placed where it fits best.
 
         Raises:
             InputError: The job is not active.
@@ -137,7 +137,7 @@ class View:
         clear_preferred_node(self.board, job)
 
     def set_timer(self, job: int, time_s: float) -> None:
-        """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of the timer it had.
+        """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of its former timer.
 
         Raises:
             InputError: The job is not active, or the time is out of its range.
@@ -146,7 +146,7 @@ class View:
         self.board.jobs[job, at.TIMER_S] = _timer_of("time_s", time_s)
 
     def apply(self, job: int, choice: Choice) -> None:
-        """Do what a policy chose for `job`, but the placing: its timer, and where it is placed first.
+        """Apply a policy's choice for `job` except its placement: its timer, and where it is placed first.
 
         Raises:
             InputError: The job is not active, it is no `Choice`, or its timer, node or GPU is out of its range.
@@ -161,7 +161,7 @@ class View:
             set_preferred_node(self.board, job, node, gpu)
 
     def _place(self, choice: Choice) -> tuple[int, int]:
-        """Return the node on which a job shall be placed, and the GPU there; -1 for None."""
+        """Return the node and the GPU of a choice; -1 for None."""
         if choice.node is None:
             if choice.gpu is not None:
                 raise InputError("choice.gpu", choice.gpu, "None without a node")
@@ -171,10 +171,10 @@ class View:
         return node, -1 if choice.gpu is None else _index("choice.gpu", choice.gpu, gpus)
 
     def speed_now(self, job: int, config: int) -> float:
-        """Return the speed that `job` would have with a configuration if it were placed now, 1 as alone; 0: no room.
+        """Return the speed of `job` if it were placed now with a configuration, 1 as alone; 0: it does not fit.
 
-        It depends on who is on the shared GPU where it would go now, and changes with them. Policies plan with the
-        worst there can be (`tau`): what an epoch takes now is tau / planned / speed, `seconds_now`.
+        It depends on the co-runners on the shared GPU where it would be placed, and changes with them. Policies plan
+        with the worst possible speed (`tau`): an epoch takes tau / planned / speed now, `seconds_now`.
 
         Raises:
             InputError: The job is not active, or may not use the configuration, or there is none with that index.
@@ -183,7 +183,7 @@ class View:
         return float(speed_now(self.board, job, config))
 
     def seconds_now(self, job: int, config: int) -> float:
-        """Return the seconds per epoch that `job` would take with a configuration if it were placed now; inf: no room.
+        """Return the seconds per epoch of `job` if it were placed now with a configuration; inf: it does not fit.
 
         Raises:
             InputError: The job is not active, or may not use the configuration, or there is none with that index.

@@ -1,4 +1,4 @@
-"""What the names of a scenario stand for: GPU types and applications, and the site: nodes and configurations."""
+"""The values of a scenario's names: GPU types and applications, and the site: nodes and configurations."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ NAMED_TABLES = ("measured", *APPLICATION_TABLES)
 
 @dataclass(frozen=True, slots=True)
 class Catalogue:
-    """What the names of a scenario stand for.
+    """The values of a scenario's names.
 
     Attributes:
         gpu_types: GPU types, by name.
@@ -51,10 +51,10 @@ class Catalogue:
 
     @classmethod
     def of(cls, scenario: Scenario) -> Catalogue:
-        """Look up what a scenario names; a file of applications is read here.
+        """Look up the names of a scenario; a file of applications is read here.
 
         Raises:
-            InputError: A name stands for nothing, or a file or a value is not allowed.
+            InputError: A name is unknown, or a file or a value is not allowed.
         """
         gpu_types = gpu_types_of(scenario)
         built_in, own = builtin_applications(), _own_applications(scenario)
@@ -88,7 +88,7 @@ def gpu_types_of(scenario: Scenario) -> dict[str, GpuType]:
     """Return all GPU types that a scenario may name: its own, and the built-in ones.
 
     Raises:
-        InputError: A type of its own is not whole.
+        InputError: A type of its own is incomplete.
     """
     known = builtin_gpu_types()
     eur_per_kwh = scenario.prices.energy_price_eur_per_kwh * scenario.prices.pue
@@ -109,7 +109,7 @@ def _table(name: str) -> Mapping[str, Application]:
 
 
 def _own_applications(scenario: Scenario) -> dict[str, Application]:
-    """Return the applications that the scenario brings, or names a table of; none with `measured`."""
+    """Return the applications of the scenario or of the table that it names; none with `measured`."""
     given = scenario.applications
     if given is None or given == "measured":
         return {}
@@ -124,7 +124,7 @@ def _own_applications(scenario: Scenario) -> dict[str, Application]:
 
 
 def _added(built_in: Application | None, own: Application) -> Application:
-    """Put the times of one's own beside those of the built-in application with its name."""
+    """Add the times of a user's application to those of the built-in application of the same name."""
     if built_in is None:
         return own
     return replace(
@@ -138,7 +138,7 @@ def _added(built_in: Application | None, own: Application) -> Application:
 
 
 def _like(application: Application, own: OwnGpuType, *, replaces: bool) -> Application:
-    """Let a GPU type have the times of the type that it is `like`: in place of its own, or where it has none."""
+    """Copy to a GPU type the times of the type that it is `like`: in place of its own, or where it has none."""
     if own.like is None:
         return application
 
@@ -151,7 +151,7 @@ def _like(application: Application, own: OwnGpuType, *, replaces: bool) -> Appli
 
 
 def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: Mapping[str, GpuType]) -> None:
-    """Check that applications of one's own ran on GPU types that there are: a slip of the pen would leave them out."""
+    """Check that users' applications have times on known GPU types: a misspelt name would leave them out."""
     if isinstance(scenario.applications, str) and scenario.applications in APPLICATION_TABLES:
         return
     for application in own.values():
@@ -162,7 +162,7 @@ def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: 
 
 
 def _restart_s(scenario: Scenario, application: Application, own: bool) -> float | None:
-    """Return the seconds of a restart that the scenario, or the application itself, says; None if nobody does."""
+    """Return the seconds of a restart by the scenario or the application itself; None without one."""
     if application.name in scenario.restart_by_application:
         return scenario.restart_by_application[application.name]
     if scenario.restart_s == "measured":
@@ -179,7 +179,7 @@ class Site:
     Attributes:
         gpu_types: The GPU types.
         nodes: The nodes.
-        configurations: What jobs may be offered, of types that have a node.
+        configurations: The configurations that jobs may be offered, of types that have a node.
     """
 
     gpu_types: tuple[GpuType, ...]
@@ -188,7 +188,7 @@ class Site:
 
     @classmethod
     def of(cls, scenario: Scenario) -> Site:
-        """Build the cluster of a scenario, and what its jobs are offered.
+        """Build the cluster of a scenario, and the configurations on offer.
 
         Single-node configurations come first, then shares of a GPU, then whole nodes, each by GPU type; shares from the
         largest to the smallest.

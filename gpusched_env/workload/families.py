@@ -70,7 +70,7 @@ def geometric_distribution(stop_rate: float, bins: int = 100) -> EpochDistributi
     S = exp(-stop_rate · x) at each left edge x, so the mean is (1 - exp(-r)) / (B · (1 - exp(-r/B))).
 
     Args:
-        stop_rate: Expected number of stops r over the maximum epochs if a job went on after each, > 0.
+        stop_rate: Expected number of stops r over the maximum epochs if a job continued after each, > 0.
         bins: Number of equal bins B, ≥ 1.
 
     Raises:
@@ -119,7 +119,7 @@ def histogram_of_runs(
 
 
 def drawn_runs(mean: float, concentration: float, runs: int, rng: Generator) -> NDArray[np.float64]:
-    """Draw what past runs needed, as `histogram_of_runs` does: fractions of the maximum epochs, shape (runs,)."""
+    """Draw the needs of past runs, as `histogram_of_runs` does: fractions of the maximum epochs, shape (runs,)."""
     _fraction("mean", mean)
     checks.positive("concentration", concentration)
     return rng.beta(mean * concentration, (1.0 - mean) * concentration, checks.whole("runs", runs))
@@ -143,7 +143,7 @@ def _fraction(field: str, value: float) -> None:
 
 
 def given_library(epochs: Epochs, applications: Sequence[str]) -> tuple[EpochDistribution, ...] | None:
-    """Return the distributions that a section brings, as masses or in a file; None if they are to be drawn.
+    """Return the distributions of a section, as masses or in a file; None if they are to be drawn.
 
     With `by_application` they are those of `applications`, in that order.
 
@@ -222,4 +222,4 @@ _FAMILIES: dict[str, tuple[Callable[..., EpochDistribution], tuple[str, ...]]] =
     "geometric": (geometric_distribution, ("stop_rate",)),
     "two-point": (two_point_distribution, ("early_at", "early_probability")),
 }
-"""Of each family what makes a distribution, and its parameters, in the order in which they are drawn."""
+"""By family: the function that makes a distribution, and its parameters in the order in which they are drawn."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Streams:
-    """One independent stream per concern: a change of one rule leaves what the others draw as it was."""
+    """One independent stream per concern: a change of one rule does not change the draws of the others."""
 
     applications: Generator
     library: Generator
@@ -57,7 +57,7 @@ class _Streams:
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
-        # The order of the fields is part of what a seed means: new concerns go to the end.
+        # The draws of a seed depend on the order of the fields: add new concerns at the end.
         return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(11)))
 
 
@@ -70,7 +70,7 @@ def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel
     Args:
         scenario: The scenario.
         seed: Seed, a whole number from 0 to 2^63 - 1.
-        interference: What sharing a GPU costs; by default the model that the scenario's `sharing` section names.
+        interference: The model of GPU sharing; by default the model that the scenario's `sharing` section names.
 
     Raises:
         InputError: The seed is out of its range, an application or a job fits no configuration of the cluster, no
@@ -80,12 +80,12 @@ def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel
 
 
 class InstanceMaker:
-    """Makes instances of one scenario, as `make_instance` does; what all of them share is worked out once.
+    """Makes instances of one scenario, as `make_instance` does; the common parts are computed once.
 
     Args:
         scenario: The scenario. A trace is read here, and not again.
-        interference: What sharing a GPU costs; by default the model that the scenario's `sharing` section names.
-        trace: The scenario's trace as `replayed_trace` gives it, where that was read before.
+        interference: The model of GPU sharing; by default the model that the scenario's `sharing` section names.
+        trace: The scenario's trace as `replayed_trace` returns it, where that was read before.
 
     Raises:
         InputError: An application fits no configuration of the cluster, no application fits a fraction or was measured
@@ -118,7 +118,7 @@ class InstanceMaker:
 
     @property
     def trace(self) -> Trace | None:
-        """Return the trace that is replayed, as `replayed_trace` gives it."""
+        """Return the trace that is replayed, as `replayed_trace` returns it."""
         return self._trace
 
     def make(self, seed: int) -> Instance:
@@ -135,7 +135,7 @@ class InstanceMaker:
                 return done.value
 
     def building(self, seed: int) -> Generation[None, None, Instance]:
-        """Do what `make` does in parts, as a generator that returns the instance: a part ends at each `yield`."""
+        """Make the instance in parts, as a generator that returns it: a part ends at each `yield`."""
         seed = checks.seed(seed)
         streams, site = _Streams.of(seed), self._site
         yield
@@ -162,9 +162,9 @@ class InstanceMaker:
     def _jobs(
         self, library: tuple[EpochDistribution, ...], streams: _Streams
     ) -> tuple[dict[str, NDArray[Any]], Interference | UtilisationModel | None]:
-        """Draw jobs by the published rules, or take them from the trace and draw what it lacks: columns not sorted yet.
+        """Draw jobs by the published rules, or take them from the trace and draw its missing columns: not sorted yet.
 
-        Beside the columns it gives what jobs on one GPU do to one another.
+        It also returns the interference of co-runners on one GPU.
         """
         scenario, trace, names = self._scenario, self._trace, self._names
         if trace is None:
@@ -198,7 +198,7 @@ class InstanceMaker:
         seconds: NDArray[np.float64],
         rng: Generator,
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns that a trace says, and what jobs are offered by what they asked for."""
+        """Return the columns of a trace, and the configurations that jobs are offered by their demand."""
         scenario = self._scenario
         gpu_type = gpu_type_of_jobs(scenario, trace)
         epochs = epochs_of_duration(trace, self._applications, choice, fractions, gpu_type)
@@ -263,9 +263,9 @@ def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:
 
 
 def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:
-    """Return the times from which due dates follow: the single-node ones, so that sharing and whole nodes change none.
+    """Return the times from which due dates follow: single-node ones, so that sharing and whole nodes change none.
 
-    A traced job that is offered none, because it asked for a share or for several nodes, keeps all that it is offered.
+    A traced job that is offered none, because it asked for a share or for several nodes, keeps all its configurations.
     """
     single = site.of_kind("single-node")
     none = ~np.any(np.isfinite(seconds[:, single]), axis=1)

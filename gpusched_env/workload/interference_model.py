@@ -1,4 +1,4 @@
-"""The time of jobs on what they are offered, what sharing a GPU does to it (the extension point), and their load."""
+"""Times of jobs on their configurations, models of GPU sharing (the extension point), and the load of jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharingJobs:
-    """Jobs and the shared configurations C' that they are offered, as an interference model is asked about them.
+    """Jobs and the shared configurations C' that they are offered: the input of an interference model.
 
     Attributes:
         alone_s: Time of one epoch alone on the GPU [s], shape (J, C'); inf where the job's memory exceeds the share.
@@ -47,12 +47,12 @@ class SharingJobs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharingTimes:
-    """What an interference model says of jobs.
+    """The output of an interference model for jobs.
 
     Attributes:
-        seconds_per_epoch: Time of one epoch [s], shape (J, C'): with all inflation in it, or alone on the GPU if there
-            is an `interference` beside it.
-        interference: What applications on one GPU do to one another, if that depends on who is there.
+        seconds_per_epoch: Time of one epoch [s], shape (J, C'): with all inflation, or alone on the GPU if there
+        is an `interference`.
+        interference: How co-runners on one GPU affect one another, if the times depend on the co-runners.
     """
 
     seconds_per_epoch: NDArray[np.float64]
@@ -60,7 +60,7 @@ class SharingTimes:
 
 
 class InterferenceModel(Protocol):
-    """What sharing a GPU does to the time of jobs."""
+    """Model of the time of jobs on shared GPUs."""
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
         """Return the jobs' times on the shared configurations.
@@ -73,9 +73,9 @@ class InterferenceModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RandomInflation:
-    """The published model: an application draws one number for all GPU types and fractions, with any co-runner.
+    """The published model: an application draws one number for all GPU types and fractions, whatever its co-runners.
 
-    Its inflations lie at that part of the way from 1.01 to a maximum that depends on GPU type and fraction, so that a
+    Its inflations are at that part of the range from 1.01 to a maximum that depends on GPU type and fraction, so that a
     smaller fraction never inflates less than a larger one.
 
     Attributes:
@@ -104,7 +104,7 @@ class RandomInflation:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPairs:
-    """Pairs of applications on one GPU, as the built-in table has them: a job is slowed by those beside it.
+    """Pairs of applications on one GPU, from the built-in table: a job is slowed by its co-runners.
 
     Attributes:
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
@@ -135,7 +135,7 @@ class ByUtilisation:
     sharing: Sharing
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
-        """Return the times alone, and the utilisations: of the table, or one number drawn for every application."""
+        """Return the times alone, and the utilisations: from the table, or drawn for every application."""
         sharing, shape = self.sharing, (len(jobs.gpu_types), 1)
         idle = [v.idle_gpu_power_w or sharing.idle_share * v.gpu_power_w for v in jobs.gpu_types]
         utilisation = UtilisationModel(
@@ -182,11 +182,11 @@ def job_times(
     """Return τ of every job on every configuration, shape (J, C); inf where it does not fit, or is not known.
 
     Args:
-        table: What `application_times` gives.
+        table: The result of `application_times`.
         applications: The applications.
         site: The cluster and its configurations.
         choice: Index of every job's application, shape (J,).
-        model: What sharing a GPU costs; asked only if a configuration shares one.
+        model: The model of GPU sharing; used only if a configuration shares one.
         rng: Randomness of the model.
 
     Raises:
@@ -244,7 +244,7 @@ def application_times(applications: tuple[Application, ...], site: Site) -> NDAr
 
 
 def _fits_nowhere(application: Application, site: Site) -> InputError:
-    """Return why: too much memory on every GPU type, or never measured on what the cluster offers."""
+    """Return the error: too much memory for every GPU type, or not measured on the cluster's configurations."""
     has = _memory_of_types(site)
     if application.memory_gib > max(has.values()):
         allowed = f"applications whose memory fits: it needs {application.memory_gib:g} GiB, the GPUs have {_list(has)}"
@@ -265,14 +265,15 @@ def _list(memory: dict[str, float]) -> str:
 
 
 def offered_load(instance: Instance) -> float:
-    """Return the load that the jobs offer: the time that the cluster would need for them, over that in which they come.
+    """Return the load that the jobs offer: the time that the cluster would need for them, over their span.
 
-    The cluster's time for a job is what all its GPUs together need for the epochs that the job turns out to need, each
-    GPU working alone at its own speed, those aside on which the job may not run: X_j / Σ_v (GPUs of v / τ_{j,v}). So a
-    load of 1 keeps every GPU busy if every job runs on one GPU; more GPUs for a job are less efficient, and bind more.
+    The cluster's time for a job is the time that all its GPUs together take for the job's realised epochs, each
+    GPU alone at its own speed, without those on which the job may not run: X_j / Σ_v (GPUs of v / τ_{j,v}). So a
+    load of 1 keeps every GPU busy if every job runs on one GPU; more GPUs for a job are less efficient, and use more
+    GPU time.
 
     Returns:
-        The load; inf if all jobs come at once or there is one job.
+        The load; inf if all jobs arrive at once or there is one job.
     """
     jobs = instance.jobs
     speed = np.zeros(len(jobs.submission_s))

@@ -1,4 +1,4 @@
-"""What starts, changes and networks cost jobs: other networks than the measured one, spare machines, switching."""
+"""Costs of starts, changes and networks: other networks than the measured one, spare machines, switching."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def over_network(
         seconds: Times over the measured network [s], (A, C).
 
     Returns:
-        Time of an epoch of every application on every configuration over this network [s], (A, C), and what instances
-        say of the help of spare machines; None without BytePS.
+        Time of an epoch of every application on every configuration over this network [s], (A, C), and the model
+        of spare machines for instances; None without BytePS.
 
     Raises:
-        InputError: The scenario asks for a network, but of no application it is known how it synchronises.
+        InputError: The scenario asks for a network, but no application has known times of synchronising.
     """
     asked = scenario.interconnect
     if asked.measured:
@@ -70,7 +70,7 @@ def _rescaled(
     known: Mapping[tuple[int, str], Communication],
     sync_s: Mapping[tuple[int, str], float],
 ) -> NDArray[np.float64]:
-    """Return times over another network: the measured ones times what the model says of the change."""
+    """Return times over another network: the measured ones times the model's factor."""
     table = seconds.copy()
     for column, configuration in enumerate(site.configurations):
         n = float(configuration.nodes)
@@ -95,7 +95,7 @@ BYTES_PER_GIB = 2.0**30
 
 
 class SwitchingCosts(NamedTuple):
-    """Seconds without progress at a start, where a job goes on, and at a restart; no `resume_s`: none of its own."""
+    """Seconds without progress at a start, where a job continues, and at a restart; no `resume_s`: none of its own."""
 
     start_s: float
     resume_s: float | None
@@ -103,13 +103,13 @@ class SwitchingCosts(NamedTuple):
 
 
 def switching_costs(switching: Switching, state_gib: float, restart_s: float | None) -> SwitchingCosts:
-    """Return what switches cost an application.
+    """Return the costs of switching of an application.
 
-    Where it goes on, its state S leaves the GPU and comes back, at a bandwidth B: 2 S / B, and what the model adds.
+    Where it continues, its state S leaves the GPU and comes back, at a bandwidth B: 2 S / B, and the model's constant.
 
     Args:
-        switching: What the scenario says.
-        state_gib: What is moved when jobs are switched [GiB].
+        switching: The section of the scenario.
+        state_gib: State that is moved when jobs are switched [GiB].
         restart_s: Seconds of a restart that are given; None for those of the model.
     """
     stop_start_s = STOP_START_S if restart_s is None else restart_s
@@ -131,8 +131,8 @@ def switching_columns(
 ) -> dict[str, NDArray[Any]]:
     """Return the columns of a table of jobs, by name, for the application of every job, (J,).
 
-    Where distances are `told` apart although nothing says what going on costs, that is a restart: then a job that
-    changes from an opportunistic to a guaranteed share on its GPU loses nothing.
+    Where costs depend on the distance (`told`) but the cost of continuing is unknown, it is that of a restart: a job
+    that changes its share on its GPU then loses nothing.
     """
     columns = {
         "start_s": np.array([each.start_s for each in costs])[application],

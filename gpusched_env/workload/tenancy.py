@@ -1,4 +1,4 @@
-"""From a cluster that tenants share to private clusters, or to virtual clusters of cells."""
+"""Private clusters, or virtual clusters of cells, from a cluster that tenants share."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
 
     `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
     and the configurations that fit there; a job may use those of its tenant only. With `cells`, the physical nodes come
-    after them, as GPU types of nobody (`opportunistic/V100`): opportunistic jobs run there, on what is in no cell that
-    is in use.
+    after them, as GPU types of no tenant (`opportunistic/V100`): opportunistic jobs run there, on the GPUs that are in
+    no cell in use.
 
     Args:
         instance: A cluster whose tenants share its nodes: its tenancy is `none` or `quota`.
-        tenancy: What the tenants shall be to it.
+        tenancy: How the tenants share it.
 
     Raises:
         InputError: There are no tenants, its nodes are not shared, a GPU type has a `/` in its name, cells do not fit
@@ -59,7 +59,7 @@ def _check(instance: Instance) -> None:
     if not instance.tenants:
         raise InputError("tenants", [], "at least one tenant")
     if instance.synchronisation is not None:
-        raise InputError("synchronisation", "...", "none: it is not told what spare machines are to tenants")
+        raise InputError("synchronisation", "...", "none: there is no model of spare machines with tenants")
     for index, gpu_type in enumerate(instance.gpu_types):
         if BETWEEN in gpu_type.name:
             raise InputError(f"gpu_types[{index}].name", gpu_type.name, f"a name without {BETWEEN!r}")
@@ -87,7 +87,7 @@ def _made(
                 configurations.append(replace(configuration, gpu_type=name))
                 columns.append(np.where(jobs, instance.jobs.seconds_per_epoch[:, column], np.inf))
     base = [instance.type_index("gpu_type", gpu_type.name) for _, gpu_type, *_ in owned]
-    # What a trace ran on is no configuration of one tenant.
+    # A traced configuration is not that of one tenant.
     traced: dict[str, Any] = {"traced_start_s": None, "traced_config": None, "traced_type_known": None}
     return replace(
         instance,
@@ -102,7 +102,7 @@ def _made(
 
 
 def _by_type(model: Interference | UtilisationModel, base: list[int]) -> Interference | UtilisationModel:
-    """Return every owner's type the figures of the type that it was made from."""
+    """Return every owner's type with the figures of the type that it was made from."""
     if isinstance(model, Interference):
         return replace(model, slowdown=model.slowdown[base])
     idle = model.idle_power_w

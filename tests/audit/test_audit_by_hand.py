@@ -405,7 +405,7 @@ def test_an_interval_that_is_split_in_two_is_named(folder: Path) -> None:
     )
     [difference] = audit(folder)
     assert (difference.where, difference.recorded) == ("intervals.csv line 3 (job 0)", 1800.0)
-    assert difference.what == "start: it goes on with what line 2 holds, with which it is one interval"
+    assert difference.what == "start: it continues what line 2 holds, with which it is one interval"
 
 
 def test_fewer_rounds_than_the_intervals_tell_of_are_named(folder: Path) -> None:

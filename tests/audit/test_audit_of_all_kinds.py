@@ -1,4 +1,4 @@
-"""Runs with shared GPUs, several nodes, interference and restarts: the two accountants agree, and lies are found."""
+"""Runs with shared GPUs, several nodes, interference and restarts: the audit agrees, and finds changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs in which spare machines help jobs on several nodes: the two accountants agree, and lies are found."""
+"""Runs in which spare machines help jobs on several nodes: the audit agrees, and finds changes."""
 
 from __future__ import annotations
 
@@ -76,14 +76,14 @@ def folder(tmp_path: Path) -> Path:
     own = Synchronisation(np.array([[3.0]]), np.array([[1.5]]), 1)
     instance = Instance.from_jobs([gpu], [Node("V", 1)] * 5, jobs, [one, three], synchronisation=own)
 
-    class Told:
-        name, preemption = "told", True
+    class Scripted:
+        name, preemption = "scripted", True
 
         def decide(self, view, rng):
             for job in view.active:
                 view.place(int(job), 1 - int(job))
 
-    write_run(simulate(instance, Told()), tmp_path / "run")
+    write_run(simulate(instance, Scripted()), tmp_path / "run")
     return tmp_path / "run"
 
 

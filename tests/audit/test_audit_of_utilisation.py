@@ -1,4 +1,4 @@
-"""Runs in which jobs divide the time of GPUs by utilisation and priority: both accountants agree."""
+"""Runs in which jobs divide the time of GPUs by utilisation and priority: the audit agrees, and finds changes."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("power", [False, True])
 @pytest.mark.parametrize("preemption", [False, True])
 def test_any_run_audits_clean(tmp_path: Path, preemption: bool, power: bool) -> None:
-    guests = 0
+    guaranteed = 0
     for seed in range(12):
         instance = by_utilisation(crowded(seed), power=power)
         result = simulate(instance, Whatever(preemption), seed=seed, review_s=20.0)
         write_run(result, tmp_path / "run")
         assert audit(tmp_path / "run") == [], seed
-        guests += sum("!" in name for name in result.intervals()["configuration"])
-    assert guests > 50
+        guaranteed += sum("!" in name for name in result.intervals()["configuration"])
+    assert guaranteed > 50
 
 
 def written(tmp_path: Path) -> Path:

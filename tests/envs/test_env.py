@@ -161,7 +161,7 @@ def test_the_spaces_do_not_depend_on_jobs_or_nodes():
 
 
 def test_the_observation_of_a_first_round_by_hand():
-    """An empty cluster: all free, nobody late, nothing done; what the features say of the job is worked out again."""
+    """An empty cluster: all free, no job late, nothing done; the job's features are computed again."""
     env = GpuClusterEnv("tiny", preemption=False, job_order="submission")
     observation, info = env.reset(seed=4)
     instance, job = env.instance, env.job

@@ -20,7 +20,7 @@ def make(**settings: object) -> GpuClusterEnv:
 
 
 def wait(env: GpuClusterEnv, seed: int = 0) -> list[tuple]:
-    """Let every job wait until the episode is over; give all that the steps returned."""
+    """Make every job wait until the episode is over; return all results of the steps."""
     env.reset(seed=seed)
     rows: list[tuple] = []
     while not rows or not (rows[-1][2] or rows[-1][3]):

@@ -97,13 +97,13 @@ def test_a_loaded_instance_equals_the_saved_one_to_the_last_bit(tmp_path: Path, 
 
 def test_switching_costs_go_to_the_file_where_there_are_any(tmp_path: Path) -> None:
     plain = make_instance()
-    told = with_switching(plain, 4)
-    for instance, there in ((plain, set()), (told, {"start_s", "resume_s"})):
+    switching = with_switching(plain, 4)
+    for instance, there in ((plain, set()), (switching, {"start_s", "resume_s"})):
         save_instance(instance, tmp_path / "i.json")
         columns = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))["jobs"].keys()
         assert columns & {"start_s", "resume_s"} == there
         assert load_instance(tmp_path / "i.json") == instance
-    assert told != replace(told, jobs=replace(told.jobs, resume_s=None))
+    assert switching != replace(switching, jobs=replace(switching.jobs, resume_s=None))
 
 
 def test_the_label_of_opportunistic_jobs_goes_to_the_file_where_there_are_any(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def area(of: EpochDistribution, fraction: float) -> float:
 
 
 def planned_seconds(instance: Instance, job: int, c: int) -> float:
-    """Return the seconds per epoch to plan with: of a share, beside as many of the worst jobs as have room."""
+    """Return the seconds per epoch to plan with: of a share, with as many of the worst co-runners as fit."""
     seconds = float(instance.jobs.seconds_per_epoch[job, c])
     configuration, interference = instance.configurations[c], instance.interference
     if configuration.share == 1.0 or interference is None:
@@ -137,9 +137,10 @@ class Facts:
         return kilowatts * self.instance.energy_price_eur_per_kwh * self.instance.pue / 3600.0
 
     def least_rate(self, c: int) -> float:
-        """Return the least cost of a configuration, on a node that is as full as can be [€/s]; inf without one.
+        """Return the least that a configuration can cost, on a node that is as full as it can be [€/s]; inf without
+        one.
 
-        It is a share of the node's rate, by GPUs, whoever holds the others.
+        It is a share of the node's rate, by GPUs, whichever jobs hold the others.
         """
         configuration = self.instance.configurations[c]
         largest = max((all_ for all_, _ in self.nodes_of(configuration.gpu_type)), default=0)
@@ -148,7 +149,8 @@ class Facts:
         return min(rates, default=math.inf) * configuration.nodes * configuration.share
 
     def added_rate(self, c: int) -> float:
-        """Return what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use that fits.
+        """Return what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use, if one
+        fits.
 
         Whether the job has been elsewhere before is not asked. Shares and several nodes count as alone.
         """
@@ -202,7 +204,7 @@ class Facts:
         return [(node.gpus, free) for node, free in pairs if node.gpu_type == gpu_type]
 
     def placing(self, c: int) -> tuple[bool, int, bool]:
-        """Return whether configuration c can be placed, what it leaves on the emptiest node, if one in use fits."""
+        """Return whether c fits, the GPUs left on the emptiest node, whether it fits on one in use."""
         configuration = self.instance.configurations[c]
         nodes, gpus = self.nodes_of(configuration.gpu_type), configuration.gpus_per_node
         gap = max((free for _, free in nodes), default=0)

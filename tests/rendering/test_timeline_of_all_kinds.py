@@ -128,7 +128,7 @@ def test_a_run_that_goes_on_shows_shares_and_several_nodes_held_from_now_on(ahea
 
 
 def test_in_an_open_round_several_nodes_that_were_held_are_shown():
-    """The fifth round is a review at 110; it has begun from an empty cluster and placed nobody."""
+    """The fifth round is a review at 110; it has begun from an empty cluster and placed no job."""
     assert bars(Timeline.of(state_in_round(5, review_s=110.0)))[3:] == [(2, n, ((0, 2),), 100.0, 110.0) for n in (0, 1)]
 
 

@@ -35,7 +35,7 @@ def test_among_equals_the_one_that_had_room_before_the_round_and_was_fullest():
     """From an empty cluster all are equal; node 1 had 2 GPUs free before, node 2 had 6, node 0 had none."""
     nodes = np.array([[0, 8, 8, 0], [0, 8, 8, 2], [0, 8, 8, 6], [0, 8, 8, 1]], dtype=np.int64)
     assert [fit(0, g, nodes=nodes) for g in (1, 2, 3, 6)] == [3, 1, 2, 2]
-    assert fit(0, 7, nodes=nodes) == 0  # none had room: the first
+    assert fit(0, 7, nodes=nodes) == 0  # it fitted on none: the first
 
 
 def test_the_nodes_can_be_walked_from_best_to_worst():

@@ -1,7 +1,7 @@
 """Consolidation: a job leaves its previous node, if that is off, for one of its GPU type that is on.
 
 By hand, on nodes of two GPUs: A holds a whole node at first and one GPU later, B one GPU of another node. So later A's
-node has room for B, whose own node is off until B comes back to it.
+node has free GPUs for B, whose own node is off until B comes back to it.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def test_a_job_whose_own_node_is_on_stays_although_another_one_fits_better():
 
 
 def test_a_job_that_comes_anew_goes_to_the_best_fit_as_always():
-    """The first node, of three GPUs, is off; the second one fits better than that, or has no room."""
+    """The first node, of three GPUs, is off; the second one fits better than that, or has no free GPU."""
     instance = cluster(3, 2, jobs=3)
     for consolidation in (True, False):
         assert places(instance, (ON_TWO, ON_ONE, ON_ONE), consolidation=consolidation) == [(1, -1), (0, -1), (0, -1)]
@@ -143,7 +143,7 @@ def test_a_job_that_goes_from_several_nodes_to_one_counts_the_first_as_its_own()
 
 
 def test_another_gpu_type_in_use_does_not_count():
-    """A is on the only node of V, which has room; B's node of W is off until B comes back to it."""
+    """A is on the only node of V, which has free GPUs; B's node of W is off until B comes back to it."""
     types = [GpuType(name, 1000.0, 1000.0, 16.0, 2) for name in ("V", "W")]
     seconds = {ONE: 10.0 * HOUR, Configuration("W", 1): 10.0 * HOUR}
     jobs = [Job(0.0, (20.0 + j) * HOUR, 0.0, 1.0, CERTAIN, 1.0, seconds) for j in range(2)]
@@ -191,7 +191,7 @@ class Turn:
         return single and self.nodes[self.node, at.FREE] == self.nodes[self.node, at.NODE_GPUS]
 
     def capacity_in_use(self) -> bool:
-        """Return whether a node that was on had room for it."""
+        """Return whether a node that was on had free GPUs for it."""
         on = self.nodes[self.nodes[:, at.FREE] < self.nodes[:, at.NODE_GPUS]]
         used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(board_of(nodes=self.nodes))]
         half_free = self.action == ON_HALF and bool(((used > 0) & (used <= at.UNITS // 2)).any())

@@ -1,4 +1,4 @@
-"""Timers in time for the due date: by hand, as a property, and in episodes.
+"""Timers of due dates: by hand, as a property, and in episodes.
 
 By hand, an epoch of the one job takes 10 h on one GPU, 6 h on two and 4 h on four; a busy GPU costs 1 €/h. So one GPU
 is cheapest (10 €), then two (12 €), then four (16 €). A timer leaves 0.9 % of the worst-case execution time.
@@ -36,7 +36,7 @@ def with_job(due_h: float, *, restart_h: float = 0.0, base_w: float = 0.0, hours
 
 
 def timer_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: bool = False, now_h: float = 0.0):
-    """Give the timer of the one job [h], which holds configuration `held` and has done so many epochs."""
+    """Return the timer of the one job [h], which holds configuration `held` and has done so many epochs."""
     state = State(instance)
     state.advance()
     board = state.board

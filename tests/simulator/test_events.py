@@ -1,4 +1,4 @@
-"""Events: submissions, completions, timers, milestones, reviews, and what they do to the clock."""
+"""Events: submissions, completions, timers, milestones, reviews, and their times."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_review_interval_that_rounds_badly_ends():
 
 
 def test_rounding_does_not_tear_a_wake_up_from_the_completion_it_was_set_for():
-    """A timer a hair before the end belongs to the completion: the job is not asked again."""
+    """A timer just before the end belongs to the completion: the job is not asked again."""
     state = begun()
     state.view.set_timer(0, 2 * HOUR * (1 - 1e-16) - 1e-12)
     next_round(state)

@@ -101,7 +101,7 @@ def test_greedy_fill_is_greedy_here_since_no_gpu_of_a_node_in_use_is_idle():
 
 
 def test_random_greedy_fill():
-    """At 0 Greedy's round is the best by the proxy: 2.9 €/h until C ends at 1⅓ h, 3.8667, nobody late.
+    """At 0 Greedy's round is the best by the proxy: 2.9 €/h until C ends at 1⅓ h, 3.8667, no job late.
 
     At 1⅓ h, for A (2⅔ epochs left at worst) and B (2 left), Greedy's round has the proxy 2.9 · 1.7778 = 5.1556. A on x1
     on node 1 beside B on x2 on node 0: 2.9 · 1⅓ = 3.8667. Both on x1 on node 0: 1.9 · 2 = 3.8, the best. With

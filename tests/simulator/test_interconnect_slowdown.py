@@ -20,10 +20,10 @@ ONE, FOUR = Configuration("V", 1), Configuration("V", 1, nodes=4)
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 
 
-class Told:
+class Scripted:
     """Place every job on the configuration that `configs` says."""
 
-    name = "told"
+    name = "scripted"
     preemption = True
 
     def __init__(self, *configs: int) -> None:
@@ -50,7 +50,7 @@ def cluster(singles: int, several: int = 1, cpu_machines: int = 0, nodes: int = 
 
 def completions_h(instance: Instance) -> list[float]:
     configs = [int(np.argmin(row)) for row in instance.jobs.seconds_per_epoch]
-    return (simulate(instance, Told(*configs)).completion_s / HOUR).tolist()
+    return (simulate(instance, Scripted(*configs)).completion_s / HOUR).tolist()
 
 
 @pytest.mark.parametrize(
@@ -85,12 +85,12 @@ def test_help_ends_with_the_job_of_the_neighbour():
     """One neighbour for 6 h; of 8 epochs by 0.9167 h each, 6 h are worth 6.545, and the others take 1 h each."""
     instance = cluster(1)
     jobs = replace(instance.jobs, max_epochs=np.array([8.0, 2.0]), epochs_needed=np.array([8.0, 2.0]))
-    pace = (0.5 + 24 / 18) / 2.0
-    assert completions_h(replace(instance, jobs=jobs))[0] == pytest.approx(6.0 + 8.0 - 6.0 / pace, rel=1e-12)
+    slowdown = (0.5 + 24 / 18) / 2.0
+    assert completions_h(replace(instance, jobs=jobs))[0] == pytest.approx(6.0 + 8.0 - 6.0 / slowdown, rel=1e-12)
 
 
 def test_help_changes_no_bill_rate_and_begins_no_interval():
-    result = simulate(cluster(4), Told(1, 0, 0, 0, 0))
+    result = simulate(cluster(4), Scripted(1, 0, 0, 0, 0))
     # 1 € an hour for each of four nodes for 1.5 h, and for four more for 6 h.
     assert result.energy_eur == pytest.approx(4 * 1.5 + 4 * 6.0)
     assert len(result.log) == 4 + 4
@@ -109,7 +109,7 @@ def test_on_two_nodes_nobody_helps():
     jobs = [Job(0.0, 99 * HOUR, 0.0, 2.0, CERTAIN, 2.0, {two: HOUR})]
     own = Synchronisation(np.array([[2.0]]), np.array([[1.0]]), 9)
     instance = Instance.from_jobs([gpu], [Node("V", 1)] * 3, jobs, [two], synchronisation=own)
-    assert simulate(instance, Told(0)).completion_s.tolist() == [2 * HOUR]
+    assert simulate(instance, Scripted(0)).completion_s.tolist() == [2 * HOUR]
 
 
 class Checks:
@@ -123,12 +123,12 @@ class Checks:
     def decide(self, view: View, rng: np.random.Generator) -> None:
         least = least_slowdowns(view.board.facts)
         for job in view.active.tolist():
-            config, pace = int(view.jobs[job, at.OLD_CONFIG]), view.jobs[job, at.SLOWDOWN]
+            config, slowdown = int(view.jobs[job, at.OLD_CONFIG]), view.jobs[job, at.SLOWDOWN]
             if config >= 0:
-                assert least[int(view.jobs[job, at.APPLICATION]), config] <= pace <= 1.0
+                assert least[int(view.jobs[job, at.APPLICATION]), config] <= slowdown <= 1.0
                 fastest = self.instance.fastest_seconds_per_epoch[job, config]
-                assert view.tau[job, config] * pace >= fastest * (1 - 1e-12)
-                self.seen.append((self.instance.configurations[config].nodes, pace))
+                assert view.tau[job, config] * slowdown >= fastest * (1 - 1e-12)
+                self.seen.append((self.instance.configurations[config].nodes, slowdown))
         for job in self.rng.permutation(view.active).tolist():
             any(view.place(job, c) for c in self.rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist())
 
@@ -140,7 +140,7 @@ def test_planned_is_never_better_than_the_truth(seed: int):
     instance = helped_instance(seed, jobs=25, types=1, span_s=500.0)
     policy = Checks(seed, instance)
     simulate(instance, policy, review_s=20.0)
-    assert all(pace == 1.0 for nodes, pace in policy.seen if nodes < 3)
+    assert all(slowdown == 1.0 for nodes, slowdown in policy.seen if nodes < 3)
 
 
 def test_random_instances_have_jobs_that_are_helped():
@@ -151,7 +151,7 @@ def test_random_instances_have_jobs_that_are_helped():
         policy = Checks(seed, instance)
         simulate(instance, policy, review_s=20.0)
         seen += policy.seen
-    assert sum(pace < 0.95 for _, pace in seen) > 20
+    assert sum(slowdown < 0.95 for _, slowdown in seen) > 20
 
 
 def test_an_application_that_only_computes_is_not_helped():

@@ -32,7 +32,7 @@ cases = st.builds(
 def busy_gpus(result: Result) -> list[tuple[int, float, float, int]]:
     """List (node, start, end, busy GPUs) for every stretch between two boundaries of the run's intervals.
 
-    A shared GPU counts once, whoever is on it; on the way, nobody's shares may sum beyond it.
+    A shared GPU counts once, whichever jobs are on it; at no time may shares sum beyond it.
     """
     frame = result.intervals()
     times = np.unique(np.concatenate([frame["start_s"], frame["end_s"]]))

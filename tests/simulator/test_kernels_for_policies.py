@@ -63,42 +63,42 @@ def empty_again(board: Board, config: int) -> bool:
 
 
 @kernel
-def place_and_release(board: Board, job: int, config: int, told: np.ndarray) -> None:
+def place_and_release(board: Board, job: int, config: int, results: np.ndarray) -> None:
     """Call all that places, and write what it says."""
-    told[0], told[1] = can_place(board, job, config), powers_on_node(board, job, config)
-    told[2], told[3] = should_consolidate(board, job, config)
-    told[4] = place(board, job, config)
-    told[5], told[6] = charge(board, job, config) * HOUR, bill_rate(board) * HOUR
-    told[7] = due_date_timer_s(board, job) / HOUR
-    told[8], told[9] = would_restart(board, job), keeps_config(board, job, config)
+    results[0], results[1] = can_place(board, job, config), powers_on_node(board, job, config)
+    results[2], results[3] = should_consolidate(board, job, config)
+    results[4] = place(board, job, config)
+    results[5], results[6] = charge(board, job, config) * HOUR, bill_rate(board) * HOUR
+    results[7] = due_date_timer_s(board, job) / HOUR
+    results[8], results[9] = would_restart(board, job), keeps_config(board, job, config)
     release(board, job)
-    told[10] = board.jobs[job, at.CONFIG]
+    results[10] = board.jobs[job, at.CONFIG]
     set_preferred_node(board, job, 1, 0)
-    told[12], told[13] = board.jobs[job, at.PREFERRED_NODE], board.jobs[job, at.PREFERRED_SLOT]
+    results[12], results[13] = board.jobs[job, at.PREFERRED_NODE], board.jobs[job, at.PREFERRED_SLOT]
     clear_preferred_node(board, job)
     apply_choice(board, job, True, 5.0)
-    told[11] = empty_again(board, config)
+    results[11] = empty_again(board, config)
 
 
 @kernel
-def reckon(board: Board, job: int, told: np.ndarray) -> None:
-    """Call all that reckons and sorts, and write what it says."""
+def estimate(board: Board, job: int, results: np.ndarray) -> None:
+    """Call the functions that estimate and sort, and write their results."""
     known = curve_of(board, job)
     curve = Curve(known.edges, known.survival, known.tail)
-    told[0], told[1] = bin_of(curve.edges, 0.6), survival_after(curve, 0.5)
-    told[2], told[3] = expected_rest(curve, 0.0), expected_left(board, job)
-    told[4], told[5] = misses(2.0, 1.0), misses(1.0, 1.0)
-    told[6] = ranked(np.array([2.0, 1.0]), 2)[0]
-    told[7] = ranked_in_groups(np.array([1, 0]), np.array([0.0, 5.0]))[0]
+    results[0], results[1] = bin_of(curve.edges, 0.6), survival_after(curve, 0.5)
+    results[2], results[3] = expected_rest(curve, 0.0), expected_left(board, job)
+    results[4], results[5] = misses(2.0, 1.0), misses(1.0, 1.0)
+    results[6] = ranked(np.array([2.0, 1.0]), 2)[0]
+    results[7] = ranked_in_groups(np.array([1, 0]), np.array([0.0, 5.0]))[0]
 
 
 @kernel
-def look_around(board: Board, job: int, config: int, told: np.ndarray) -> None:
-    """Call all that tells of company on shared GPUs, and write what it says."""
+def look_around(board: Board, job: int, config: int, results: np.ndarray) -> None:
+    """Call the functions of co-runners on shared GPUs, and write their results."""
     last, before = neighbours(board)
-    told[0], told[1] = last.shape[0], before.shape[0]
-    told[2] = speed_beside(board, job, config, -1, before)
-    told[3], told[4] = speed_now(board, job, config), seconds_now(board, job, config) / HOUR
+    results[0], results[1] = last.shape[0], before.shape[0]
+    results[2] = speed_beside(board, job, config, -1, before)
+    results[3], results[4] = speed_now(board, job, config), seconds_now(board, job, config) / HOUR
 
 
 @pytest.fixture
@@ -138,23 +138,23 @@ def test_the_kernels_of_this_test_call_every_function():
 
 
 def test_a_kernel_looks_around(board):
-    """Nobody shares a GPU here: no lists, no model, whole GPUs at full speed, an hour an epoch."""
-    told = np.zeros(5)
-    look_around(board, 0, 0, told)
-    assert told[:2].tolist() == [0.0, 3.0]
-    assert np.isnan(told[2])
-    assert told[3:].tolist() == [1.0, 1.0]
+    """No job shares a GPU here: no lists, no model, whole GPUs at full speed, an hour an epoch."""
+    results = np.zeros(5)
+    look_around(board, 0, 0, results)
+    assert results[:2].tolist() == [0.0, 3.0]
+    assert np.isnan(results[2])
+    assert results[3:].tolist() == [1.0, 1.0]
 
 
 def test_a_kernel_places_and_releases(board):
-    told = np.full(14, np.nan)
-    place_and_release(board, 0, 0, told)
+    results = np.full(14, np.nan)
+    place_and_release(board, 0, 0, results)
     timer_h = (3.5 - 1.009 * 4 * 2 / 3) / (1 - 1.009 * 2 / 3)  # on two GPUs from then on, and 0.9 % to spare
-    assert told == pytest.approx([1, 1, 1, 0, 1, 1.0, 1.0, timer_h, 0, 0, -1, 1, 1, 0])
+    assert results == pytest.approx([1, 1, 1, 0, 1, 1.0, 1.0, timer_h, 0, 0, -1, 1, 1, 0])
     assert board.jobs[0, [at.PREFERRED_NODE, at.TIMER_S]].tolist() == [-1.0, 5.0]
 
 
 def test_a_kernel_reckons_with_what_is_known_of_the_epochs(board):
-    told = np.full(8, np.nan)
-    reckon(board, 0, told)
-    assert told == pytest.approx([1, 0.25, 0.75, 3.0, 1, 0, 1, 1])
+    results = np.full(8, np.nan)
+    estimate(board, 0, results)
+    assert results == pytest.approx([1, 0.25, 0.75, 3.0, 1, 0, 1, 1])

@@ -1,4 +1,4 @@
-"""Lean kernels count no references, whoever calls first; and what a stored kernel must not outlive."""
+"""Lean kernels count no references, whichever function calls first; and what a stored kernel must not outlive."""
 
 from __future__ import annotations
 

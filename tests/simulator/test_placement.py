@@ -200,7 +200,7 @@ def test_a_job_whose_place_is_forgotten_goes_where_it_fits_best():
     assert (now.where(0), now.where(1)) == ((0, -1), (1, -1))
     now.next_round()
     now.place(2, ONE)
-    assert now.where(2) == (0, -1)  # where there was room before
+    assert now.where(2) == (0, -1)  # where it fitted before
     now.jobs[1, [at.PREFERRED_NODE, at.PREFERRED_SLOT]] = -1.0
     assert now.place(1, TWO)
     assert now.where(1) == (0, -1)

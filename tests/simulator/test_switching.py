@@ -57,12 +57,12 @@ def completion_s(
     tmp_path: Path, steps: Mapping[float, Place | None], instance: Instance, others: Mapping[float, Place] | None = None
 ) -> float:
     """Do the steps with job A, and others with job B; audit the run, and say when A ended."""
-    told: dict[float, dict[int, Place]] = {}
+    plan: dict[float, dict[int, Place]] = {}
     for time in sorted({*steps, *(others or {})}):
         of_a = steps[max(t for t in steps if t <= time)]
         of_b = (others or {}).get(max((t for t in others or {} if t <= time), default=-1.0))
-        told[time] = ({B: of_b} if of_b else {}) | ({A: of_a} if of_a else {})
-    result = simulate(instance, Scripted(told))
+        plan[time] = ({B: of_b} if of_b else {}) | ({A: of_a} if of_a else {})
+    result = simulate(instance, Scripted(plan))
     write_run(result, tmp_path / "run")
     assert audit(tmp_path / "run") == []
     return float(result.completion_s[A])
@@ -114,13 +114,13 @@ def test_several_nodes_of_which_one_is_another_are_a_restart(tmp_path: Path):
         ({0.0: HERE, 2.0: (TWO, 0, None)}, 105.0),
     ],
 )
-def test_where_distances_are_not_told_apart_every_change_is_a_restart(tmp_path, steps, expected):
+def test_where_distances_are_not_plan_apart_every_change_is_a_restart(tmp_path, steps, expected):
     assert completion_s(tmp_path, steps, cluster(resume_s=None)) == pytest.approx(expected, abs=1e-9)
 
 
 @pytest.mark.parametrize(("resume_s", "returns_to"), [(RESUME_S, 1), (None, 0)])
 def test_a_paused_job_comes_back_to_its_last_node_where_that_is_cheaper(resume_s: float | None, returns_to: int):
-    """It ran on node 1; placement would take node 0, the first that is empty, for a job that comes again."""
+    """It ran on node 1; placement would take node 0, the first that is empty, for a new job."""
     steps = {0.0: {A: ELSEWHERE}, 50.0: {}}
     state = State(cluster(resume_s))
     state.advance()
@@ -145,7 +145,7 @@ def test_one_job_with_a_resume_tells_distances_apart_for_all():
     assert one.jobs.resume_s.tolist() == [1.0, 9.0]
 
 
-def test_what_a_switch_would_cost_is_told_before():
+def test_what_a_switch_would_cost_is_plan_before():
     """A has half of GPU 0 of node 0, B all of node 1; A has worked since 3 s."""
     state = State(cluster(jobs=2))
     state.advance()
@@ -174,8 +174,8 @@ def test_costs_that_are_all_alike_change_no_run(name: str):
     policy = make_policy(name)
     for seed in range(4):
         instance = random_instance(seed, jobs=20, nodes=4, span_s=600.0, restart_s=20.0)
-        told = replace(instance, jobs=replace(instance.jobs, resume_s=instance.jobs.restart_s))
-        one, other = simulate(instance, policy, seed=seed), simulate(told, policy, seed=seed)
+        by_distance = replace(instance, jobs=replace(instance.jobs, resume_s=instance.jobs.restart_s))
+        one, other = simulate(instance, policy, seed=seed), simulate(by_distance, policy, seed=seed)
         np.testing.assert_array_equal(one.log, other.log)
 
 

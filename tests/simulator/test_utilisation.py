@@ -1,4 +1,4 @@
-"""Jobs that divide the time of a GPU by utilisation and priority: speeds, costs, places; by hand and as properties."""
+"""Jobs that divide the time of a GPU by utilisation and priority: speeds, costs and places; by hand and by property."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from gpusched_env.simulator.sharing_slowdown import speed_by_utilisation
 from instances import by_utilisation, random_instance
 from refusals import refused
 
-HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
+GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE = Configuration("V", 1, share=0.5), Configuration("V", 1)
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=2)
@@ -37,7 +37,7 @@ GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0
 
 @dataclass(frozen=True)
 class Fixed:
-    """Give every job its own configuration; the jobs whose turn has not come wait."""
+    """Place every job with its own configuration; the jobs whose turn has not come wait."""
 
     configs: tuple[int, ...]
     name: str = "fixed"
@@ -50,7 +50,7 @@ class Fixed:
 
 
 def jobs_of(utilisations: tuple[float, ...], configurations: tuple[Configuration, ...], **model: object) -> Instance:
-    """Make jobs of 1,000 epochs, a second each alone, with these utilisations; a busy GPU and the node cost 1 €/h."""
+    """Make jobs of 1,000 epochs, a second each alone, with these utilisations; busy GPU and node cost 1 €/h each."""
     names = [f"{i}" for i in range(len(utilisations))]
     seconds = dict.fromkeys(configurations, 1.0)
     jobs = [Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, application=name) for name in names]
@@ -65,8 +65,8 @@ def run(instance: Instance, *configs: int) -> Result:
 
 
 def test_a_host_is_slowed_by_the_overhead_and_its_guest_fills_the_gaps():
-    """The opportunistic job runs at 0.85 (1 - 0.5) / 0.8 = 0.53125 for 1,030 s, and alone for the rest."""
-    result = run(jobs_of((0.5, 0.8), (HOST, GUEST)), 0, 1)
+    """The opportunistic share runs at 0.85 (1 - 0.5) / 0.8 = 0.53125 for 1,030 s, and alone for the rest."""
+    result = run(jobs_of((0.5, 0.8), (GUARANTEED, OPPORTUNISTIC)), 0, 1)
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.53125])
     assert result.completion_s[1] == pytest.approx(1482.8125)
 
@@ -78,17 +78,17 @@ def test_with_one_priority_the_time_is_shared_fairly():
 
 
 def test_a_guest_alone_is_as_fast_as_alone():
-    assert run(jobs_of((0.8,), (HOST, GUEST)), 1).completion_s == pytest.approx([1000.0])
+    assert run(jobs_of((0.8,), (GUARANTEED, OPPORTUNISTIC)), 1).completion_s == pytest.approx([1000.0])
 
 
 def test_a_guest_beside_a_host_that_fills_the_gpu_is_never_quite_dead():
-    result = run(jobs_of((1.0, 1.0), (HOST, GUEST)), 0, 1)
+    result = run(jobs_of((1.0, 1.0), (GUARANTEED, OPPORTUNISTIC)), 0, 1)
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.02])
 
 
 def test_power_follows_utilisation_where_it_is_asked_for():
     """Base 1 €/h and idle 0.2 €/h for both, and 0.8 €/h times the work: 0.5 / 1.03 and 0.8 · 0.53125, then 0.8."""
-    result = run(jobs_of((0.5, 0.8), (HOST, GUEST), idle_power_w=np.array([200.0])), 0, 1)
+    result = run(jobs_of((0.5, 0.8), (GUARANTEED, OPPORTUNISTIC), idle_power_w=np.array([200.0])), 0, 1)
     together, alone = 1030.0 / 3600.0, (1482.8125 - 1030.0) / 3600.0
     host = together * (1.2 * 0.6 + 0.8 * 0.5 / 1.03)
     guest = together * (1.2 * 0.4 + 0.8 * 0.8 * 0.53125) + alone * (1.2 + 0.8 * 0.8)
@@ -102,7 +102,7 @@ def test_power_by_utilisation_holds_for_whole_gpus_too():
 
 
 def test_policies_plan_hosts_with_the_overhead_and_guests_with_the_least_speed():
-    state = State(jobs_of((0.5, 0.8), (HOST, GUEST, ONE)))
+    state = State(jobs_of((0.5, 0.8), (GUARANTEED, OPPORTUNISTIC, ONE)))
     state.advance()
     assert state.view.tau[:, 0] == pytest.approx([1.03, 1.03])
     # A opportunistic job has one other beside it at most that is no guaranteed job: of utilisation 0.8 at worst.
@@ -111,7 +111,7 @@ def test_policies_plan_hosts_with_the_overhead_and_guests_with_the_least_speed()
 
 
 def test_the_view_tells_the_speed_now():
-    state = State(jobs_of((0.5, 0.8), (HOST, GUEST, ONE)))
+    state = State(jobs_of((0.5, 0.8), (GUARANTEED, OPPORTUNISTIC, ONE)))
     state.advance()
     state.begin_round(True)
     view = state.view
@@ -129,7 +129,7 @@ def test_the_view_tells_the_speed_now():
 def test_a_share_goes_where_it_is_fastest_and_among_equals_to_the_fullest():
     """Utilisations 0.9 and 0.2 on two GPUs: the other goes to the second; without `fastest` to the first."""
     for fastest, gpu in ((True, 1), (False, 0)):
-        state = State(jobs_of((0.9, 0.2, 0.5), (HOST, GUEST), fastest=fastest))
+        state = State(jobs_of((0.9, 0.2, 0.5), (GUARANTEED, OPPORTUNISTIC), fastest=fastest))
         state.advance()
         state.begin_round(True)
         assert [state.view.place(job, config) for job, config in ((0, 0), (1, 0), (2, 1))] == [True] * 3
@@ -194,11 +194,11 @@ def test_a_wrong_number_is_named(values: dict[str, object], field: str):
 
 
 def test_priorities_need_utilisations_and_idle_power_is_part_of_what_a_gpu_draws():
-    instance = jobs_of((0.5, 0.8), (HOST, GUEST))
+    instance = jobs_of((0.5, 0.8), (GUARANTEED, OPPORTUNISTIC))
     with refused("configurations", "Vx0.6!", "shares without priorities"):
         replace(instance, interference=None)
     with refused("interference.idle_power_w[0]", 1000.5):
-        jobs_of((0.5,), (HOST, GUEST), idle_power_w=np.array([1000.5]))
+        jobs_of((0.5,), (GUARANTEED, OPPORTUNISTIC), idle_power_w=np.array([1000.5]))
     with refused("interference.utilisation", (1, 3)):
         replace(instance, interference=UtilisationModel(np.ones((1, 3))))
     with refused("configuration.priority", 1):

@@ -40,7 +40,7 @@ def replayed(trace: Path, jobs: int = 3_000) -> Instance:
 
 
 def undithered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let jobs be as large as the trace's durations make them."""
+    """Size jobs by the trace's durations."""
     monkeypatch.setattr("gpusched_env.workload.generator.dithered", lambda epochs, *_: epochs)
 
 

@@ -34,7 +34,7 @@ def pack(
     """Return everything that the next steps depend on, by name: the arrays of the runs end to end, and the rest.
 
     Raises:
-        InputError: An environment replays an instance that `reset` was given: there is nothing to make it from again.
+        InputError: An environment replays an instance that `reset` was given: it cannot be made again.
     """
     for i, seed in enumerate(episodes.seeds):
         if seed == REPLAYED:
@@ -57,24 +57,24 @@ def pack(
 def unpack(
     state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: EpisodeLimits, pool: ThreadPool
 ) -> tuple[EpisodeRuns, NDArray[np.bool_]]:
-    """Make the runs of which `pack` gave `state`, and say whose episode ended in the step before.
+    """Make the runs of which `pack` returned `state`, and return whose episode ended in the step before.
 
     Args:
-        state: What `pack` gave.
-        episodes: Makes the instances again; takes over seeds and generators.
-        limits: When episodes are truncated; takes over their steps.
+        state: What `pack` returned.
+        episodes: Makes the instances again; receives the seeds and generators.
+        limits: When episodes are truncated; receives their steps.
         pool: The threads that share the work.
 
     Raises:
-        InputError: It is no such state, or is not as `pack` gave it, or is one with other arguments, or its instances
+        InputError: It is no such state, or was changed since, or has other arguments, or its instances
             come out differently here; then nothing has changed.
     """
     given: dict[str, Any] = {name: state.get(name) if hasattr(state, "get") else None for name in NAMES}
     for name, array in given.items():
         if not isinstance(array, np.ndarray):
-            raise InputError(f"state[{name!r}]", array, "an array, as get_state gave it")
+            raise InputError(f"state[{name!r}]", array, "an array, as get_state returned it")
     if not np.array_equal(given["digest"], digest(given)):
-        raise InputError("state", "arrays that do not belong to its digest", "what get_state gave, unchanged")
+        raise InputError("state", "arrays that do not belong to its digest", "what get_state returned, unchanged")
     if given["arguments"].tobytes() != _arguments(episodes, limits):
         raise InputError("state", "a state with other arguments", "one of an environment made with the same arguments")
     seeds = given["instance_seed"].tolist()
@@ -117,9 +117,9 @@ def _arguments(episodes: Episodes, limits: EpisodeLimits) -> bytes:
 
 def _words_of(generator: Generator) -> list[int]:
     """Return the state of a PCG64 generator as six words of 64 bits."""
-    told: Any = generator.bit_generator.state
-    state, increment = told["state"]["state"], told["state"]["inc"]
-    return [state >> 64, state & LOW, increment >> 64, increment & LOW, told["has_uint32"], told["uinteger"]]
+    whole: Any = generator.bit_generator.state
+    state, increment = whole["state"]["state"], whole["state"]["inc"]
+    return [state >> 64, state & LOW, increment >> 64, increment & LOW, whole["has_uint32"], whole["uinteger"]]
 
 
 def _generator_of(words: Sequence[int]) -> Generator:

@@ -1,4 +1,4 @@
-"""What each environment of a vector runs: its instances, made as single environments make theirs."""
+"""The instances that each environment of a vector runs, made as in single environments."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ class Episodes:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """Tells scenarios, instances and keywords from others, but not a reward of your own."""
-        told = [len(self.seeds), self._keywords, [single.source.identity() for single in self.singles]]
-        return hashlib.sha256(json.dumps(told, default=repr).encode()).digest()
+        """Differs for other scenarios, instances or keywords; a reward of your own is not part of it."""
+        facts = [len(self.seeds), self._keywords, [single.source.identity() for single in self.singles]]
+        return hashlib.sha256(json.dumps(facts, default=repr).encode()).digest()
 
     def begin(self, i: int, seed: int | None = None, instance: Instance | None = None) -> State:
         """Make a new run of environment i, and seed its generator if there is a seed.
@@ -102,7 +102,7 @@ class Episodes:
         return self.state(instance)
 
     def instance(self, i: int, seed: int) -> Instance:
-        """Make the instance of `seed` of environment i, or give that which it replays."""
+        """Make the instance of `seed` of environment i, or return the one that it replays."""
         return self.singles[i % len(self.singles)].source.make(seed)
 
     def state(self, instance: Instance) -> State:
@@ -110,7 +110,7 @@ class Episodes:
         return State(instance, self.singles[0].asking, record=False, common=self.common)
 
     def generator(self, i: int) -> Generator:
-        """Return the generator of environment i; one that was never seeded begins anywhere."""
+        """Return the generator of environment i; one without a seed begins with a random state."""
         generator = self._generators[i]
         if generator is None:
             generator, self._generator_seeds[i] = seeding.np_random()
@@ -118,7 +118,7 @@ class Episodes:
         return generator
 
     def generator_seed(self, i: int) -> int:
-        """Return the seed of that generator; -1 if nobody knows it."""
+        """Return the seed of that generator; -1 if it is not known."""
         self.generator(i)
         return self._generator_seeds[i]
 

@@ -30,8 +30,8 @@ from gpusched_env.simulator.run import Board, Hidden
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
 SKIP = -2  # the same, without the observation
-OPENED = -1  # thread 0, once it has opened the step
-PATIENCE = 5_000  # times that a helper looks in vain for a new round before it stops: some 100 µs
+OPENED = -1  # thread 0, after it has opened the step
+PATIENCE = 5_000  # times that a worker looks for a new round without success before it stops: some 100 µs
 
 # money: float64 (MONEY_ROWS, N).
 TIME, PASSED, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS = range(6)
@@ -80,7 +80,7 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
 
     Thread 0 opens the step with `actions` and `seen`, unless it has before and calls itself `OPENED`, and returns when
     all environments are done, or another thread has failed. Other threads help in one step after the other, and return
-    when none has begun for a moment; `actions` and `seen` only tell them shapes.
+    when none has begun for a moment; they read only the shapes of `actions` and `seen`.
     """
     if thread == 0:
         open_step(board, actions, seen)
@@ -112,7 +112,7 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
 
 @lean_kernel
 def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
-    """Report where the actions are and where observations go, and open the round: helpers that are awake begin."""
+    """Report where the actions are and where observations go, and open the round: workers that are awake begin."""
     where = board[PLACES]
     where[0] = actions.ctypes.data
     where[1] = seen[0].ctypes.data

@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 
 NEAR = 0.3  # share of its jobs that an environment has left when its next run is begun
 MOST = 64  # runs that wait: each takes as much memory as one that is being stepped
-LOOK_AGAIN = 8  # parts after which one looks again whether an environment is near its end
+LOOK_AGAIN = 8  # parts between two checks whether an environment is near its end
 
 
 class Prefetch:
     """Makes the next run of environments that are near the end of their episodes, a part at a time.
 
-    A run is that of the seed which the environment's generator draws next, as far as one can tell; what takes it
-    says which seed was drawn, and gets it only if it is that one. So it makes no difference but in time.
+    A run is that of the seed which the environment's generator draws next, if nothing else draws from it. The caller
+    that takes the run names the seed drawn, and gets the run only if it is of that seed. Only times differ, no results.
     """
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ class Prefetch:
 
         Args:
             episodes: What makes the runs.
-            share_left: Gives the share of its jobs that every environment has left, (N,).
+            share_left: Returns the share of its jobs that every environment has left, (N,).
         """
         if self._building is None:
             self._begin(episodes, share_left)
@@ -107,14 +107,14 @@ def _next_seed(generator: np.random.Generator) -> int:
 
 LINE = 64  # bytes of a line of the cache, on most processors
 READ, KEEP, DATA = 0, 3, 1  # LLVM's prefetch: to be read, soon and often, no instructions
-BOARD, NOTES = 1280, 640  # bytes that are fetched of a board and of notes: what small clusters have, but for the order
+BOARD, NOTES = 1280, 640  # bytes that are fetched of a board and of notes: enough for small clusters, without the order
 
 build: Any = cgutils  # it has no types
 board_at = element_of(Board)
 
 
 def _prefetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001 - as Numba calls it
-    """Have the line of the cache filled that has this address; nothing else happens, whatever it is."""
+    """Load the line of the cache at this address; nothing else happens, whatever the address is."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -134,9 +134,9 @@ prefetch: Any = (lambda _: None) if PLAIN else intrinsic(_prefetch)
 def prefetch_lines(boards: Ints, notes: Ints, i: int) -> None:
     """Fetch what the observations of the next three environments will read.
 
-    What a board has in one piece first; where the current job stands follows from that, and the row of its survival
-    function from the job: each a step earlier than it is needed. Another thread may be at work there; what is read here
-    decides nothing but what is fetched.
+    First the contiguous part of a board; then the row of the current job, and from that the row of its survival
+    function: each a step earlier than it is needed. Another thread may work there; what is read here decides only
+    what is fetched.
     """
     if PLAIN:
         return

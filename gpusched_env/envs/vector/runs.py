@@ -111,7 +111,7 @@ class EpisodeRuns:
         self._step(actions, seen)
 
     def views(self) -> tuple[View, ...]:
-        """Return the views of all runs: from now on, observations recount what may have been changed through one."""
+        """Return the views of all runs: observations are then recounted, since a view may change the state."""
         self._views_in_use = True
         return tuple(state.view for state in self.states)
 
@@ -159,7 +159,7 @@ class EpisodeRuns:
         self._pool.step(actions, seen, self._stable, meanwhile)
 
     def _move(self, some: Iterable[int]) -> None:
-        """Let some runs live in their places of the one piece of memory, larger ones elsewhere; write their handles."""
+        """Place some runs in the common memory, larger ones elsewhere, and write their handles."""
         for i in some:
             state, own, notes = self.states[i], self.states[i].words, self._notes[i]
             memory = self._memory[i]
@@ -204,7 +204,7 @@ def infos_of(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[
 
 
 def infos_of_some(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_], some: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return copies of the infos of some environments; zeros, and False beside them, for the others."""
+    """Return copies of the infos of some environments; zeros and False for the others."""
     infos = {}
     for key, value in _values(runs, seen, stalled).items():
         infos[key] = np.zeros_like(value)

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from gpusched_env.envs.vector.kernels import OPENED, open_step, work
 from gpusched_env.envs.vector.work_queue import ASLEEP, FAILED, PLAIN, STOP, THREADS, new_board
 
-TRIAL = 12  # steps that are timed with helpers, and as many without
+TRIAL = 12  # steps that are timed with workers, and as many without
 BETWEEN = 600  # steps until the next trial
 
 
 class ThreadTrial:
-    """Says for every step whether helpers shall take part: as it was faster when that was last tried.
+    """Decides for every step whether workers take part, by which was faster in the last trial.
 
     Attributes:
         helped: Whether they take part in the next step.
@@ -31,7 +31,7 @@ class ThreadTrial:
 
     @property
     def settled(self) -> bool:
-        """Whether the next step is part of no trial, and helpers take part in it."""
+        """Whether the next step is part of no trial, and workers take part in it."""
         return self.helped and self._left > 1
 
     def took(self, seconds: float) -> None:
@@ -57,17 +57,17 @@ if TYPE_CHECKING:
     from gpusched_env.envs.vector.kernels import Seen
 
     WorkList: TypeAlias = SimpleQueue[tuple[Any, ...] | None]
-    """Where a helper waits for what `work` takes, or for None: the end."""
+    """Where a worker waits for the arguments of `work`, or for None: the end."""
 
 LEAST_SHARE = 16  # environments below which a thread costs more than it saves
 
 
 class ThreadPool:
-    """The calling thread and helpers. Dropping or closing it ends the helpers.
+    """The calling thread and workers. Deleting or closing the pool ends the workers.
 
-    Between two steps a helper waits without the interpreter for a moment, and takes part in a step that begins then
-    without any handover; after that it sleeps until it is woken. Where steps are faster without helpers, since other
-    processes want the cores, they sleep all the time (`trial`). One step at a time.
+    Between two steps a worker waits without the interpreter for a moment, and takes part at once in a step that begins
+    then; after that it sleeps until it is woken. Where steps are faster without workers, since other processes need
+    the cores, they sleep all the time (`trial`). One step at a time.
 
     Args:
         threads: Threads in all, ≥ 1; with 1 the calling thread does everything.
@@ -94,12 +94,12 @@ class ThreadPool:
         """Do a step of all environments.
 
         Args:
-            actions: What `work` takes, like the next one; other arrays in each call, but of the same shapes while
+            actions: Arguments of `work`, like the next one; other arrays in each call, but of the same shapes while
                 `stable` is the same.
             seen: See there.
-            stable: All else that it takes; best the same object from call to call.
-            meanwhile: Other work for the calling thread, done first if helpers are at work by then: they do more of the
-                step instead.
+            stable: All its other arguments; best the same object from call to call.
+            meanwhile: Other work for the calling thread, done first if workers have begun: they do more of the
+            step instead.
 
         Raises:
             BaseException: What any thread raised. No thread works any more, and some environments may not have been
@@ -108,7 +108,7 @@ class ThreadPool:
         try:
             arguments, at_work = self._prepare(actions, seen, stable)
         except BaseException:
-            self.close()  # no helper works on anything: the round has not begun
+            self.close()  # no worker has begun: the round has not begun
             raise
         begin = time.perf_counter()
         try:
@@ -129,17 +129,17 @@ class ThreadPool:
             raise self._errors[0]
 
     def close(self) -> None:
-        """End the helpers; another `step` starts them again."""
+        """End the workers; another `step` starts them again."""
         self._work_lists, self._stable = [], ()
         if self._closer is not None:
             self._closer()
 
     def _prepare(self, actions: Ints, seen: Seen, stable: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
-        """See to it that helpers are there, awake, and know the arrays.
+        """Start the workers, end their sleep, and pass the arrays to them.
 
         Returns:
-            What `work` takes after the thread; and whether helpers look for work: one that has just been woken wants
-            the interpreter first.
+            The arguments of `work` after the thread; and whether workers look for work: one that has just been woken
+            needs the interpreter first.
         """
         self._start()
         if stable is not self._stable:
@@ -150,7 +150,7 @@ class ThreadPool:
             open_step(new_board(self._threads), *arguments[1:3])  # compiled now, not by the first step that needs it
         if not self._trial.helped:
             self._recall()
-        elif self._compiled:  # until then only this thread, which can be interrupted, shall compile
+        elif self._compiled:  # until then only this thread compiles, which can be interrupted
             for worker, work_list in enumerate(self._work_lists, start=1):
                 if self._board[THREADS + worker, ASLEEP]:
                     self._board[THREADS + worker, ASLEEP], at_work = 0, False
@@ -158,7 +158,7 @@ class ThreadPool:
         return arguments, at_work
 
     def _recall(self) -> None:
-        """Let the helpers leave the arrays that they work with, and sleep."""
+        """Make the workers release the arrays that they work with, and sleep."""
         if self._board[THREADS + 1 :, ASLEEP].all():
             return
         self._board[STOP, 0] = 1
@@ -167,7 +167,7 @@ class ThreadPool:
         self._board[STOP, 0] = 0
 
     def _start(self) -> None:
-        """Start the helpers, unless they run: a forked process has none of its parent's threads."""
+        """Start the workers, unless they run: a forked process has none of its parent's threads."""
         if self._threads == 1 or (self._work_lists and self._process == os.getpid()):
             return
         self._board, self._work_lists, self._errors = new_board(self._threads), [], []
@@ -180,7 +180,7 @@ class ThreadPool:
 
 
 def _work_after(other: Callable[[], None], arguments: tuple[Any, ...]) -> None:
-    """Open a step, do other work while helpers do theirs, and help them; also after an interrupt, so that they end."""
+    """Open a step, do other work while workers do theirs, and help them; after an interrupt too, so that they end."""
     open_step(*arguments[:3])
     try:
         other()

@@ -1,4 +1,4 @@
-"""The vector environment: it wires episodes, runs and infos; it computes nothing itself."""
+"""The vector environment: it connects episodes, runs and infos; the kernels compute."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         try:
             return self._advance(runs, chosen, again if any_again else None)
         except BaseException:
-            self._runs = None  # nobody knows who has been stepped
+            self._runs = None  # it is not known which environments have been stepped
             raise
 
     def _advance(self, runs: EpisodeRuns, chosen: NDArray[np.int64], again: NDArray[np.bool_] | None) -> Stepped:
@@ -228,7 +228,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The present state of every environment as policies may see it; another `View` in each episode."""
+        """The present state of every environment as policies may see it; a new `View` in each episode."""
         return self._present.views()
 
     @property
@@ -243,13 +243,13 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     @property
     def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The seed of every environment's generator; -1 for one that `set_state` brought."""
+        """The seed of every environment's generator; -1 for one from `set_state`."""
         return tuple(self._episodes.generator_seed(i) for i in range(self.num_envs))
 
     def get_state(self) -> dict[str, NDArray[Any]]:
         """Return everything that the next steps depend on, as plain arrays by name.
 
-        An environment made with the same arguments goes on from it with the same steps, bit for bit, in any process.
+        An environment made with the same arguments continues from it with the same steps, bit for bit, in any process.
         Instances are not in it: they are those given as `instance`, or are made again from the scenario and their
         seeds. `digest` is the SHA-256 over the other arrays.
 
@@ -260,7 +260,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         return pack(self._present, self._episodes, self._limits, self._ended)
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `get_state` gave; `observations()` and `action_masks()` then say where that is.
+        """Continue from what `get_state` returned; `observations()` and `action_masks()` then belong to that state.
 
         Raises:
             InputError: It is no such state, or an array was changed since, or it is one of an environment with other
@@ -271,7 +271,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._runs, self._ended = unpack(state, self._episodes, self._limits, self._pool)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
-        """End the threads, if there are any: gymnasium before 1.4 also closes what was refused while it was made."""
+        """End the threads, if there are any: gymnasium before 1.4 closes it too if its constructor raised."""
         if hasattr(self, "_pool"):
             self._pool.close()
 

@@ -1,4 +1,4 @@
-"""Checks of what users and agents hand to a vector environment, and when its episodes are truncated."""
+"""Checks of the input of a vector environment, and when its episodes are truncated."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class EpisodeLimits:
         return stalled
 
     def stepped(self, stalled: NDArray[np.bool_], again: NDArray[np.bool_] | None) -> NDArray[np.bool_]:
-        """Count a step of each environment, but of those of `again`, which have just begun; give which are cut off."""
+        """Count a step of each environment except those of `again`, which restart; return which are truncated."""
         if not self.limits_steps:
             return stalled.copy()
         self.steps += 1

@@ -1,7 +1,7 @@
-"""The board on which threads share out the environments of a step, without the interpreter's lock.
+"""The work list from which threads take the environments of a step, without the interpreter's lock.
 
 Every thread begins with a contiguous share of its own, takes a few environments at a time, and then helps the others:
-one that comes late, or is held up, keeps nobody waiting.
+a thread that is late or delayed does not delay the others.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from gpusched_env.kernel import lean_kernel
 # board: int64 (THREADS + T, WIDTH), rows so wide that no two of them share a line of a processor's cache.
 DONE = 0  # column 0: environments that are done in this round
 ROUND = 1  # column 0: number of the round
-STOP = 2  # column 0: 1 asks the helpers to stop looking for work
-FAILED = 3  # column 0: 1 if a helper failed
-PLACES = 4  # addresses of the arrays that are other ones in every round
+STOP = 2  # column 0: 1 asks the workers to stop looking for work
+FAILED = 3  # column 0: 1 if a worker failed
+PLACES = 4  # addresses of the arrays that change in every round
 THREADS = 5  # a row for each thread: column 0 counts how often its share was drawn on,
 ASLEEP = 1  # and column 1 is 1 while it waits for the interpreter
 WIDTH = 16
@@ -62,7 +62,7 @@ def _store(typing_context: Any, board: Any, row: Any, column: Any, number: Any) 
 
 
 def _add(typing_context: Any, board: Any, row: Any, column: Any, number: Any) -> Any:  # noqa: ARG001
-    """Add to a number that other threads add to as well; give what it was."""
+    """Add to a number that other threads add to as well; return its former value."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.atomic_rmw("add", _element(context, builder, signature, arguments), arguments[3], "acq_rel")
@@ -71,7 +71,7 @@ def _add(typing_context: Any, board: Any, row: Any, column: Any, number: Any) ->
 
 
 def _relax(typing_context: Any) -> Any:  # noqa: ARG001
-    """Return the processor that this thread only waits, if it can be told."""
+    """Tell the processor that this thread only waits, where it has such an instruction."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
         if platform.machine() in X86:
@@ -129,7 +129,7 @@ relax, elsewhere = _compiled(_relax, _nothing), _compiled(_elsewhere, _plain_els
 
 
 def new_board(threads: int) -> Ints:
-    """Make a board on which nothing is left to do, for so many threads; all but the first are asleep."""
+    """Make an empty work list for so many threads; all but the first are asleep."""
     board = np.zeros((THREADS + threads, WIDTH), dtype=np.int64)
     board[THREADS:, 0] = EMPTY
     board[THREADS + 1 :, ASLEEP] = 1
@@ -169,7 +169,7 @@ def take(board: Ints, thread: int, size: int) -> int:
 
 @lean_kernel
 def chunk_end(board: Ints, start: int, size: int) -> int:
-    """Return where the environments end that `take` gave from `start` on."""
+    """Return the end of the environments that `take` returned from `start` on."""
     threads = board.shape[0] - THREADS
     for share in range(threads):
         last = size * (share + 1) // threads

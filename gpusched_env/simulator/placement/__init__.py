@@ -1,1 +1,1 @@
-"""Placement: from configurations to nodes. Whole GPUs, whole nodes and shared GPUs each have their books."""
+"""Placement: from configurations to nodes. Whole GPUs, whole nodes and shared GPUs are counted separately."""

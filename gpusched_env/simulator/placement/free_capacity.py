@@ -1,4 +1,4 @@
-"""What fits now on the nodes of every GPU type, and an empty cluster."""
+"""Free capacity of the nodes of every GPU type, and an empty cluster."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def clear(board: Board, holders: Ints) -> None:
 
 @kernel
 def measure(board: Board) -> None:
-    """Write what fits now on the nodes of every GPU type to `capacity`, and what tenants hold to `quota`."""
+    """Write the free capacity of every GPU type to `capacity`, and what tenants hold to `quota`."""
     recount(board)
     if board.cells.shape[0] > 0:
         recount_hosts(board)

@@ -1,8 +1,8 @@
-"""An index of nodes by what is free on them, so that finding the best fit does not look at every node.
+"""An index of nodes by their free GPUs, so that the search of the best fit does not read every node.
 
-It lies in `capacity` behind the columns of `layout`: for every GPU type, a bucket for each pair (free GPUs now, free
+It is in `capacity` behind the columns of `layout`: for every GPU type, a bucket for each pair (free GPUs now, free
 GPUs before the round). A bucket has a count and a set of bits, one for every node. Small clusters, and those with nodes
-of very many GPUs, have no index, and `best_fit` is used: the two give the same nodes.
+of very many GPUs, have no index, and `best_fit` is used: both return the same nodes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def fit_key(board: Board, n: int, gpu_type: int, gpus: int, preferred: int) -> i
     """Rank node `n` for `gpus` GPUs of type `gpu_type`: the smaller the better, unique, -1 if they do not fit.
 
     First the job's previous node `preferred`, if they still fit there: no needless migration. Then by fewest free GPUs.
-    Among equals, nodes on which they fitted before the round began, again the fullest first, so that a job that came
-    later does not drive out one that will want its node back. Then by index.
+    Among equals, nodes on which they fitted before the round began, again the fullest first, so that a later job
+    does not take the node of one that returns to it. Then by index.
     """
     nodes = board.nodes
     free = nodes[n, at.FREE]
@@ -54,12 +54,12 @@ def best_fit(board: Board, gpu_type: int, gpus: int, preferred: int, after: int)
 
 
 MOST_GPUS = 16  # on a node; the buckets grow with the square
-LEAST_NODES = 100  # of the cluster; looking at fewer takes no longer than keeping the index
+LEAST_NODES = 100  # of the cluster; a search of fewer takes no longer than the index
 WORD = 32  # nodes in a word of bits
 
 
 def new_capacity(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
-    """Make the array `capacity`, (V, CAPACITY_COLUMNS + index); it says nothing yet.
+    """Make the array `capacity`, (V, CAPACITY_COLUMNS + index), not filled yet.
 
     Args:
         gpu_types: Number of GPU types V.

@@ -15,13 +15,13 @@ from gpusched_env.simulator.run import Board
 
 @lean_kernel
 def can_place(board: Board, job: int, config: int) -> bool:
-    """Return whether a job can be given a configuration now: it fits somewhere, and its tenant's quota covers it."""
+    """Whether a job can get a configuration now: it fits somewhere, and its tenant's quota covers it."""
     return fits(board, config) and within_quota(board, job, config)
 
 
 @lean_kernel
 def fits(board: Board, config: int) -> bool:
-    """Return whether a configuration fits somewhere now."""
+    """Whether a configuration fits somewhere now."""
     configs, capacity = board.facts.configs, board.capacity
     v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
     if configs[config, at.CONFIG_UNITS] > 0:
@@ -33,7 +33,7 @@ def fits(board: Board, config: int) -> bool:
 
 @kernel
 def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
-    """Give `job` a configuration of one node on `node`, where it must fit: whole GPUs, or the shared GPU `slot`."""
+    """Place `job` with a one-node configuration on `node`, where it must fit: whole GPUs, or the shared GPU `slot`."""
     jobs, configs = board.jobs, board.facts.configs
     if board.cells.shape[0] > 0:
         bind(board, node)
@@ -49,10 +49,11 @@ def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
 
 @kernel
 def place(board: Board, job: int, config: int) -> bool:
-    """Return `job` the configuration `config` in its best place, instead of what it holds in this round.
+    """Place `job` with the configuration `config` in its best place, instead of what it holds in this round.
 
-    Whole GPUs go to the best-fit node, a share to the fullest shared GPU that has room, several nodes to empty ones;
-    the job's previous place comes first wherever it fits, unless a policy has let it go (`View.clear_preferred_node`).
+    Whole GPUs go to the best-fit node, a share to the fullest shared GPU on which it fits, several nodes to empty
+    ones; the job's previous place comes first wherever it fits, unless a policy cleared it
+    (`View.clear_preferred_node`).
 
     Returns:
         True if it was placed; False leaves everything as it was.
@@ -71,7 +72,7 @@ def place(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def _replace(board: Board, job: int, config: int) -> bool:
-    """Return `job`, which holds something in this round, `config` instead, if it fits once that is free."""
+    """Place `job`, which holds something in this round, with `config` instead, if it fits after the release."""
     jobs = board.jobs
     held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     chain = board.nodes[:, at.NEXT].copy()
@@ -85,7 +86,7 @@ def _replace(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> None:
-    """Give `job` what it held before it was released, if anything; `chain` is the column NEXT of then."""
+    """Restore what `job` held before its release, if anything; `chain` is the column NEXT of then."""
     if config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1:
         for n in range(chain.shape[0]):
             board.nodes[n, at.NEXT] = chain[n]
@@ -108,7 +109,7 @@ def _hold_all(board: Board, first: int) -> None:
 
 @kernel
 def exchange(board: Board, job: int, other: int) -> None:
-    """Let two jobs exchange what they hold in this round; one may hold nothing. Quotas and cells do not count it."""
+    """Exchange what two jobs hold in this round; one may hold nothing. Quotas and cells are not updated."""
     jobs = board.jobs
     for column in (at.CONFIG, at.NODE, at.SLOT):
         jobs[job, column], jobs[other, column] = jobs[other, column], jobs[job, column]
@@ -116,19 +117,19 @@ def exchange(board: Board, job: int, other: int) -> None:
 
 @kernel
 def clear_preferred_node(board: Board, job: int) -> None:
-    """Let a job be placed in this round as if it came again."""
+    """Clear the preferred node of a job: it is placed in this round as a new one."""
     board.jobs[job, at.PREFERRED_NODE], board.jobs[job, at.PREFERRED_SLOT] = -1.0, -1.0
 
 
 @kernel
 def set_preferred_node(board: Board, job: int, node: int, gpu: int) -> None:
-    """Let a job be placed in this round on `node` if it fits there, a share on its GPU `gpu`, and else as a new one."""
+    """Set the node on which a job is placed first in this round, a share on its GPU `gpu`; else it is placed as new."""
     board.jobs[job, at.PREFERRED_NODE], board.jobs[job, at.PREFERRED_SLOT] = node, gpu
 
 
 @kernel
 def _put(board: Board, job: int, config: int) -> None:
-    """Give `job`, which holds nothing, `config`, which fits."""
+    """Place `job`, which holds nothing, with `config`, which fits."""
     jobs, configs = board.jobs, board.facts.configs
     gpu_type, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
     if configs[config, at.CONFIG_UNITS] > 0:
@@ -147,7 +148,7 @@ def _put(board: Board, job: int, config: int) -> None:
 
 @kernel
 def powers_on_node(board: Board, job: int, config: int) -> bool:
-    """Return whether placing the job, on one node, would switch a node on."""
+    """Whether placing the job, on one node, would switch a node on."""
     jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
     units = configs[config, at.CONFIG_UNITS]
@@ -159,24 +160,24 @@ def powers_on_node(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def would_restart(board: Board, job: int) -> bool:
-    """Return whether a change would cost the job, which runs, a restart."""
+    """Whether a change would cost the job, which runs, a restart."""
     jobs = board.jobs
     return jobs[job, at.OLD_CONFIG] >= 0 and max(jobs[job, at.RESTART_S], jobs[job, at.RESUMING_S]) > 0.0
 
 
 @kernel
 def keeps_config(board: Board, job: int, config: int) -> bool:
-    """Return whether the job has `config` already, and a change of place would cost it a restart."""
+    """Whether the job has `config` already, and a change of place would cost it a restart."""
     jobs = board.jobs
     return would_restart(board, job) and int(jobs[job, at.OLD_CONFIG]) == config
 
 
 @kernel
 def should_consolidate(board: Board, job: int, config: int) -> tuple[bool, bool]:
-    """Return whether placing the job would switch a node on wherever it goes, and whether it should leave its place.
+    """Whether placing the job would switch a node on wherever it goes, and whether it should leave its node.
 
-    It should if only its previous place would have to be switched on for it. A job that would pay for nothing but the
-    move with a restart stays where it is.
+    It should if only its previous place would have to be switched on for it. A job for which only the move would cost a
+    restart stays on its node.
     """
     possible = board.facts.configs[config, at.CONFIG_NODES] == 1 and can_place(board, job, config)
     if not possible or keeps_config(board, job, config) or not powers_on_node(board, job, config):

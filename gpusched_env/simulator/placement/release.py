@@ -1,4 +1,4 @@
-"""Taking from a job what it holds."""
+"""Release of what jobs hold, and the use of quotas."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gpusched_env.simulator.run import Board
 
 @lean_kernel
 def within_quota(board: Board, job: int, config: int) -> bool:
-    """Return whether the quota of the job's tenant covers a configuration beside what its other jobs hold."""
+    """Whether the quota of the job's tenant covers a configuration in addition to what its other jobs hold."""
     quota = board.quota
     if quota.shape[0] == 0:
         return True
@@ -22,7 +22,7 @@ def within_quota(board: Board, job: int, config: int) -> bool:
 
 @lean_kernel
 def count_in(board: Board, job: int, config: int, times: int) -> None:
-    """Count what a job gets (`times` 1) or gives back (-1) as held by its tenant, if there are quotas."""
+    """Add what a job gets (`times` 1), or subtract what it returns (-1), in its tenant's quota, if there are quotas."""
     quota = board.quota
     if quota.shape[0] > 0:
         v, units = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE]
@@ -44,7 +44,7 @@ def recount(board: Board) -> None:
 
 @lean_kernel
 def can_resize(board: Board, job: int, config: int) -> bool:
-    """Return whether the quota of the job's tenant covers a configuration in place of the one that the job holds."""
+    """Whether the quota of the job's tenant covers a configuration in place of the one that the job holds."""
     count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
     covered = within_quota(board, job, config)
     count_in(board, job, int(board.jobs[job, at.CONFIG]), 1)
@@ -53,7 +53,7 @@ def can_resize(board: Board, job: int, config: int) -> bool:
 
 @lean_kernel
 def resize(board: Board, job: int, config: int) -> None:
-    """Let a job hold `config` in place of what it holds, and count it so; its node's books are the caller's."""
+    """Set the configuration of a job to `config`, and update the quota; the caller updates the counts of its node."""
     count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
     count_in(board, job, config, 1)
     board.jobs[job, at.CONFIG] = config
@@ -61,7 +61,7 @@ def resize(board: Board, job: int, config: int) -> None:
 
 @kernel
 def release(board: Board, job: int) -> None:
-    """Take from `job` what it holds in this round, if anything."""
+    """Release what `job` holds in this round, if anything."""
     jobs, configs = board.jobs, board.facts.configs
     config = int(jobs[job, at.CONFIG])
     if config < 0:

@@ -22,9 +22,9 @@ def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
     """Choose the GPU for a share, which fits somewhere.
 
     First the job's previous shared GPU, if the share still fits there. Then the shared GPU with most units used; among
-    equals one on which the share fitted before the round began, so that newcomers leave room for those who
-    come back. If the instance asks for it, the one on which the job is fastest comes before the fullest. Else a GPU is
-    opened for sharing, on the node that fits best for one GPU.
+    equals one on which the share fitted before the round began, so that new jobs leave space for returning
+    ones. If the instance asks for it, the one on which the job is fastest comes before the fullest. Else a GPU that is
+    not shared yet is used, on the node that fits best for one GPU.
 
     Returns:
         The node, and the number of the GPU on it.
@@ -100,7 +100,7 @@ def largest_free_share(board: Board, gpu_type: int) -> int:
 
 @kernel
 def join(board: Board, node: int, gpu: int, units: int) -> None:
-    """Hold `units` of a shared GPU, opening it if nobody shares it yet."""
+    """Hold `units` of a shared GPU; the first share takes the whole GPU from its node."""
     nodes, capacity = board.nodes, board.capacity
     gpu_type = nodes[node, at.NODE_TYPE]
     used = nodes[node, at.NODE_COLUMNS + gpu]
@@ -114,7 +114,7 @@ def join(board: Board, node: int, gpu: int, units: int) -> None:
 
 @kernel
 def leave(board: Board, node: int, gpu: int, units: int) -> None:
-    """Let go of `units` of a shared GPU; the last to leave closes it."""
+    """Release `units` of a shared GPU; with the last share the node gets the whole GPU back."""
     nodes, capacity = board.nodes, board.capacity
     gpu_type = nodes[node, at.NODE_TYPE]
     left = nodes[node, at.NODE_COLUMNS + gpu] - units

@@ -1,4 +1,4 @@
-"""How fast a job would be if it were placed now."""
+"""The speed of a job if it were placed now."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gpusched_env.simulator.slowdown import speed_beside
 def speed_now(board: Board, job: int, config: int) -> float:
     """Return the speed that `job` would have with `config` if it were placed now, 1 as alone; 0 if it does not fit.
 
-    It is 1 on whole GPUs, whatever machines help those on several nodes, and on shared ones without such a model.
+    It is 1 on whole GPUs, whatever the help on several nodes, and on shared GPUs without an interference model.
     """
     nodes, facts = board.nodes, board.facts
     units, v = facts.configs[config, at.CONFIG_UNITS], facts.configs[config, at.CONFIG_TYPE]

@@ -1,4 +1,4 @@
-"""Whole GPUs of one node: holding them, and the books of what is free."""
+"""Whole GPUs and whole nodes: holding and releasing them, and the counts of free GPUs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def hold(board: Board, node: int, gpus: int) -> None:
 
 @kernel
 def let_go(board: Board, node: int, gpus: int) -> None:
-    """Let go of `gpus` GPUs of a node."""
+    """Release `gpus` GPUs of a node."""
     nodes, capacity = board.nodes, board.capacity
     gpu_type = nodes[node, at.NODE_TYPE]
     if capacity[gpu_type, at.SIZES] > 0:
@@ -49,7 +49,7 @@ def choose_nodes(board: Board, gpu_type: int, wanted: int, preferred: int) -> in
     """Chain `wanted` empty nodes of the largest size of a type, which must be there; return the first.
 
     Nodes that the job held before the round come first, then nodes that were empty before it, then by index. (The chain
-    of what it held begins at `preferred`; on one node it ends there.)
+    of those begins at `preferred`; on one node it ends there.)
     """
     nodes = board.nodes
     chosen = np.zeros(nodes.shape[0], dtype=np.bool_)
@@ -94,7 +94,7 @@ def hold_nodes(board: Board, first: int) -> None:
 
 @kernel
 def let_nodes_go(board: Board, first: int) -> None:
-    """Let go of the chain of nodes that begins with `first`, and undo the chain."""
+    """Release the chain of nodes that begins with `first`, and undo the chain."""
     nodes = board.nodes
     n = first
     while n >= 0:
@@ -106,14 +106,14 @@ def let_nodes_go(board: Board, first: int) -> None:
 
 @kernel
 def mark(board: Board, first: int, old: bool) -> int:
-    """Return a number for the nodes of a chain, or of one node, that tells sets of nodes apart.
+    """Return a number that identifies the set of nodes of a chain, or of one node.
 
     One node and two have a number of their own in clusters of up to a million nodes; two sets of more nodes have the
     same one with a probability of 1e-12.
 
     Args:
         first: The first node of the chain.
-        old: Whether it is the chain of when the round began.
+        old: Whether it is the chain at the start of the round.
     """
     nodes = board.nodes
     total, n = 0, first
@@ -125,7 +125,7 @@ def mark(board: Board, first: int, old: bool) -> int:
 
 @kernel
 def same_chain(board: Board, first: int, old_first: int) -> bool:
-    """Return whether the chain that begins with `first` is the one that began with `old_first` before the round."""
+    """Whether the chain that begins with `first` is the one that began with `old_first` before the round."""
     nodes = board.nodes
     n, old = first, old_first
     while n >= 0 and n == old:

@@ -44,7 +44,7 @@ def profiled_times(profile: ArrivalProfile, mean_gap_s: float, jobs: int, rng: G
     if jobs * mean_gap_s > LONGEST_PROFILED_S:
         return np.full(jobs, np.inf)
     begin = int(rng.integers(WEEK_H))
-    # A unit of work is one expected job at the mean rate; times follow from how fast the hours bring it.
+    # A unit of work is one expected job at the mean rate; times follow from the rates of the hours.
     work = np.cumsum(rng.standard_exponential(jobs)) * (mean_gap_s / HOUR_S)
     factors = np.roll(profile.factors, -begin)
     done, weeks = 0.0, [np.zeros(1)]
@@ -82,7 +82,7 @@ ArrivalKind = Literal["high", "low", "mixed", "exponential", "poisson", "profile
 BY_GAP = ("exponential", "poisson", "profile")
 """Kinds whose mean gap is given."""
 BY_SATURATION = ("high", "low", "mixed")
-"""Kinds whose rate follows from what the jobs ask of the cluster."""
+"""Kinds whose rate follows from the jobs' demand."""
 JOBS_PER_CLUSTER = 10
 """Jobs in one of the published clusters of arrivals."""
 
@@ -116,7 +116,7 @@ class Arrivals(Settings):
                 allowed = f"nothing beside mean_gap_s = {self.mean_gap_s}: set one of the two"
                 raise InputError("lambda_s", self.lambda_s, allowed)
         elif self.kind == "simultaneous" and self.rate != 1.0:
-            raise InputError("rate", self.rate, "1 with kind = 'simultaneous': all come at once")
+            raise InputError("rate", self.rate, "1 with kind = 'simultaneous': all arrive at once")
         elif given:
             allowed = f"nothing with kind = {self.kind!r}: its own rule sets the rate"
             raise InputError(given[0], getattr(self, given[0]), allowed)
@@ -163,7 +163,7 @@ def submission_times(
 
 
 def _clustered(kind: ArrivalKind, saturation_per_s: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
-    """Deal jobs round-robin into clusters, which come one after the other: one clock, never reset; the first at 0.
+    """Assign jobs round-robin to clusters, which come one after the other: one clock, never reset; the first at 0.
 
     The rate of a cluster is the mean over its jobs of λ_j / 2.5, a quarter of it where arrivals are low.
     """

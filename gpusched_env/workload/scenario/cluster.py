@@ -24,7 +24,7 @@ from gpusched_env.workload.scenario.settings import (
 )
 
 MOST_NODES = 100_000
-"""Nodes that a cluster may have: more than any has, and few enough to be made in a moment."""
+"""Most nodes of a cluster: more than any real one has, and few enough to be made quickly."""
 
 
 class GpuTypeOverride(Settings):
@@ -45,7 +45,7 @@ class Pool(Settings):
 
 
 class Cluster(Settings):
-    """The nodes: as many of every kind as `pools` say, or else node i has the GPU type i mod the number of types."""
+    """The nodes: those of the `pools`, or else node i has the GPU type i mod the number of types."""
 
     pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tables(Pool))] = setting(
         (), "Pools of nodes, in place of nodes, gpu_types and gpus_per_node."
@@ -57,13 +57,13 @@ class Cluster(Settings):
         None, "Power of every switched-on node beside its GPUs [W]; by default the figure of its GPU type."
     )
     overrides: dict[str, GpuTypeOverride] = Field(
-        default_factory=dict, description="Your own figures, by GPU type; they win over node_base_power_w."
+        default_factory=dict, description="Your own figures, by GPU type; they take precedence over node_base_power_w."
     )
 
     @model_validator(mode="before")
     @classmethod
     def _from_pools(cls, values: Any) -> Any:
-        """Return `nodes` and `gpu_types` what the pools say, so that both ways read alike; refuse what contradicts."""
+        """Fill `nodes` and `gpu_types` from the pools, so that both forms read alike; refuse contradictions."""
         if not isinstance(values, dict):
             return values
         try:
@@ -121,9 +121,10 @@ USUAL_GPUS_PER_NODE = 8
 class OwnGpuType(Settings):
     """A GPU type of your own; one with the name of a built-in type replaces it.
 
-    What a node costs is told in one of three ways: by powers of a GPU and of the node, by the power of the node with 1,
-    2, ... busy GPUs, or by what such a node costs. Beside the power of the node that of a busy GPU may be told: a GPU
-    that is shared by utilisation spares a part of it.
+    The cost of a node is given in one of three ways: by powers of a GPU and of the node, by the power of the node with
+        1,
+    2, ... busy GPUs, or by the cost of such a node. With the power of the node, that of a busy GPU may be given: a GPU
+    that is shared by utilisation saves a part of it while idle.
     """
 
     name: str = Field(description="Name, such as B200.")

@@ -1,4 +1,4 @@
-"""What `gpusched compare` runs on a scenario, the seeds, what makes a scenario a track, and the `trace` section."""
+"""The sections `compare`, `track` and `trace` of a scenario, and seeds as text."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def parse_seeds(text: str, field: str = "seeds") -> tuple[int, ...]:
 
 
 GpuDemand = Literal["elastic", "at-most", "exact"]
-"""Which numbers of GPUs a job of a trace is offered, by that which it asked for."""
+"""Rule for the numbers of GPUs that a job of a trace is offered, by its demand."""
 
 
 def seeds_text(value: object) -> str:
@@ -66,7 +66,7 @@ def seeds_text(value: object) -> str:
 
 
 class ComparisonSettings(Settings):
-    """What `gpusched compare` runs; its options win, and nothing else reads this.
+    """Settings of `gpusched compare`; its options take precedence, and nothing else reads them.
 
     The names of policies are checked where they are used, since policies are not part of a workload.
     """
@@ -95,7 +95,7 @@ Seeds = Annotated[str, BeforeValidator(seeds_text)]
 
 
 class TrackHeader(Settings):
-    """What a track says of itself beside its scenario.
+    """The facts of a track in addition to its scenario.
 
     Raises:
         InputError: A value is not allowed, or a seed is among those of two purposes.
@@ -104,15 +104,15 @@ class TrackHeader(Settings):
     version: Count = setting(1, "Rises when anything changes that its results depend on.")
     training: Seeds = setting("100000-109999", "Seeds that policies and agents may learn from.")
     validation: Seeds = setting("20000-20019", "Seeds to choose by: settings, checkpoints.")
-    test: Seeds = setting("30000-30019", "Seeds of the figures that are told to others.")
+    test: Seeds = setting("30000-30019", "Seeds of the figures that are published.")
     reward_scale_eur: Positive = setting(
         1.0, "Cost that counts as a reward of -1 [€]: a tenth of EDF's on the validation seeds."
     )
     max_episode_steps: Count | None = setting(
         None, "Steps that end an episode: three times the most that random decisions took."
     )
-    hard: str = Field(description="What is hard about it, a line.")
-    weights: str = Field(description="Why its tardiness weights are what they are, a line.")
+    hard: str = Field(description="Why it is hard, a line.")
+    weights: str = Field(description="The reason for its tardiness weights, a line.")
 
     @model_validator(mode="after")
     def _check_seeds(self) -> Self:
@@ -137,7 +137,7 @@ def _conditions(value: object) -> object:
 
 
 class TraceReplay(Settings):
-    """A trace that gives arrivals, GPU demand and durations; what it lacks is modelled (`docs/traces.md`)."""
+    """A trace with arrivals, GPU demand and durations; missing columns are modelled (`docs/traces.md`)."""
 
     path: str = Field(description="The file; in a scenario file relative to its folder.")
     format: TraceFormat = setting("generic", f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
@@ -186,5 +186,5 @@ class TraceReplay(Settings):
 
     @property
     def selection(self) -> dict[str, Any]:
-        """Return which jobs of the file are taken: arguments of `read_trace`."""
+        """Return the arguments of `read_trace` that select jobs of the file."""
         return {name: getattr(self, name) for name in ("sort", "first", "where", "skip_invalid", "encoding")}

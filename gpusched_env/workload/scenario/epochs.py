@@ -44,7 +44,7 @@ MostBins = Annotated[int, whole(1, MOST_BINS)]
 
 
 GIVEN_HISTOGRAMS = ("masses", "library", "runs")
-"""Settings of the histogram family that bring distributions: one of them at most."""
+"""Settings of the histogram family with given distributions: at most one of them."""
 
 
 def _range_or_file(value: object) -> object:
@@ -117,7 +117,7 @@ class GeometricEpochs(_EpochFamily):
 
     family: Literal["geometric"] = setting("geometric", "Family of the distributions.")
     stop_rate: PositiveRange = setting(
-        (1.0, 4.0), "Expected stops over the maximum epochs if a job went on after each."
+        (1.0, 4.0), "Expected stops over the maximum epochs if a job continued after each."
     )
 
 
@@ -192,7 +192,7 @@ class OwnApplication(Settings):
     max_epochs: Positive = Field(description="Most epochs of a run.")
     memory_gib: NotNegative = setting(0.0, "Memory on each GPU [GiB]; 0 fits everywhere.")
     restart_s: Seconds = setting(0.0, "Seconds without progress after a change.")
-    state_gib: NotNegative = setting(0.0, "What is moved when jobs are switched [GiB].")
+    state_gib: NotNegative = setting(0.0, "State that is moved when jobs are switched [GiB].")
     seconds_per_epoch: dict[str, ByGpus] | None = setting(
         None, 'Time of an epoch [s], by GPU type: for 1, 2, ... GPUs, or by number { "1" = 90.0, "2*8" = 7.0 }.'
     )

@@ -1,4 +1,4 @@
-"""A scenario: everything that an instance is made from, beside the seed, and what is compared on it."""
+"""A scenario: all that an instance is made from except the seed, and the settings of comparisons."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gpusched_env.workload.scenario.settings import (
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
 
 MOST_JOBS = 10_000_000
-"""Jobs that an instance may have: what a large machine's memory can hold."""
+"""Most jobs of an instance: as many as a large machine's memory can hold."""
 
 
 def _restart(value: object) -> object:
@@ -56,17 +56,15 @@ RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_
 
 
 class Prices(Settings):
-    """What energy costs."""
+    """The price of energy."""
 
     energy_price_eur_per_kwh: NotNegative = setting(USUAL["energy_price_eur_per_kwh"], "Energy price [€/kWh].")
     pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
-    co2_g_per_kwh: NotNegative | None = setting(
-        None, "What a kWh emits [g CO₂/kWh]; decides nothing, results say kg CO₂ with it."
-    )
+    co2_g_per_kwh: NotNegative | None = setting(None, "Emissions of a kWh [g CO₂/kWh]; only for kg CO₂ in results.")
 
 
 class Jobs(Settings):
-    """How many jobs, what they train, and what they are offered."""
+    """The number of jobs, their applications, and the configurations that they are offered."""
 
     count: Annotated[int, whole(1, MOST_JOBS)] = setting(100, "Number of jobs; with a trace, at most so many.")
     applications: Many[str] | None = setting(
@@ -93,7 +91,7 @@ class Jobs(Settings):
 
 
 class Weights(Settings):
-    """Tardiness weights, drawn uniformly; the defaults are those that the authors use beside prices of electricity."""
+    """Tardiness weights, drawn uniformly; the defaults are those that the authors use with prices of electricity."""
 
     min_eur_per_s: NotNegative = setting(0.000253709514333333, "Least tardiness weight [€/s].")
     max_eur_per_s: NotNegative = setting(0.000443991650083333, "Greatest tardiness weight [€/s].")
@@ -109,13 +107,14 @@ NAMED_BY_TRACES = "trace.gpu_types."
 
 
 class Scenario(Settings):
-    """Everything that an instance is made from, beside the seed: `make_instance(scenario, seed)`.
+    """All that an instance is made from except the seed: `make_instance(scenario, seed)`.
 
     Every section and every value has a default, except the trace's path; `docs/your-cluster.md` lists them. The section
-    `compare` decides nothing about the instance: it says what `gpusched compare` runs.
+    `compare` does not affect the instance: it has the settings of `gpusched compare`.
 
     Raises:
-        InputError: A value is not allowed; names the field with dots (`cluster.gpu_types[1]`), value and what is.
+        InputError: A value is not allowed; the error names the field with dots (`cluster.gpu_types[1]`), the value and
+            what is allowed.
     """
 
     name: str = setting("custom", "Name, as tables show it.")
@@ -123,22 +122,22 @@ class Scenario(Settings):
     restart_s: RestartSeconds = setting(
         None,
         "Seconds without progress after a change of configuration or node: one number, or measured (by "
-        "application). By default what your own applications say, and 0 for the built-in ones.",
+        "application). By default that of your own applications, and 0 for the built-in ones.",
     )
     restart_by_application: dict[str, Seconds] = Field(
-        default_factory=dict, description="The same for single applications, by name; wins over restart_s [s]."
+        default_factory=dict, description="The same for single applications, by name; it overrides restart_s [s]."
     )
     gpu_types: Annotated[tuple[OwnGpuType, ...], BeforeValidator(as_tables(OwnGpuType))] = setting(
         (), "GPU types of your own, beside the built-in ones."
     )
     tenancy: Literal["none", "quota", "private", "cells"] = setting(
-        "none", "What tenants are to the cluster: none (names), quota, private (own nodes), or cells."
+        "none", "How tenants share the cluster: none (names), quota, private (own nodes), or cells."
     )
     tenants: Annotated[tuple[OwnTenant, ...], BeforeValidator(as_tables(OwnTenant))] = setting(
-        (), "Who shares the cluster. By default nobody."
+        (), "Tenants of the cluster. By default none."
     )
     applications: OwnApplications = setting(
-        None, "What jobs train: measured (the default), published, published-inhouse, a CSV file; or a list."
+        None, "Applications of jobs: measured (the default), published, published-inhouse, a CSV file; or a list."
     )
     cluster: Cluster = Field(default_factory=Cluster)
     prices: Prices = Field(default_factory=Prices)
@@ -180,7 +179,7 @@ class Scenario(Settings):
         return self
 
     def __repr__(self) -> str:
-        """Return in a line what it is called and how large it is."""
+        """Return a line with its name and size."""
         cluster = self.cluster
         return (
             f"Scenario({self.name!r}: {cluster.nodes} nodes of {', '.join(cluster.gpu_types)}, {self.jobs.count} jobs, "
@@ -188,7 +187,7 @@ class Scenario(Settings):
         )
 
     def _repr_html_(self) -> str:
-        """Return in a table which settings are not the usual ones: what notebooks show."""
+        """Return an HTML table of the settings that differ from the defaults, for notebooks."""
         settings = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description"})
         sizes = [("nodes", self.cluster.nodes), ("jobs", self.jobs.count)]
         facts = [("what it is for", self.description), *sizes, *dotted_names(settings)]
@@ -202,7 +201,7 @@ class Scenario(Settings):
         `cluster.pools` replaces the nodes.
 
         Args:
-            values: New values by dotted name; a name may also stand for a whole section, and None for the default.
+            values: New values by dotted name; a name may also be that of a whole section, and None for the default.
 
         Raises:
             InputError: There is no such setting, the value is not allowed, or `values` is no such mapping.
@@ -226,7 +225,7 @@ class Scenario(Settings):
 
 
 def _put(data: dict[str, Any], name: str, value: object) -> None:
-    """Put the value of a dotted name into nested settings; None takes it out."""
+    """Set the value of a dotted name in nested settings; None removes it."""
     *sections, last = name.split(".")
     if name.startswith(NAMED_BY_TRACES):  # names of a trace's GPU types have dots of their own
         sections, last = ["trace", "gpu_types"], name.removeprefix(NAMED_BY_TRACES)

@@ -1,4 +1,4 @@
-"""Scenarios and tracks as TOML files: the built-in ones, yours, and one to start from."""
+"""Scenarios and tracks as TOML files: the built-in ones, users' ones, and a template."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def scenario_for_trace(
         jobs: Most jobs to take; by default all of the trace.
         nodes: Number of nodes; by default those of `base`.
         base: Scenario for all else; by default the built-in `default`. Settings of its own `trace` section stay.
-        trace_format: Format of the trace; by default told by its columns.
+        trace_format: Format of the trace; by default detected from its columns.
 
     Raises:
         InputError: There is no such format, the file cannot be read, or a number is out of its range.
@@ -118,7 +118,7 @@ def _section(settings: Settings, prefix: str) -> list[str]:
         if isinstance(settings, Cluster) and name == "pools":
             tables += _array(f"{prefix}.{name}", settings.pools, Pool)
         elif isinstance(settings, Cluster) and settings.pools and name in {"nodes", "gpu_types"}:
-            continue  # the pools say it
+            continue  # the pools contain it
         elif isinstance(value, Mapping):
             tables += _table(settings, name, f"{prefix}.{name}")
         else:
@@ -152,7 +152,7 @@ def _table(settings: Settings, name: str, header: str) -> list[str]:
 
 
 def setting_line(settings: Settings, name: str) -> str:
-    """Write one setting with what it means."""
+    """Write one setting with its description."""
     info, value = type(settings).model_fields[name], getattr(settings, name)
     return _unset(name, info) if value is None else f"{name} = {_toml(value)}  # {info.description}"
 
@@ -207,7 +207,7 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
 
 
 def _take_track(data: dict[str, Any]) -> None:
-    """Take the section of a track out: what is compared on a track is compared on its test seeds."""
+    """Remove the section of a track; comparisons on a track use its test seeds."""
     values = data.pop("track")
     if not isinstance(values, dict):
         raise InputError("track", values, "a table of settings")
@@ -221,7 +221,7 @@ def _take_track(data: dict[str, Any]) -> None:
 
 
 def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Put the values of a file on top of its base's: section by section, but whole where it has a kind or family.
+    """Replace values of the base by those of a file: section by section, but as a whole where it has a kind or family.
 
     As with `Scenario.replace`, histograms given in one way replace those given in another, and pools the nodes.
     """
@@ -238,10 +238,19 @@ def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _from_folder(section: object, name: str, folder: Path, names: tuple[str, ...] = ()) -> None:
-    """Take the path of a file in a section from the scenario's folder, if it is one and no name."""
+    """Resolve the path of a file in a section from the scenario's folder, if it is a path and no name."""
     if isinstance(section, dict) and isinstance(section.get(name), str) and section[name] not in names:
         section[name] = str(folder / section[name])
 
+
+SUITE_VERSION = 2
+"""Rises when a track is added or removed, or gets a new version: only ranks of equal versions are comparable."""
+
+SUITE = (
+    "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600", "two-point",
+    "lognormal", "flow-time", "whole-nodes", "philly", "openb", "pairs", "hosts", "tenants",
+)  # fmt: skip
+"""Names of the tracks, in the order of tables; each has a file in `tracks`."""
 
 Purpose = Literal["training", "validation", "test"]
 

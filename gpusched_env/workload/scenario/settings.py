@@ -1,4 +1,4 @@
-"""The base of all settings: frozen, checked where they are made, with one clear error."""
+"""The base of all settings: frozen, checked when they are made, with one kind of error."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Settings(BaseModel):
 
 
 def number(allowed: str, test: Callable[[float], bool]) -> BeforeValidator:
-    """Make the check of a finite number that passes `test`; `allowed` says which numbers do."""
+    """Make the check of a finite number that passes `test`; `allowed` describes these numbers."""
 
     def check(value: object) -> float:
         if not _is_number(value) or not test(float(value)):  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def number_range(each: str, test: Callable[[float], bool]) -> BeforeValidator:
 
 
 def range_check(each: str, test: Callable[[float], bool]) -> Callable[[object], tuple[float, float]]:
-    """Make what gives a range of two finite numbers that pass `test`, and refuses anything else."""
+    """Make the function that returns a range of two finite numbers that pass `test`, and refuses anything else."""
 
     def check(value: object) -> tuple[float, float]:
         pair = tuple(value) if isinstance(value, list | tuple) else ()
@@ -75,7 +75,7 @@ def range_check(each: str, test: Callable[[float], bool]) -> Callable[[object], 
 
 
 def as_tuple(value: object) -> object:
-    """Turn a list, which is what TOML has, into a tuple, which nobody can change."""
+    """Turn a list, the type of TOML, into an immutable tuple."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -104,7 +104,7 @@ def check_each_once(settings: Settings, *names: str) -> None:
 
 
 def as_tables(model: type[Settings]) -> Callable[[object], object]:
-    """Make what turns a list of tables, `[[...]]` in TOML, into a tuple of settings; anything else is left alone."""
+    """Make the function that turns a list of tables, `[[...]]` in TOML, into a tuple of settings; others stay."""
 
     def convert(value: object) -> object:
         return tuple(_table_of(model, i, each) for i, each in enumerate(value)) if _is_list(value) else value

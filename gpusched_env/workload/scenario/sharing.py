@@ -1,4 +1,4 @@
-"""Sections of a scenario on what jobs share: GPUs, the network, their switching, and tenants."""
+"""Sections of a scenario on sharing: GPUs, the network, switching, and tenants."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _one_or_more(value: object) -> object:
 
 
 class Sharing(Settings):
-    """GPU sharing: fractions of one GPU, where a job runs beside other small jobs."""
+    """GPU sharing: fractions of one GPU, where a job runs with other small jobs as co-runners."""
 
     def __init__(self, **values: Any) -> None:
         if FIELDS.keys() & values:  # what an old name sets is on top of the value that a scenario has already
@@ -60,7 +60,7 @@ class Sharing(Settings):
     )
     interference: Literal["random", "measured", "utilisation"] = setting(
         "random",
-        "What sharing does to a job's time: random (its own inflation, from a range), measured (pairs slow "
+        "Effect of sharing on a job's time: random (its own inflation, from a range), measured (pairs slow "
         "each other down), or utilisation (jobs divide the GPU's time).",
     )
     max_inflation: Annotated[tuple[Inflation, ...], BeforeValidator(_one_or_more)] | None = setting(
@@ -80,21 +80,19 @@ class Sharing(Settings):
         "busy. By default the package's table.",
     )
     overhead: NotNegative = setting(
-        USUAL["overhead"], "With utilisation: what a guaranteed job loses to opportunistic ones, part of its time; > 0."
+        USUAL["overhead"], "With utilisation: loss of a job to co-runners of lower priority, part of its time; > 0."
     )
-    filled: Part = setting(
-        USUAL["filled"], "With utilisation: part of the time left by guaranteed jobs that others use."
-    )
+    filled: Part = setting(USUAL["filled"], "With utilisation: usable part of the time left by the highest priority.")
     least_speed: Part = setting(
         USUAL["least_speed"],
-        "With utilisation: least speed of opportunistic jobs, if their utilisations sum to 1 at most.",
+        "With utilisation: least speed below the highest priority, if the utilisations there sum to 1 at most.",
     )
     power: Literal["busy", "utilisation"] = setting(
-        "busy", "What a GPU that is held draws: the power of a busy one, or with utilisation by how busy it is."
+        "busy", "Power of a held GPU: that of a busy one (busy), or by its utilisation (utilisation)."
     )
     idle_share: Part = setting(
         0.155,
-        "With power = utilisation: power of a held GPU that does nothing over that of a busy one, for GPU types "
+        "With power = utilisation: power of a held, idle GPU over that of a busy one, for GPU types "
         "without idle power of their own.",
     )
 
@@ -175,12 +173,12 @@ class Interconnect(Settings):
 
     @property
     def measured(self) -> bool:
-        """Return whether jobs on several nodes take the times that were measured."""
+        """Whether jobs on several nodes take the times that were measured."""
         return self.nic_gb_per_s is None and self.backend == "all-reduce"
 
 
 class Switching(Settings):
-    """Switching of jobs: what a start, going on in the same place and a restart elsewhere cost."""
+    """Switching of jobs: the costs of a start, of continuing in the same place and of a restart elsewhere."""
 
     model: Literal["free", "stop-start", "one-process", "pipelined"] | None = setting(
         None,
@@ -188,16 +186,16 @@ class Switching(Settings):
         "the first start costs restart_s.",
     )
     start_s: Seconds | None = setting(
-        None, "Seconds without progress at a first start. By default what the model says, else 0."
+        None, "Seconds without progress at a first start. By default that of the model, else 0."
     )
     resume_s: Seconds | None = setting(
-        None, "The same where a job goes on on the nodes where it ran last. By default what the model says."
+        None, "The same where a job continues on the nodes where it ran last. By default that of the model."
     )
     bandwidth_gb_per_s: Positive = setting(12.0, "Bandwidth at which states of jobs leave and reach a GPU [GB/s].")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        """Check that nothing says what a switch costs where all are free."""
+        """Check that no cost of switching is set where switching is free."""
         for name in ("start_s", "resume_s"):
             if self.model == "free" and getattr(self, name):
                 raise InputError(name, getattr(self, name), "nothing with model = 'free'")
@@ -208,7 +206,7 @@ Sizes = Many[Count]
 
 
 class OwnTenant(Settings):
-    """A tenant of the cluster: its part of the jobs, and the cells that it was promised."""
+    """A tenant of the cluster: its part of the jobs, and its guaranteed cells."""
 
     name: str = Field(description="Name.")
     share: Positive = setting(1.0, "Its part of the jobs, relative to the other tenants'.")

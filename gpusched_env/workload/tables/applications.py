@@ -89,7 +89,7 @@ class Application:
         seconds_per_epoch: Time of one epoch τ [s] by (GPU type, number of GPUs), > 0; copied, and read-only afterwards.
         whole_nodes_s: Time of one epoch [s] by (GPU type, whole nodes, GPUs of a node), > 0, where known; the same.
         restart_s: Seconds without progress after a change of configuration or node, ≥ 0.
-        state_gib: What is moved when jobs are switched: weights, gradients, what the optimiser keeps [GiB], ≥ 0.
+        state_gib: State that is moved when jobs are switched: weights, gradients, optimiser state [GiB], ≥ 0.
 
     Raises:
         InputError: A value is out of its range.
@@ -128,7 +128,7 @@ class Application:
     def time_s(self, configuration: Configuration) -> float:
         """Return the time of one epoch on a configuration [s]; inf where it is not known.
 
-        On a share of a GPU it is the time alone on that GPU: what others beside it do is not the application's.
+        On a share of a GPU it is the time alone on that GPU: the effect of co-runners is not part of the application.
         """
         c = configuration
         if c.nodes > 1:
@@ -136,7 +136,7 @@ class Application:
         return self.seconds_per_epoch.get((c.gpu_type, c.gpus_per_node), math.inf)
 
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
-        """Return what rebuilds the value in another process; the read-only views themselves cannot be pickled."""
+        """Return the constructor and arguments that rebuild the value; the read-only views cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
         return type(self), (self.name, self.max_epochs, self.memory_gib, *times, self.restart_s, self.state_gib)
 
@@ -200,7 +200,7 @@ def _gpu_types() -> Mapping[str, GpuType]:
 
 @cache
 def builtin_slowdowns() -> Mapping[tuple[str, str, str], float]:
-    """Return the factor on an application's time beside another, by (GPU type, application, other), ≥ 1; read-only."""
+    """Return the factor on an application's time with a co-runner, by (GPU type, application, other), ≥ 1."""
     return _table("colocation.csv", ("gpu_type", "application", "other"), "slowdown")
 
 
@@ -246,8 +246,8 @@ class Communication:
         """Return the time of synchronising on another network [s]: a model, and no measurement.
 
         A network alone takes exposed · size / bandwidth. Where that is half of what was measured or more, the network
-        bounds it, and it changes as the networks do. Elsewhere messages and processors do: it stays as it was measured,
-        unless the other network alone takes longer.
+        bounds it, and it changes as the networks do. Elsewhere messages and processors bound it: it stays as it was
+        measured, unless the other network alone takes longer.
 
         Args:
             nic_gb_per_s: Network of a node in one direction [GB/s], > 0.

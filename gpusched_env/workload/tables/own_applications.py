@@ -99,7 +99,7 @@ def _application(name: str, rows: Sequence[tuple[str, Row]], times_column: str) 
 
 
 def _fact(rows: Iterable[tuple[str, Row]], fact: str, usual: float | None) -> float:
-    """Return what all rows of an application say of it."""
+    """Return the facts that all rows of an application share."""
     said = [(where, row[fact]) for where, row in rows if row.get(fact)]
     if not said:
         if usual is None:
@@ -146,7 +146,7 @@ def read_runs(path: str | Path, bins: int) -> dict[str, EpochDistribution]:
 
     Args:
         path: A CSV file with a row for each run: the epochs that it needed (`epochs`), the most that it was allowed
-            (`max_epochs`), and, if there is such a column, what it trained (`application`).
+            (`max_epochs`), and, if there is such a column, its application (`application`).
         bins: Equal bins of (0, E].
 
     Raises:

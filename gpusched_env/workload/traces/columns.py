@@ -1,4 +1,4 @@
-"""The columns of a trace file and its cells: where each field stands, which rows count, and checked numbers."""
+"""The columns of a trace file and its cells: the column of each field, conditions on rows, and checked numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Kind = Literal["number", "date"]
 
 MISSING = ("", "none", "null", "nan", "na", "n/a", "unknown", "nat", "-")
-"""What stands where nothing is known, in small letters."""
+"""Texts of cells without a value, in small letters."""
 
 _FORMS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S%.f", "%d.%m.%Y %H:%M")
 _AT_ONCE = 1000
@@ -94,17 +94,17 @@ TRACE_FIELDS = (
     "user",
     "gpu_type",
 )
-"""What a trace may say of a job; submission_s and timestamp are two words for one."""
+"""Fields of a job in a trace; submission_s and timestamp are two names of one."""
 
 
 def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mapping[str, str]) -> dict[str, str]:
-    """Find the column of every field; one that `columns` names wins over the format's, which is left out if missing.
+    """Find the column of every field; one that `columns` names replaces the format's, which is left out if missing.
 
     A field for which `columns` has an empty name is not read.
 
     Raises:
         InputError: `columns` names a field or a column that there is not, or a field has none that needs one; then
-            the error names all such fields, all columns, and options that may mend it.
+            the error names all such fields, all columns, and options that may fix it.
     """
     for field, name in columns.items():
         if field not in TRACE_FIELDS:
@@ -135,7 +135,7 @@ def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mappi
 
 
 def with_made_columns(table: pl.DataFrame, preset: Preset, column_of: dict[str, str]) -> pl.DataFrame:
-    """Add what columns say together: GPUs as a product, a duration as end - start; `column_of` learns of them."""
+    """Add derived columns: GPUs as a product, a duration as end - start; they are added to `column_of`."""
     if "gpus" not in column_of:
         column_of["gpus"] = preset.product
         product = pl.Series([preset.unit]).new_from_index(0, len(table))
@@ -328,7 +328,7 @@ class TraceColumns:
         return values
 
     def times_s(self, field: str) -> Numbers:
-        """Return a field as seconds, shape (rows,): numbers, or dates as seconds since 1970 (UTC by default).
+        """Return a field as seconds, shape (rows,): numbers, or dates as seconds since 1970 (UTC without a zone).
 
         All columns of times are of one kind, that of the first one asked for; other rows are not valid.
         """

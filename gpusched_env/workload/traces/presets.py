@@ -1,4 +1,4 @@
-"""The formats of traces as they are published: where each says what, and which column may be which field."""
+"""The formats of published traces: the column of each field, and words by which fields are recognised."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ROW = "row of the trace"
 
 @dataclass(frozen=True, slots=True)
 class Preset:
-    """Where a format says what.
+    """The columns of a format.
 
     Attributes:
         format: Name of the format.
@@ -32,7 +32,7 @@ class Preset:
         sorts: Whether its jobs are sorted by submission, since files are in another order.
         skips: Whether jobs without GPUs, and jobs that never ran, are left out.
         own_names: Whether fields stand in columns of their own name.
-        hint: What makes a file with all columns, for errors.
+        hint: The command that makes a file with all columns, for errors.
     """
 
     format: TraceFormat
@@ -146,7 +146,7 @@ ALIKE = 0.75
 
 
 def likely_column(field: str, names: Collection[str]) -> str | None:
-    """Return the column that is called most like a field; None if none is.
+    """Return the column whose name is most like a field; None if none is.
 
     Args:
         field: A field of `WORDS`.

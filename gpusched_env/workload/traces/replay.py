@@ -1,4 +1,4 @@
-"""Jobs from a trace: when they come, what they train, how much work each is, and when they really ran."""
+"""Jobs from a trace: their submissions, applications, work, and traced runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def offered(
         seconds: τ of every job on every configuration, shape (J, C); inf where it cannot run.
 
     Raises:
-        InputError: The rule leaves a job nothing that it can run on.
+        InputError: The rule leaves a job without a configuration on which it can run.
     """
     rule = "elastic" if scenario.trace is None else scenario.trace.gpu_demand
     if rule == "elastic":
@@ -161,8 +161,8 @@ def dithered(epochs: NDArray[np.float64], trace: Trace, resolution_s: float, rng
     """Size jobs as if each had run for its duration + U(-½, ½) · `resolution_s` on the GPUs that it asked for.
 
     Durations in whole seconds make E · φ · τ whole: of the hundred fractions that φ can be, few others do. Blurred
-    evenly over the second that it stands for, every duration between two whole ones is as likely as any other, and so
-    says nothing. A duration below the resolution is blurred by half of itself at most, and stays above 0.
+    evenly over the second that it stands for, every duration between two whole ones is as likely as any other, and
+    discloses nothing. A duration below the resolution is blurred by half of itself at most, and stays above 0.
 
     Args:
         epochs: Maximum epochs by the durations as the trace has them, shape (J,).
@@ -216,7 +216,7 @@ def traced_configurations(
 
 
 _SHOWN = 3
-"""Names for which an error writes the option that says what they are."""
+"""Most names for which an error writes the option that maps them."""
 
 
 def jobs_by_name(trace: Trace) -> Counter[str]:
@@ -260,7 +260,8 @@ def gpu_type_of_jobs(scenario: Scenario, trace: Trace) -> NDArray[np.str_]:
     """Return the GPU type on which each job's duration holds, shape (J,).
 
     Raises:
-        InputError: Rows name a type that the cluster does not have; says how many, and what can be done.
+        InputError: Rows name a type that the cluster does not have; the error has their number and the options that fix
+            it.
     """
     types = gpu_types_named(scenario, trace)
     if None in types.values():
@@ -279,7 +280,7 @@ def names_a_type(scenario: Scenario, trace: Trace) -> NDArray[np.bool_]:
 
 
 def ways_out(scenario: Scenario, types: dict[str, str | None]) -> str:
-    """Return what can be done about names that the cluster does not have: options, to be pasted."""
+    """Return the options that fix names that the cluster does not have."""
     unknown = [name for name, of in types.items() if of is None]
     had = [shell_word(name) for name, of in types.items() if of is not None and name]
     likely = {name: likely_gpu_type(name, scenario.cluster.gpu_types) or "TYPE" for name in unknown[:_SHOWN]}

@@ -1,4 +1,4 @@
-"""What was understood of a trace, in numbers, and what its replay depends on, in sentences."""
+"""The summary of a trace in numbers, and the assumptions of its replay in sentences."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class TypeLoad:
 
 @dataclass(frozen=True, slots=True)
 class TraceSummary:
-    """What was understood of a trace, and what it means for a cluster.
+    """The summary of a trace, and its load on a cluster.
 
     Attributes:
         jobs: Jobs.
@@ -71,7 +71,7 @@ class TraceSummary:
         load: GPU-seconds / (GPUs of the cluster · span), None if all jobs come at once.
         clipped: Jobs that ask for more GPUs than the cluster offers one job.
         wait_s: Median and 95 % of the time from submission to start [s], if there are start times.
-        tenants: How many tenants there are, None if the trace does not tell.
+        tenants: How many tenants there are, None if the trace does not have them.
         users: How many users, likewise.
         gpu_types: The jobs by the GPU type that their rows name, the most frequent first; empty if none names one.
     """
@@ -148,11 +148,11 @@ DEMAND = {
     "at-most": "at-most: as many GPUs as a job asked for, or fewer",
     "exact": "exact: as many GPUs as a job asked for",
 }
-"""What the rules of `trace.gpu_demand` say."""
+"""Descriptions of the rules of `trace.gpu_demand`."""
 
 
 def modelled(scenario: Scenario, trace: Trace | None = None) -> tuple[str, ...]:
-    """Return what a replay of the scenario's trace depends on that is not in the trace, a short sentence each.
+    """Return the assumptions of a replay of the scenario's trace that are not in the trace, a short sentence each.
 
     They name the rule of the GPU demand; by which rule due dates, weights, applications and distributions are made
     where the trace has none; and what was left out, clipped or stretched.
@@ -162,7 +162,7 @@ def modelled(scenario: Scenario, trace: Trace | None = None) -> tuple[str, ...]:
         trace: Its trace as `replayed_trace` gives it; by default it is read here.
 
     Returns:
-        The sentences; none without a trace, since then the scenario says it all.
+        The sentences; none without a trace, since the scenario then has all of it.
 
     Raises:
         InputError: The trace is not valid.
@@ -213,7 +213,7 @@ def _durations(scenario: Scenario, replay: TraceReplay, trace: Trace) -> str:
 
 
 def _changed(replay: TraceReplay, trace: Trace) -> list[str]:
-    """Return what of the trace is not replayed as it is."""
+    """Return the parts of the trace that are not replayed unchanged."""
     said = []
     if trace.skipped:
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in trace.skipped)

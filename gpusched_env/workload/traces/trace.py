@@ -1,4 +1,4 @@
-"""A trace of real jobs (when they came, how long they ran, on how many GPUs), and how a file is read as one."""
+"""A trace of real jobs (submissions, durations, GPUs), and its reading from a file."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Trace:
         asked_gpus: GPUs that each job asked for in the file, shape (J,); by default `gpus`, which `clip` lowers.
         start_s: When each job really started [s] on the clock of `submission_s`, shape (J,), not before it, if the
             trace has start times.
-        tenant: Names of the tenant of each job, one per job, if the trace has them.
-        user: Names of who submitted each job, likewise.
+        tenant: Name of each job's tenant, if the trace has them.
+        user: Name of each job's user, likewise.
         gpu_type: GPU type that each job ran on, as the file spells it; empty where it names none.
         format: Name of the file's format.
         columns: Column of each field in the file.
@@ -64,7 +64,7 @@ class Trace:
     skipped: tuple[tuple[str, int], ...] = ()
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return what rebuilds the value, arrays read-only again."""
+        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __post_init__(self) -> None:
@@ -76,7 +76,7 @@ class Trace:
         object.__setattr__(self, "asked_gpus", asked)
 
     def __repr__(self) -> str:
-        """Return in a line what it is called and how large it is."""
+        """Return a line with its name and size."""
         days, hours = float(self.submission_s[-1]) / 86_400.0, self.gpu_seconds / 3600.0
         return f"Trace({self.name!r}: {len(self):,} jobs in {days:,.3g} days, {hours:,.4g} GPU-hours)"
 
@@ -94,7 +94,7 @@ class Trace:
         return float(np.dot(self.duration_s, self.gpus))
 
     def clip(self, most_gpus: int) -> Trace:
-        """Let no job have more than `most_gpus` GPUs.
+        """Limit the GPUs of every job to `most_gpus`.
 
         A job that asked for more runs longer on fewer: its GPU-seconds stay the same. `clipped` counts such jobs.
 
@@ -115,7 +115,7 @@ class Trace:
         submission_s = self.submission_s * factor
         later = submission_s - self.submission_s
         due_s = None if self.due_s is None else self.due_s + later
-        # Rounding must not let a job start before it comes.
+        # Rounding must not make a job start before its submission.
         start_s = None if self.start_s is None else np.maximum(self.start_s + later, submission_s)
         return replace(self, submission_s=submission_s, due_s=due_s, start_s=start_s)
 

@@ -194,7 +194,7 @@ SPOILERS = {
 
 
 def spoil_one_number(env: GpuClusterVectorEnv, state: dict[str, np.ndarray], rng: np.random.Generator) -> None:
-    """Change a number anywhere: to one that is nowhere at home, or to one near by."""
+    """Change a number anywhere: to one that occurs nowhere, or to a close one."""
     i = int(rng.integers(env.num_envs))
     parts = parts_of(env, state, i)
     name = str(rng.choice([name for name, array in parts.items() if array.size]))
@@ -231,7 +231,7 @@ def test_a_checkpoint_with_one_number_changed_is_refused_and_the_environment_sta
 
 
 def meddle(env: GpuClusterVectorEnv, rng: np.random.Generator) -> None:
-    """Do what a policy may do through its view, also to jobs that are not at hand."""
+    """Do what a policy may do through its view, also to jobs other than the current one."""
     for view in env.views:
         for job in view.active.tolist():
             act = rng.random()

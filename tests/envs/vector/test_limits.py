@@ -16,7 +16,7 @@ ENVS = 4
 
 
 def lazy_actions(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Let the jobs of the first two environments wait, and draw an action in the others."""
+    """Make the jobs of the first two environments wait, and draw an action in the others."""
     actions = random_actions(masks, rng)
     actions[:2] = 0
     return actions

@@ -130,7 +130,7 @@ def test_helpers_do_the_step_while_the_calling_thread_does_other_work(fails: boo
             raise KeyboardInterrupt
 
     monkeypatch.setattr(two._episodes, "prefetch", lambda _: other())
-    monkeypatch.setattr(one._episodes, "prefetch", lambda _: pytest.fail("nobody helps"))
+    monkeypatch.setattr(one._episodes, "prefetch", lambda _: pytest.fail("no worker helps"))
     end = time.monotonic() + 10.0
     while not done and time.monotonic() < end:
         actions = np.zeros(64, np.int64)

@@ -34,7 +34,7 @@ SIZES = [
         pytest.param([all_kinds(), all_kinds(2, 6)], {"consolidation": True}, id="all kinds"),
         pytest.param([helped()], {}, id="helped"),
         pytest.param([few_jobs(4)], {"preemption": False, "job_order": "due", "milestones": 0}, id="no preemption"),
-        pytest.param([all_kinds(3)], {"due_date_timers": True, "milestones": 1, "reward_scale": 7.0}, id="wake-ups"),
+        pytest.param([all_kinds(3)], {"due_date_timers": True, "milestones": 1, "reward_scale": 7.0}, id="timers"),
     ],
 )
 def test_steps_are_those_of_single_environments_through_several_episodes(mode, scenarios, settings_):

@@ -1,4 +1,4 @@
-"""Whether helpers are worth having is tried now and then."""
+"""Trials measure now and then whether workers make steps faster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gpusched_env.envs.vector.threads import BETWEEN, TRIAL, ThreadTrial
 
 
 def shares(trial: ThreadTrial, steps: int, with_helpers: float, alone: float) -> float:
-    """Take so many steps of these lengths [s]; give the share of them that helpers took part in."""
+    """Take so many steps of these lengths [s]; return the share of them in which workers took part."""
     helped = 0
     for _ in range(steps):
         helped += trial.helped

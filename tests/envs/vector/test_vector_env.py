@@ -137,7 +137,7 @@ def test_what_is_placed_through_a_view_is_observed():
 @pytest.mark.parametrize("scenario", [few_jobs(8), all_kinds(8)], ids=["plain", "all kinds"])
 @pytest.mark.parametrize("preemption", [True, False])
 def test_views_that_were_kept_change_what_is_observed_as_that_of_a_single_environment_does(scenario, preemption):
-    """Also where they place, release or move jobs that are not at hand, or have not been asked yet."""
+    """Also where they place, release or move jobs other than the current one, or have not been asked yet."""
     env, single = (
         GpuClusterVectorEnv(1, scenario, preemption=preemption),
         GpuClusterEnv(scenario, preemption=preemption),

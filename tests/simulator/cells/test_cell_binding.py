@@ -1,4 +1,4 @@
-"""Cells in runs: where they lie, whom they drive out, and who pays for the host."""
+"""Cells in runs: their binding, the jobs that they preempt, and the attribution of the host's cost."""
 
 from __future__ import annotations
 
