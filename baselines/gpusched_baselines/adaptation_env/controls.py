@@ -47,7 +47,7 @@ class Controls(NamedTuple):
         priced: Whether any of the latter is not 1.
         jobs: The same logarithms for every job, by column of `Adaptation.jobs`, (CONTROLS,).
         by_feature: Coefficients of `SEEN` for these, (F, CONTROLS); (0, CONTROLS) without.
-        patience: Logarithm of the factor on how long a job may have to wait.
+        max_deferral: Logarithm of the factor on how long a job may have to wait.
     """
 
     critical: Floats

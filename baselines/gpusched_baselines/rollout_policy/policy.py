@@ -36,7 +36,7 @@ class Samples:
     """What is drawn for the round that is open on a board, the same for all ways to decide it.
 
     Attributes:
-        stage: Where it is played.
+        copy: Where it is played.
         outcomes: What jobs need, and when those that run would be complete, (D, J, OUTCOME_COLUMNS).
     """
 
@@ -108,7 +108,7 @@ class RolloutSettings:
     Args:
         first: Samples of what jobs need, and of what comes, on which all plans are rolled out, ≥ 1.
         second: Samples on which the cheapest quarter goes on, ≥ 0.
-        challenge: Samples on which the one that is cheapest then must win again, ≥ 2.
+        challenger_samples: Samples on which the one that is cheapest then must win again, ≥ 2.
         deviations: How many plans are drawn in which one job is told what to do, ≥ 0.
         rounds: How many rounds a roll-out has, ≥ 1.
         base_rounds: How many it has where bases are compared, ≥ 1: what one of them puts off counts in the end.

@@ -1,6 +1,6 @@
 """Samples of what nobody knows, what jobs need and which come; plans that deviate; and the choice among them.
 
-`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `stage`.
+`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `copy`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class SampledArrivals:
     """Jobs that may come: those that came so far, at the rate at which they came.
 
     Args:
-        stage: Where they shall come.
+        copy: Where they shall come.
         draws: How often they are drawn.
     """
 

@@ -147,7 +147,7 @@ class AntMan(PlannedPolicy):
     Args:
         most_busy: M, > 0.
         auto_after_s: How long a guaranteed job waits before it may run with an opportunistic share [s], ≥ 0; inf:
-        never.
+            never.
         promotes: Whether rule 4 holds.
 
     Raises:

@@ -92,9 +92,9 @@ class Gpus(NamedTuple):
 
     Attributes:
         busy: Part of the time for which each is busy: Σ utilisation · speed; where utilisations are not known, what is
-        held of it.
+            held of it.
         jobs: How many jobs hold a share of it.
-        hosted: 1 where one of them is a guaranteed job.
+        guaranteed: 1 where one of them is a guaranteed job.
         kept: Units that opportunistic jobs leave free for a guaranteed job where there is none, by GPU type, (V,); 0:
             no share is guaranteed.
     """
@@ -191,7 +191,7 @@ def least_busy(
 
     Args:
         config: The share.
-        hosting: Whether it is a guaranteed job's: a GPU has one guaranteed job at most.
+        guaranteed: Whether it is a guaranteed job's: a GPU has one guaranteed job at most.
         closed: Nodes that are closed to the job, (N,).
         most_busy: A GPU on which somebody is must be less busy than that.
 

@@ -60,7 +60,7 @@ class Adaptation(NamedTuple):
         rate: Cost rates with which critical jobs are planned [€/s], (C,).
         deferrable_rate: Cost rates by which deferrable jobs know where they are cheapest [€/s], (C,).
         same: Whether deferrable jobs are cheapest in every round where they were in the first.
-        patience: Logarithm of a factor on how long a job may have to wait.
+        max_deferral: Logarithm of a factor on how long a job may have to wait.
     """
 
     jobs: Floats
@@ -121,7 +121,7 @@ def price_out(board: Board, rate: Floats, job: int, restart_penalty: float, seco
     the time, on average for the cost, it makes every configuration but the present one slower and costlier.
 
     Args:
-        caution: How many times a restart counts for a job that runs, ≥ 1.
+        restart_penalty: How many times a restart counts for a job that runs, ≥ 1.
         seconds: Room for the seconds, (C,); inf where not allowed.
         price: Room for the costs [€], (C,); inf where not allowed.
     """

@@ -117,7 +117,7 @@ def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats, consolid
     Args:
         chosen: The jobs of the round, (A,).
         order: The order in which they were placed, (A,).
-        homes: Their previous places, (A, 2).
+        preferred: Their previous places, (A, 2).
     """
     jobs, moved = board.jobs, False
     group = np.empty(chosen.shape[0], dtype=np.int64)
