@@ -1,4 +1,4 @@
-"""The shipped policies by name, and what else is to be known of each: the one list of their names."""
+"""The shipped policies by name, with their descriptions: the only list of their names."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ Origin = Literal["published", "ours"]
 
 @dataclass(frozen=True, slots=True)
 class ShippedPolicy:
-    """A policy that has a name, and what those who list policies ask of it.
+    """A policy that has a name, and what lists of policies show of it.
 
     Attributes:
         place: Where it is made, as `module:name` in this package: listing policies loads none of them.
-        line: Says what it does.
+        line: One line on what it does.
         settings: The settings with which it is made; all others are its defaults.
-        origin: "published" if it does what the authors of the STS method published under that name, but for what its
-            line says; else "ours".
-        usual: Whether a comparison that names no policies has it.
+        origin: "published" if it does what the authors of the STS method published under that name, except for what
+            its line states; else "ours".
+        usual: Whether a comparison that names no policies includes it.
         slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
         compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
         expert: Its place among the experts of an agent's warm start, from 1, the best first; None if it is none.
-        style: Its place among the colours and marks of figures, from 0; with None it gets what is left.
-        ablation_of: The policy that it is but for one part; no list of policies has such a one.
-        replays: Whether it replays what really ran: only traces with start times have that, so no list that is run on
-            any workload has it.
-        worst_case: The policy that it is but for planning on mean or expected instead of worst-case times.
+        style: Its place among the colours and marks of figures, from 0; with None it gets one that is left.
+        ablation_of: The policy from which it differs in one part; lists of policies do not contain ablations.
+        replays: Whether it replays the schedule of a trace. Only traces with start times have one, so lists of
+            policies for any workload do not contain it.
+        worst_case: The policy from which it differs only by planning on mean or expected, not worst-case, times.
     """
 
     place: str
@@ -64,11 +64,11 @@ class ShippedPolicy:
 
 GAVEL_OBJECTIVES = {
     "las": "max-min fairness of time on GPU types of unequal speed, by rounds",
-    "makespan": "the jobs that are there are done soonest",
-    "finish-time": "the worst time to completion, relative to that with a fair share, is least",
+    "makespan": "least makespan of the active jobs",
+    "finish-time": "least worst-case ratio of the time to completion to that with a fair share",
     "cost-slo": "most epochs per euro while due dates are met",
-    "hierarchical": "max-min fairness by water filling, among entities and in them",
-    "fifo": "in order, each on the fastest GPU type with room",
+    "hierarchical": "max-min fairness by water filling, between entities and within them",
+    "fifo": "in order, each on the fastest GPU type with free capacity",
 }
 """A line on every objective of Gavel."""
 
@@ -77,11 +77,11 @@ _solved = partial(_variant, compiled=False)
 
 
 def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
-    """Make the records of Gavel's policies; those that take all GPU types for equally fast are ablations."""
+    """Make the records of Gavel's policies; those that treat all GPU types as equally fast are ablations."""
     found = {}
     for objective, line in GAVEL_OBJECTIVES.items():
         of, name = f"gavel-{objective}", f"gavel-{objective}{suffix}"
-        says, ablates = (f"Gavel: {line}", None) if aware else (f"{of} that takes all GPU types for equally fast", of)
+        says, ablates = (f"Gavel: {line}", None) if aware else (f"{of} that treats all GPU types as equally fast", of)
         settings = {"objective": objective, "aware": aware, "name": name}
         found[name] = _solved("gavel.policy:Gavel", says, settings, ablation_of=ablates)
     return found
@@ -90,14 +90,14 @@ def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
 _WITHOUT: dict[str, tuple[str, dict[str, object]]] = {
     "alone-rates": ("STS-X at the rates of a job alone on its node", {"full_nodes": 0.0}),
     "no-waiting": ("STS-X in which no job with slack waits", {"waits": False}),
-    "no-consolidation": ("STS-X in which no job leaves a node that the round can do without", {"consolidates": False}),
+    "no-consolidation": ("STS-X in which no job leaves a node that the round does not need", {"consolidates": False}),
     "no-spreading": ("STS-X that leaves idle GPUs idle", {"spreads": False}),
-    "guaranteed": ("STS-X that meets due dates whatever that costs", {"guarantees": True}),
+    "guaranteed": ("STS-X that meets due dates at any cost", {"guarantees": True}),
     "no-price": ("STS-X in which GPU-seconds have no price", {"priced": False}),
-    "by-slack": ("STS-X with jobs that must be late by slack too", {"by_value": False}),
+    "by-slack": ("STS-X that orders jobs that must be late by slack too", {"by_value": False}),
     "moving": ("STS-X in which jobs may move without need", {"stays": False}),
     "worst-co-runners": (
-        "STS-X that plans shares of a GPU beside the worst neighbours there can be",
+        "STS-X that plans shares of a GPU with the worst possible co-runners",
         {"co_located": False},
     ),
 }
@@ -124,7 +124,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "edf-preemptive": ShippedPolicy(
             "dispatching.dispatch:edf_preemptive",
-            "EDF that places all jobs again in every round: what preemption alone saves",
+            "EDF that places all jobs again in every round; shows what preemption alone saves",
             origin="ours",
         ),
         "priority": ShippedPolicy(
@@ -134,7 +134,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "greedy": ShippedPolicy(
             "dispatching.dispatch:Greedy",
-            "All jobs again by pressure; the cheapest configuration that meets the due date",
+            "Places all jobs again, by pressure; the cheapest configuration that meets the due date",
             style=3,
         ),
         "greedy-fill": ShippedPolicy(
@@ -145,43 +145,43 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "random-greedy": ShippedPolicy(
             "search.constructions:RandomGreedy",
-            "Greedy and up to 1,000 randomised constructions a round; the best by a proxy",
+            "Best of Greedy and up to 1,000 randomised constructions a round, by a proxy cost",
             slow=True,
             style=2,
         ),
         "random-greedy-fill": _variant(
             "search.constructions:RandomGreedy",
-            "Random Greedy with passing on to the next best, and idle GPUs for the job that gains the most speed",
+            "Random Greedy that tries the next best choices, and gives idle GPUs to the job that gains the most speed",
             {"fill": True},
             slow=True,
         ),
         "sts": ShippedPolicy(
             "sts:Sts",
-            "Stochastic: plan each job against the distribution of its epochs, speed up if it survives",
+            "Plans each job against the distribution of its epochs: starts slow, and speeds up if the job goes on",
             expert=2,
             style=0,
         ),
         "sts-x": ShippedPolicy(
             "sts_x.policy:StsX",
-            "STS over all GPU types at once; tardiness and GPU-seconds have a price, and who can wait does",
+            "STS over all GPU types at once; tardiness and GPU-seconds have a price, and jobs with slack may wait",
             origin="ours",
             expert=1,
             style=4,
         ),
         "rollout": _solved(
             "rollout_policy.policy:RolloutPolicy",
-            "STS-X or ATC, whichever sampled simulations of the rounds to come favour, and changes that they favour",
+            "The cheapest of STS-X, ATC and changes of their plans, by sampled simulations of the next rounds",
             expert=6,
         ),
         "sts-published": ShippedPolicy(
             "sts:Sts",
-            "STS with the published rank of GPU types: all alike on which a job has time enough",
+            "STS with the published rank of GPU types: all types that meet the due date rank equal",
             {"rank": "published", "name": "sts-published"},
             usual=False,
         ),
         "sts-ipopt": ShippedPolicy(
             "sts:Sts",
-            "STS as published: ten iterations of Ipopt, used as they are",
+            "STS as published: the result of ten iterations of Ipopt",
             {"solver": "ipopt", "name": "sts-ipopt"},
             usual=False,
             compiled=False,
@@ -219,7 +219,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "local-search": _variant(
             "search.path_relinking:LocalSearch",
-            "Random Greedy's best, improved by exchanges and moves of jobs as long as the proxy falls",
+            "Random Greedy's best, improved by exchanges and moves of jobs while the proxy cost falls",
             slow=True,
             style=7,
         ),
@@ -230,7 +230,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "atc": _variant(
             "index_rules.policy:atc",
-            "Weight per expected GPU-seconds left, less with slack, first; efficient configurations",
+            "Largest weight per expected GPU-seconds left first, discounted by slack; efficient configurations",
             worst_case="atc-worst",
         ),
         "atc-co-located": _variant(
@@ -243,16 +243,16 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "gittins": _variant(
             "index_rules.policy:gittins",
-            "Weight per GPU-second at the best moment to give up first",
+            "Gittins index: largest weight per GPU-second at the best stopping time first",
         ),
         "sept": _variant(
             "index_rules.policy:sept",
-            "Weight per expected GPU-seconds left first; efficient configurations",
+            "Largest weight per expected GPU-seconds left first; efficient configurations",
             worst_case="srpt-worst",
         ),
         "srpt-worst": _variant(
             "index_rules.policy:srpt_worst",
-            "Weight per GPU-seconds left in the worst case first",
+            "Largest weight per GPU-seconds left in the worst case first",
         ),
         "las": _variant(
             "index_rules.policy:las",
@@ -260,12 +260,12 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "time-slice": _solved(
             "dispatching.time_slice:TimeSlice",
-            "Critical jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
+            "Critical jobs at once; the others take turns of a quantum, least GPU-seconds attained per weight first",
         ),
         **_gavels("", aware=True),
         "gavel-cost": _solved(
             "gavel.policy:GavelCost",
-            "Gavel's least cost with due dates over all configurations, tardiness priced",
+            "Gavel with least cost over all configurations; tardiness has a price",
         ),
         "antman": _variant(
             "shared_gpus.antman:AntMan",
@@ -273,21 +273,21 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "fill": _variant(
             "shared_gpus.fill:Fill",
-            "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest",
+            "As FIKIT: jobs of the highest class own GPUs; others use what these leave idle, where they are fastest",
         ),
         "pack": _variant(
             "shared_gpus.pack:Pack",
-            "As Lucid: shortest first; two jobs on a GPU if their applications go together",
+            "As Lucid: shortest first; two jobs on a GPU if their applications slow each other down little",
         ),
         **_gavels(":agnostic", aware=False),
         "hived": ShippedPolicy(
             "dispatching.time_slice:HiveD",
-            "FIFO in every tenant's virtual cluster of cells, and opportunistic jobs on what nobody uses",
+            "FIFO in every tenant's virtual cluster of cells; opportunistic jobs on GPUs that no tenant uses",
             usual=False,
         ),
         "as-traced": _variant(
             "dispatching.dispatch:AsTraced",
-            "The schedule that really ran: of traces that tell when jobs started, and on how many GPUs",
+            "Replays the schedule of a trace with start times and numbers of GPUs",
             replays=True,
         ),
         **{f"sts-x:{part}": _without(part, line, setting) for part, (line, setting) in _WITHOUT.items()},
@@ -297,7 +297,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
 
 
 def policy_names() -> tuple[str, ...]:
-    """List the names of the shipped policies, but of what replays a trace: those that decide on any workload."""
+    """List the names of the shipped policies that decide on any workload: all but replays and ablations."""
     return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of is None and not shipped.replays)
 
 
@@ -307,7 +307,7 @@ def usual_policy_names() -> tuple[str, ...]:
 
 
 def ablation_names(of: str) -> tuple[str, ...]:
-    """List the names of what the policy `of` is without one of its parts."""
+    """List the names of the ablations of the policy `of`."""
     return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of == of)
 
 
@@ -318,7 +318,7 @@ def expert_names() -> tuple[str, ...]:
 
 
 def policy_descriptions() -> dict[str, str]:
-    """Return a line on every shipped policy, by name; those that replay a trace stand last."""
+    """Return a line on every shipped policy, by name; those that replay a trace come last."""
     replays = [name for name, shipped in POLICIES.items() if shipped.replays]
     return {name: POLICIES[name].line for name in (*policy_names(), *replays)}
 

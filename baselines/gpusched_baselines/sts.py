@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 # Columns of the policy's memory of a job.
-LEAST = 0  # size of what it last held by its own choice
+LEAST = 0  # size of the last configuration that it held by its own choice
 GIVEN = 1  # 1 + the configuration that it was given in place of its own at the end of a round; 0: none
 BETTER = sim.FREE_COLUMNS  # one for each GPU type: 1 + the configuration to begin with there if cheaper; 0: none
 
@@ -47,24 +47,23 @@ LATE_RANK = 1e6  # cost at which the published code ranks a type that misses the
 
 @kernel
 def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int, bool]:
-    """Return whether a job needs plans: not where nothing has room, or if it follows one and nothing better has room.
+    """Return whether a job needs plans: not if nothing fits, or if it follows a plan and no better type fits.
 
-    One that was given more than its own is planned again from its own: it is ahead of its plan.
+    A job that got more than its own choice is planned again from its own choice: it is ahead of its plan.
 
     Args:
         restarts_small: Whether a job that waits may take fewer GPUs than it last held.
 
     Returns:
-        If the last but one is 0, the configuration that it gets (-1: none) and its timer [s] (NaN: as it is). Else
-        that is the least size of configurations to plan with; and whether larger ones are to be tried first, since its
-        timer is due.
+        The configuration that it gets (-1: none), its timer [s] (NaN: as it is), the least size of configurations to
+        plan with (0: no plan, the first two hold), and whether larger ones come first, since its timer has expired.
     """
     jobs, configs, memory = board.jobs, board.facts.configs, board.memory
     held = int(jobs[job, at.OLD_CONFIG])
     own = held >= 0 and int(memory[job, GIVEN]) != held + 1
     if own:
         memory[job, LEAST] = configs[held, at.CONFIG_SIZE]
-    if not any_capacity(board):  # nothing to plan for: without this, a long queue is planned again in every round
+    if not any_capacity(board):  # no plans: else a long queue would be planned again in every round
         return -1, -np.inf, 0, False
     least = max(1, int(memory[job, LEAST]))
     if held < 0:
@@ -78,7 +77,7 @@ def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int,
 
 @kernel
 def better_type_fits(board: Board, job: int) -> bool:
-    """Return whether what `job` would have begun with on a GPU type that it ranked above its own fits now."""
+    """Return whether the first configuration of `job` on a GPU type that it ranked above its own fits now."""
     for v in range(board.capacity.shape[0]):
         config = int(board.memory[job, BETTER + v]) - 1
         if config >= 0 and sim.can_place(board, job, config):
@@ -88,7 +87,7 @@ def better_type_fits(board: Board, job: int) -> bool:
 
 @kernel
 def take_best(board: Board, job: int, plans: Floats) -> tuple[int, float]:
-    """Take the cheapest plan whose first configuration fits now; remember those that would have been cheaper.
+    """Take the cheapest plan whose first configuration fits now; remember the cheaper ones that do not fit.
 
     Returns:
         The configuration, -1 if none fits, and the timer [s].
@@ -142,9 +141,9 @@ def _plan_type(
 
 @kernel
 def finish(board: Board, order: Ints) -> None:
-    """Give what is left of shared GPUs to the jobs of the round, `order`, and remember what each had chosen itself.
+    """Assign what is left of shared GPUs to the jobs of the round, `order`, and remember the own choice of each.
 
-    A job keeps its own size as the least that it is planned with, so it may give back what it was given.
+    A job keeps its own size as the least that it is planned with, so it may return to it later.
     """
     if sim.slots(board) == 0:
         return
@@ -175,7 +174,7 @@ def choose_by_solver(
         published: Whether a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses
             it, with its fastest configuration, at `LATE_RANK`.
         restarts_small: Whether a job that waits may take fewer GPUs than it last held.
-        solver: Solves single-job problems; must always answer.
+        solver: Solver of single-job problems; must always return a plan.
     """
     config, timer, least, speeds_up = look(view.board, job, restarts_small)
     if least == 0:
@@ -191,14 +190,14 @@ def choose_by_solver(
 def _solve_type(
     view: View, job: int, gpu_type: int, least: int, published: bool, solver: SingleJobSolver
 ) -> tuple[float, int, float]:
-    """Solve one GPU type: the row of `plans`."""
+    """Solve one GPU type; return its row of `plans`."""
     own = (view.configs[:, at.CONFIG_TYPE] == gpu_type) & (view.configs[:, at.CONFIG_SIZE] >= least)
     members = np.flatnonzero(own & np.isfinite(view.tau[job]))
     if not len(members):
         return NO_PLAN
     tau = view.tau[job, members]
     largest = float(view.jobs[job, at.MAX_EPOCHS])
-    done = min(float(view.jobs[job, at.EPOCHS]), float(np.nextafter(largest, 0.0)))  # all but done is not done
+    done = min(float(view.jobs[job, at.EPOCHS]), float(np.nextafter(largest, 0.0)))  # some epochs are left
     price, time_left = view.planning_rate[members] * tau, float(view.jobs[job, at.DUE]) - view.now_s
     plan = solver(SingleJobProblem(tau, price, _distribution(view, job), largest, time_left, done))
     if plan.status == "late":
@@ -208,7 +207,7 @@ def _solve_type(
 
 
 def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tuple[int, float]:
-    """Take the first segment of `plan` that is long enough, and when it ends [s]."""
+    """Return the first segment of `plan` that is long enough, and when it ends [s]."""
     jobs = view.jobs
     largest, done = float(jobs[job, at.MAX_EPOCHS]), float(jobs[job, at.EPOCHS])
     for segment in plan.segments[:-1]:
@@ -220,7 +219,7 @@ def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tupl
 
 
 def _distribution(view: View, job: int) -> EpochDistribution:
-    """Return what is known of the epochs that `job` needs, without the table's padding."""
+    """Return the distribution of the epochs that `job` needs, without the table's padding."""
     edges = view.edges[int(view.jobs[job, at.EDGES])]
     bins = int(np.argmax(edges >= 1.0))
     return EpochDistribution(edges[: bins + 1], view.survival[int(view.jobs[job, at.DISTRIBUTION]), :bins])
@@ -233,23 +232,23 @@ Rank = Literal["expected", "published"]
 class Sts:
     """STS (Marchi 2022; Filippini et al. 2024), by default with the exact solver in place of Ipopt.
 
-    Jobs are asked by decreasing pressure. A job that runs as planned keeps its configuration. For any other, every
-    GPU type's single-job problem is solved over the configurations, of all three kinds, with at least the GPUs that
-    the job holds (more, once its timer is due); the types that can meet the due date are tried by increasing expected
-    cost, each with the first segment of its plan that is at least 1 % of the maximum epochs long; its timer expires
-    when that segment ends. If none fits, the job takes the cheapest configuration that fits and meets the due date,
-    else the fastest that fits. A job that waits comes back with no fewer GPUs than it last held.
+    STS decides the jobs by decreasing pressure. A job that runs as planned keeps its configuration. For any other, STS
+    solves the single-job problem of every GPU type over the configurations, of all three kinds, with at least the GPUs
+    that the job holds (more, once its timer has expired). It tries the types that can meet the due date by increasing
+    expected cost, each with the first segment of its plan that is at least 1 % of the maximum epochs long; the timer
+    expires when that segment ends. If none fits, the job takes the cheapest configuration that fits and meets the due
+    date, else the fastest that fits. A job that waits restarts with no fewer GPUs than it last held.
 
     At the end of a round what is left of shared GPUs goes to jobs there, for that round only. An environment asks job
-    by job and knows no end of a round: driven through it, STS acts without this step, as with `postprocess=False`,
-    which is the same through every door.
+    by job and has no end of a round: in it STS acts without this step, as with `postprocess=False`, which is the same
+    through every interface.
 
-    A plan stays optimal among the configurations of its type while it is followed, so a job is solved again only when
+    A plan stays optimal among the configurations of its type while it is followed. So a job is solved again only when
     it waits, when its segment ends, when it cannot keep its place, or when a GPU type that it ranked above its own has
-    room again.
+    free capacity again.
 
     With another solver than the exact one, all decisions are made in the same way, but in Python and not compiled.
-    Where that solver is missing or fails, the exact one gives the plan: a `SolverFallbackWarning` says so once for each
+    Where that solver is missing or fails, the exact one makes the plan: a `SolverFallbackWarning` appears once for each
     policy object, and `fallbacks` counts.
 
     Args:
@@ -258,8 +257,8 @@ class Sts:
         name: Name, as tables show it; with another solver than the exact one by default `sts-` and its name.
         solver: "exact"; "highs" for the linear program; "ipopt" for the published nonlinear program, used as it
             is after ten iterations; "nlp" for our own form of it to convergence, "nlp-10" for ten iterations of that.
-        postprocess: Whether what is left of shared GPUs is given to jobs there.
-        restarts_small: Whether a job that waits may come back with fewer GPUs than it last held; ours.
+        postprocess: Whether what is left of shared GPUs goes to jobs there at the end of a round.
+        restarts_small: Whether a job that waits may restart with fewer GPUs than it last held; ours.
 
     Raises:
         InputError: There is no such rank or solver.
@@ -287,7 +286,7 @@ class Sts:
 
     @property
     def fallbacks(self) -> int:
-        """Count the plans so far that the exact solver gave in place of the chosen one, over all runs."""
+        """Return the number of plans so far that the exact solver made in place of the chosen one, over all runs."""
         return 0 if self._solve is None else self._solve.fallbacks
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS draws nothing

@@ -1,13 +1,13 @@
-"""A lower bound that sees that jobs compete for GPUs: `priced_bound` at prices that make it large.
+"""A lower bound with the capacity of the cluster: `priced_bound` at prices that make it large.
 
 Prices rise where jobs would use more GPUs than there are, and fall where they leave some: a subgradient of the bound,
-relative to what there is, and Polyak's step towards a level above the best value so far. The level comes nearer when it
-stays out of reach. Few long periods come first; then they are divided where GPUs are used most. Nothing depends on
-how fast the machine is.
+relative to the capacity, and Polyak's step towards a level above the best value so far. The level is lowered when the
+bound does not reach it. Few long periods come first; then they are divided where GPUs are used most. The result does
+not depend on the speed of the machine.
 
-Bounds per job see no capacity. An event takes the completions with it that follow within `SAME_TIME_S` + `SAME_TIME` ·
-time seconds. So a job may be spared that much of its work, on whatever configuration it ends; the bounds are those of
-the work that is left.
+Bounds per job have no capacity. An event includes the completions that follow within `SAME_TIME_S` + `SAME_TIME` · time
+seconds. So a job may be without that much of its work, on any configuration on which it ends; the bounds are those of
+the rest of the work.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from gpusched_env.simulator.kernels import Curve, DistributionTable, Floats, ker
 
 
 def clairvoyant_bound(instance: Instance) -> float:
-    """Return a total cost [€] that no policy can undercut on this instance, even one that knows X_j.
+    """Return a lower bound on the total cost [€] of every policy on this instance, even one that knows X_j.
 
-    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with tardiness priced at ω_j. It holds
-    to rounding, for runs that end within `checks.LONGEST_S` (others may have jobs whose tardiness costs next to
+    Per job: the cheapest way to run X_j epochs in any mix of configurations, with tardiness priced at ω_j. It holds up
+    to rounding, for runs that end within `checks.LONGEST_S` (longer runs may have jobs whose tardiness costs almost
     nothing).
     """
     return float(clairvoyant_bounds(instance).sum())
@@ -53,11 +53,10 @@ def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
 
 
 def non_clairvoyant_bound(instance: Instance) -> float:
-    """Return an expected total cost [€] that no policy undercuts that keeps due dates in the worst case.
+    """Return a lower bound on the expected total cost [€] of every policy that meets due dates in the worst case.
 
     Per job: the exact stochastic plan over all configurations (theory, section 2). A job that no configuration can
-    bring home in time in the worst case has no such plan: it counts with the expectation of its clairvoyant bound,
-    which no policy undercuts either.
+    complete in time in the worst case has no such plan: it counts with the expectation of its clairvoyant bound.
     """
     return float(non_clairvoyant_bounds(instance).sum())
 
@@ -93,10 +92,9 @@ def _cheapest_known(tau: Floats, price: Floats, epochs: float, time_left: float,
 
 @kernel
 def _least_known(tau: Floats, price: Floats, epochs: float, submission: float, due: float, weight: float) -> float:
-    """Return the least cost of what must be done of `epochs`: a completion may be taken a little early.
+    """Return the least cost of the part of `epochs` that must be done: a completion may count a little early.
 
-    How early depends on when: a run in which the tardiness alone costs what all epochs cost at best need not be
-    looked at.
+    How early depends on its time. Runs in which the tardiness alone costs more than all epochs at best do not matter.
     """
     cost = _cheapest_known(tau, price, epochs, due - submission, weight)
     latest = min(LONGEST_S, due + cost / weight) if weight > 0.0 else LONGEST_S
@@ -132,7 +130,7 @@ def _non_clairvoyant(
     early = sim.SAME_TIME_S + sim.SAME_TIME * due
     status, cost = solve(seconds, price, slope, curve, 0.0, largest, due - submission + early, starts)
     if status != LATE:
-        # To finish what was spared, on the configuration that it ended on, would have cost no more than this.
+        # The work that is missing costs at most this on the configuration on which the job ended.
         return max(0.0, cost - early * rate[tau < np.inf].max())
     cost, survival = 0.0, curve.survival
     for b in range(survival.shape[0]):
@@ -145,20 +143,20 @@ PERIODS = (32, 64, 128)  # of the grids, one after the other
 STEPS = 150  # at most, on each grid
 MOST_DOUBLINGS = 6  # of the time that has prices
 FIRST_LEVEL, NEXT_LEVEL, LAST_LEVEL = 0.1, 0.01, 1e-5  # above the best value, relative: first, on finer grids, last
-PATIENCE = 6  # steps without much progress after which the level comes nearer
+PATIENCE = 6  # steps without much progress after which the level is lowered
 NEARER, FARTHER = 0.6, 1.5
-TINY = 1e-300  # in place of 0 below a fraction line
+TINY = 1e-300  # in place of 0 as a denominator
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CapacityPrices:
-    """Prices of GPU time, and the bound that they give.
+    """Prices of GPU time, and the bound at these prices.
 
     Attributes:
-        grid_s: When periods begin, and the last one ends [s], rising, (K + 1,). After that there is no price.
+        grid_s: When periods begin, and when the last one ends [s], rising, (K + 1,). After that there is no price.
         eur_per_gpu_s: The price of each GPU type in each period [€ per GPU and s], ≥ 0, (V, K).
         bound_eur: The bound at these prices [€].
-        used_gpu_s: What jobs would use at these prices, each as if alone [GPU · s], (V, K).
+        used_gpu_s: GPU time that jobs would use at these prices, each as if alone [GPU · s], (V, K).
     """
 
     grid_s: NDArray[np.float64]
@@ -168,16 +166,16 @@ class CapacityPrices:
 
 
 def capacity_bound(instance: Instance) -> float:
-    """Return a total cost [€] that no policy can undercut on this instance, even one that knows X_j and all arrivals.
+    """Return a lower bound on the total cost [€] of every policy, even one that knows X_j and all arrivals.
 
-    Like the clairvoyant bound, and never below it, but it sees how many GPUs of each type there are at any time. It
-    holds to rounding, for runs that end within `checks.LONGEST_S`.
+    It is the clairvoyant bound with the number of GPUs of each type as a limit at any time, and is never below that
+    bound. It holds up to rounding, for runs that end within `checks.LONGEST_S`.
     """
     return max(capacity_prices(instance).bound_eur, clairvoyant_bound(instance))
 
 
 def capacity_prices(instance: Instance) -> CapacityPrices:
-    """Return prices at which the bound is large: what a GPU second is worth to others, by GPU type and time."""
+    """Return prices at which the bound is large: the value of a GPU second to other jobs, by GPU type and time."""
     types = len(instance.gpu_types)
     begin_s, end_s, tardiness_eur = _in_a_queue(instance)
     for _ in range(MOST_DOUBLINGS):
@@ -194,10 +192,10 @@ def capacity_prices(instance: Instance) -> CapacityPrices:
 
 
 def _in_a_queue(instance: Instance) -> tuple[float, float, float]:
-    """Return when jobs begin and end [s], and what tardiness costs [€], if one after the other gets all GPUs.
+    """Return when jobs begin and end [s], and the cost of tardiness [€], if one after the other gets all GPUs.
 
-    Each takes its fewest GPU seconds. That is no bound, only what is to be expected. The end is later by what the
-    longest job takes.
+    Each takes its fewest GPU seconds. This is an estimate, not a bound. The time of the longest job is added to the
+    end.
     """
     jobs, seconds = instance.jobs, instance.fastest_seconds_per_epoch
     gpus = np.array([c.gpus for c in instance.configurations])
@@ -208,12 +206,12 @@ def _in_a_queue(instance: Instance) -> tuple[float, float, float]:
         ends_s[job] = now_s = max(now_s, submission_s) + work_s[job]
     tardiness_eur = float((jobs.tardiness_weight_eur_per_s * np.maximum(0.0, ends_s - jobs.due_s)).sum())
     longest_s = float((seconds.min(axis=1) * jobs.epochs_needed).max())
-    # Not so soon that 64-bit floats could not tell periods apart.
+    # Long enough that periods differ in 64-bit floats.
     return begin_s, begin_s + max(now_s + longest_s - begin_s, 1e-9 * begin_s), tardiness_eur
 
 
 def _finer(found: CapacityPrices, periods: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Divide periods where much is used, so that there are `periods` of them; prices stay as they are."""
+    """Divide periods with much GPU time used, so that there are `periods` of them; prices stay as they are."""
     used = np.cumsum(found.used_gpu_s.sum(axis=0))
     more = np.rint(used / max(used[-1], TINY) * (periods - len(used)))
     pieces = 1 + np.diff(more, prepend=0.0).astype(np.int64)

@@ -1,13 +1,13 @@
-"""A lower bound on the total cost for given prices of GPU time: what jobs would pay, less the price of all GPUs.
+"""A lower bound on the total cost for given prices of GPU time: the jobs' costs at them, less the price of all GPUs.
 
-A job that pays λ_{v,k} € for each second that it holds a GPU of type v in period k pays, over all jobs, at most λ_{v,k}
-times what there is of it. So the jobs' least costs at these prices, each as if alone, less that sum, are a lower bound,
-whatever prices ≥ 0 are taken.
+Let a job pay λ_{v,k} € for each second that it holds a GPU of type v in period k. All jobs together then pay at most
+λ_{v,k} times the GPU time that there is. So the jobs' least costs at these prices, each as if alone, less that sum, are
+a lower bound for any prices ≥ 0.
 
-The cheapest epochs that a job can buy are a fractional knapsack that grows by one stretch of time after another. In a
-stretch in which prices do not change, seconds may be divided among configurations and idling at will. What an epoch
-more costs then rises step by step along the lower hull of (epochs/s, €/s), which begins at idling, (0, 0). Each step is
-for sale: so many epochs, at one price each.
+The cheapest epochs of a job are a fractional knapsack that grows by one interval of time after another. In an interval
+in which prices do not change, the seconds may be divided among configurations and idling in any way. The marginal cost
+of an epoch then rises in steps along the lower hull of (epochs/s, €/s), which begins at idling, (0, 0). Each
+marginal-cost step is a number of epochs at one price.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Floats, Ints, at, kernel, lean_kernel
 
-# Columns of what is for sale or bought: its price [€/epoch], epochs, and seconds that an epoch takes of the step.
+# Columns of a marginal-cost step: its price [€/epoch], epochs, and seconds of the interval that an epoch takes.
 PRICE, EPOCHS, SECONDS = range(3)
-# Columns of where it is: the period, and the configurations that the step goes from (-1: idling) and to.
+# Columns of its place: the period, and the configurations from (-1: idling) and to which the step goes.
 PERIOD, LOW, HIGH = range(3)
 
 
 class MarginalSteps(NamedTuple):
-    """Steps, by price from low to high.
+    """Marginal-cost steps, by price from low to high.
 
     Attributes:
         amount: PRICE, EPOCHS and SECONDS of each, (n, 3).
@@ -48,7 +48,7 @@ class MarginalSteps(NamedTuple):
 
 @kernel
 def empty_steps(steps: int) -> MarginalSteps:
-    """Make room for so many steps."""
+    """Make an empty list for up to `steps` steps."""
     where = np.empty((steps, 3), dtype=np.int64)
     return MarginalSteps(np.empty((steps, 3)), where, np.zeros(1, dtype=np.int64), np.zeros(1))
 
@@ -62,10 +62,10 @@ def marginal_steps(
     Args:
         offered: Receives the steps.
         speed: Epochs/s of every configuration, (C,).
-        cost: What each costs [€/s], ≥ 0, (C,).
+        cost: Cost of each [€/s], ≥ 0, (C,).
         order: The configurations that may be used, by rising speed, (n,).
-        fixed: What each costs on top [€/s] that idling does not, ≥ 0.
-        stretch: Period, and seconds that there are of it.
+        fixed: Additional cost of each [€/s], ≥ 0; idling does not have it.
+        stretch: Period, and length of the interval [s].
     """
     at = 0
     for i in range(order.shape[0]):
@@ -89,7 +89,7 @@ def marginal_steps(
 
 @lean_kernel
 def add(bought_steps: MarginalSteps, offered: MarginalSteps) -> None:
-    """Buy what is cheaper than the costliest that is held, in its place, and what is still short."""
+    """Add the steps that the demand left needs, and those cheaper than the costliest bought ones, in their place."""
     amount, where = bought_steps.amount, bought_steps.where
     for s in range(offered.size[0]):
         price, left = offered.amount[s, PRICE], offered.amount[s, EPOCHS]
@@ -151,7 +151,7 @@ def cost_with(bought_steps: MarginalSteps, offered: MarginalSteps) -> float:
 
 @lean_kernel
 def copy(source: MarginalSteps, target: MarginalSteps) -> None:
-    """Make `target` hold what `source` holds."""
+    """Copy the steps of `source` to `target`."""
     for i in range(source.size[0]):
         for column in range(3):
             target.amount[i, column] = source.amount[i, column]
@@ -159,19 +159,19 @@ def copy(source: MarginalSteps, target: MarginalSteps) -> None:
     target.size[0], target.demand_left[0] = source.size[0], source.demand_left[0]
 
 
-# Columns of what is known of the jobs.
+# Columns of the jobs.
 SUBMISSION, DUE, WEIGHT, EPOCHS_TO_DO = range(4)
 
 
 class Demand(NamedTuple):
-    """What jobs want, whatever the prices.
+    """The demand of jobs, which does not depend on prices.
 
     Attributes:
         jobs: SUBMISSION [s], DUE [s], WEIGHT [€/s] and EPOCHS_TO_DO, (J, 4).
         speed: Epochs/s of every configuration, 0 where it is not allowed, (J, C).
         order: Every job's configurations by rising speed, (J, C).
         banned: How many of them, at the beginning, are not allowed, (J,).
-        rate: The least that configurations cost, without the price of GPU time [€/s], (C,).
+        rate: Least cost rate of configurations, without the price of GPU time [€/s], (C,).
         gpus: GPUs that configurations hold, (C,).
         type: Index of their GPU type, (C,).
     """
@@ -210,15 +210,15 @@ def gpus_of_types(instance: Instance) -> NDArray[np.float64]:
 
 
 def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> float:
-    """Return a total cost [€] that no policy can undercut on this instance, whatever the prices are.
+    """Return a lower bound on the total cost [€] of every policy on this instance; it holds for any prices.
 
     Args:
         instance: The instance.
-        grid_s: When periods begin, and the last one ends [s], rising, from the first submission or before, (K + 1,).
+        grid_s: Starts of periods and end of the last one [s], rising, from the first submission or before, (K + 1,).
         prices: The price of holding a GPU of each type in each period [€ per GPU and s], ≥ 0, (V, K).
 
     Raises:
-        InputError: An argument has another form, or is out of its range.
+        InputError: An argument has another shape, or is out of its range.
     """
     grid_s, prices = np.array(grid_s, dtype=np.float64), np.array(prices, dtype=np.float64)
     if grid_s.ndim != 1 or len(grid_s) < 2 or not np.all(np.diff(grid_s) > 0.0) or not np.isfinite(grid_s[-1]):
@@ -242,10 +242,10 @@ def value_and_used(
 
 
 def _epochs_to_do(instance: Instance, end_s: float) -> NDArray[np.float64]:
-    """Return the epochs that must be done of every job, since its completion may be taken a little early, (J,).
+    """Return the epochs that must be done of every job, (J,): its completion may count a little early.
 
-    How early depends on when. A run on the cheapest configuration after `end_s` is no cheaper than the best one, so one
-    in which the tardiness alone costs as much need not be looked at.
+    How early depends on its time. A run on the cheapest configuration after `end_s` is no cheaper than the best one. So
+    runs in which the tardiness alone costs as much do not matter.
     """
     jobs = instance.jobs
     tau, needed, weight = instance.fastest_seconds_per_epoch, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s
@@ -268,7 +268,7 @@ def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, use
         for k in range(periods):
             rates[k, c] = demand.rate[c] + demand.gpus[c] * prices[demand.type[c], k]
         rates[periods, c] = demand.rate[c]
-    steps = (periods + 3) * configs  # every stretch of time, and one in which the job completes
+    steps = (periods + 3) * configs  # every interval of time, and one in which the job completes
     offered, bought_steps, best = empty_steps(configs), empty_steps(steps), empty_steps(steps)
     for job in range(demand.jobs.shape[0]):
         costs[job] = _least_cost(demand, job, grid, rates, offered, bought_steps, best)
@@ -285,11 +285,11 @@ def _least_cost(
     bought_steps: MarginalSteps,
     best: MarginalSteps,
 ) -> float:
-    """Return the least cost of a job [€], and leave what it buys for that in `best`.
+    """Return the least cost of a job [€], and write its steps to `best`.
 
-    Stretches of time begin with the submission, with periods and at the due date; the job completes in any of them.
-    Before the due date that costs nothing by itself. In the stretch of a late completion a second used costs ω more,
-    since idling would come after it; those between due date and that stretch cost ω whether they are used or not.
+    Intervals of time begin at the submission, at the periods and at the due date; the job may complete in any of them.
+    A completion before the due date costs nothing itself. In the interval of a late completion a second of use costs ω
+    more, since idle time would come after it; the seconds between the due date and that interval cost ω, used or not.
     """
     begin, due, weight = demand.jobs[job, SUBMISSION], demand.jobs[job, DUE], demand.jobs[job, WEIGHT]
     speed, order = demand.speed[job], demand.order[job, demand.banned[job] :]
@@ -320,7 +320,7 @@ def _least_cost(
 
 @lean_kernel
 def _least_at_base(demand: Demand, job: int, order: Ints, rate: Floats) -> float:
-    """Return what a job's epochs cost at least without a price of GPU time [€]."""
+    """Return the least cost of a job's epochs without a price of GPU time [€]."""
     least = np.inf
     for i in range(order.shape[0]):
         least = min(least, rate[order[i]] / demand.speed[job, order[i]])
@@ -329,7 +329,7 @@ def _least_at_base(demand: Demand, job: int, order: Ints, rate: Floats) -> float
 
 @lean_kernel
 def _use(demand: Demand, best: MarginalSteps, used: Floats) -> None:
-    """Add the GPU seconds of what a job buys to `used`, (V, K)."""
+    """Add the GPU seconds of a job's steps to `used`, (V, K)."""
     for i in range(best.size[0]):
         period = best.where[i, PERIOD]
         if period == used.shape[1]:

@@ -1,1 +1,1 @@
-"""Dispatching: jobs in some order, each the cheapest configuration that will do."""
+"""Dispatching: jobs in some order, each on the cheapest configuration that meets its due date."""

@@ -1,6 +1,6 @@
-"""Dispatch policies: in some order, each job takes the cheapest that will do; Greedy; and what really ran.
+"""Dispatch policies: each job, in some order, takes the cheapest configuration in time; Greedy; and traced schedules.
 
-`order`, (A,), are the jobs of the round, and `left`, (A,), the epochs that they are taken to have left.
+`order`, (A,), are the jobs of the round, and `left`, (A,), their estimated epochs left.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ class DispatchPolicy:
     Args:
         name: Name, as tables show it.
         job_order: A named order (`submission`, `due`, `weight`, `pressure`), or a function that takes the active jobs
-            (`gpusched_env.ActiveJobs`) and gives each a number: the smallest goes first.
+            (`gpusched_env.ActiveJobs`) and returns a number for each: the smallest goes first.
         preemption: Whether a round begins from an empty cluster.
-        epochs: The epochs that a job is taken to need when its configuration is chosen: all that are left
-            ("worst-case"), as many as make up the mean need, and all that are left once that is passed ("mean", as
-            published), or the mean given those done ("conditional-mean"). The named orders do not depend on it.
+        epochs: The estimate of the epochs left when a configuration is chosen: all that are left ("worst-case"); the
+            mean less those done, and all that are left after the mean ("mean", as published); or the mean given those
+            done ("conditional-mean"). The named orders do not depend on it.
 
     Raises:
         InputError: There is no such order, or no such `epochs`.
@@ -81,9 +81,9 @@ def _choose(board: Board, job: int, estimated: int) -> int:
 
 @kernel
 def dispatch(board: Board, order: Ints, left: Floats) -> None:
-    """Give every waiting job of `order`, in turn, the cheapest configuration that fits and meets the due date, if any.
+    """Place the waiting jobs of `order` in turn, each on the configuration that `cheapest_with` chooses, if one fits.
 
-    `left`, (A,), holds the epochs that the jobs of `order`, (A,), are taken to have left.
+    `left`, (A,), holds the estimated epochs left of the jobs of `order`, (A,).
     """
     jobs = board.jobs
     for i in range(order.shape[0]):
@@ -128,13 +128,13 @@ def priority() -> DispatchPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Greedy:
-    """Greedy: all jobs by decreasing pressure, each the cheapest configuration that fits and meets the due date.
+    """Greedy: all jobs by decreasing pressure, each on the cheapest configuration that fits and meets the due date.
 
-    Afterwards what is left of shared GPUs speeds up jobs there, as published.
+    Afterwards jobs on shared GPUs get what is left of these, as published.
 
     Args:
-        fill: Whether idle whole GPUs go to jobs, too: those of a node that is in use to the job there that gains the
-            most speed. That is ours; the published program does not.
+        fill: Whether idle whole GPUs go to jobs, too: those of a node that is in use go to the job there that gains the
+            most speed. That is ours; the published program does not do it.
         name: Name, as tables show it; with `fill` by default "greedy-fill".
     """
 
@@ -161,12 +161,12 @@ def _decide_greedy(board: Board, order: Ints, fill: bool) -> None:
 
 @kernel
 def finish_round(board: Board, order: Ints, left: Floats, fill: bool) -> None:
-    """Speed up jobs of a round by what is left of shared GPUs and, with `fill`, by idle ones.
+    """Speed up jobs of a round by what is left of shared GPUs and, with `fill`, by idle GPUs.
 
     `capacity` is not kept up to date.
 
     Args:
-        fill: Whether idle whole GPUs are given, too.
+        fill: Whether idle whole GPUs are assigned, too.
     """
     give_left_shares(board, order, left)
     if fill:
@@ -175,23 +175,23 @@ def finish_round(board: Board, order: Ints, left: Floats, fill: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AsTraced:
-    """Every job starts when it really did, on what it really had, and keeps it.
+    """A replay of the schedule of a trace: every job starts at its traced start, and keeps its configuration.
 
-    A job starts at its traced start, on the configuration that it ran on (`JobTable.traced_config`). Where that is not
-    free then, it waits for it, since jobs before it may end moments late: durations are blurred within their
-    resolution. Where the trace names the GPU type, it waits for GPUs of that type. Else the type is a guess, and after
-    `patience_s` it takes as many GPUs of another type on which its time is closest; where no type has them, it starts
-    as soon as one has. Jobs that wait are asked in the order of their traced starts, and one that does
-    not fit holds none back. It says nothing of jobs whose start is not known, and so runs on replays of traces with
-    start times only.
+    A job starts at its traced start, on its traced configuration (`JobTable.traced_config`). Where that is not free
+    then, it waits for it: earlier jobs may end slightly late, since durations are rounded to the resolution of the
+    trace. Where the trace names the GPU type, it waits for GPUs of that type. Else the type is estimated, and after
+    `patience_s` it takes as many GPUs of another type on which its time is closest; where no type has them free, it
+    starts as soon as one has. Jobs that wait are placed in the order of their traced starts, and a job that does not
+    fit does not stop the next ones. Every job needs a traced start, so the policy runs only on replays of traces with
+    start times.
 
     Args:
         name: Name, as tables show it.
-        patience_s: How long after its traced start a job whose GPU type is not known waits for what it ran on before it
-            takes another [s], ≥ 0; several times the resolution of the trace.
+        patience_s: How long after its traced start a job whose GPU type is not known waits for its traced configuration
+            before it takes another one [s], ≥ 0; several times the resolution of the trace.
 
     Raises:
-        InputError: The patience is out of its range.
+        InputError: `patience_s` is out of its range.
     """
 
     name: str = "as-traced"
@@ -203,20 +203,20 @@ class AsTraced:
 
     @property
     def replays(self) -> bool:
-        """Return that it may see what really ran."""
+        """Return True: the policy may see traced starts and configurations."""
         return True
 
     def check(self, instance: Instance) -> None:
-        """Check that it is known when the jobs of an instance really started.
+        """Check that the jobs of an instance have traced starts.
 
         Raises:
-            InputError: It is not.
+            InputError: They have none.
         """
         if instance.jobs.traced_start_s is None:
-            raise InputError("jobs.traced_start_s", None, "start times, as instances of traces have that tell them")
+            raise InputError("jobs.traced_start_s", None, "start times, as in instances of traces that have them")
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
-        """Start the waiting jobs whose time has come, and ask again when that of the others comes."""
+        """Start the waiting jobs whose traced start has come, and set timers for the others."""
         _replay(view.board, sim.ask_order(view, _by_traced_start, waiting_only=True), self.patience_s)
 
 
@@ -248,9 +248,9 @@ def _replay(board: Board, order: Ints, patience_s: float) -> None:
 
 @kernel
 def _place_elsewhere(board: Board, job: int, traced: int) -> None:
-    """Place a job on the configuration as large as the traced one, if it can have any, on which its time is closest.
+    """Place a job on the configuration of the size of the traced one, if any fits, on which its time is closest.
 
-    The ratio of the times tells, the longer over the shorter; equal ones by index.
+    The closest has the least ratio of the longer to the shorter time; of equals the first.
     """
     tau, configs = board.tau, board.facts.configs
     best, least = -1, np.inf

@@ -1,6 +1,6 @@
-"""The last step of a round: idle GPUs, and shares that were left, go to the job there that gains most.
+"""The last step of a round: idle GPUs, and free shares, go to the job there that gains most.
 
-`order`, (A,), are the jobs of the round, and `left`, (A,), the epochs that they are taken to have left.
+`order`, (A,), are the jobs of the round, and `left`, (A,), their estimated epochs left.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean
 
 @kernel
 def give_idle_gpus(board: Board, order: Ints) -> None:
-    """Give idle GPUs of every node that is in use to its jobs, again and again to the one that gains the most speed.
+    """Assign idle GPUs of every node in use to its jobs, one step after another to the job that gains the most speed.
 
     The gain is the ratio of seconds per epoch, before over after; a job takes more GPUs only if it gets faster. Jobs on
     shared GPUs or several nodes keep what they have.
@@ -23,14 +23,14 @@ def give_idle_gpus(board: Board, order: Ints) -> None:
 
 @kernel
 def give_by_gain(board: Board, order: Ints, restart: Floats, by_cost: bool) -> None:
-    """Give idle GPUs of every node that is in use to its jobs, again and again to the one that gains most.
+    """Assign idle GPUs of every node in use to its jobs, one step after another to the job that gains most.
 
-    The gain is the ratio, before over after, of seconds per epoch or, with `by_cost`, of what an epoch costs: the power
-    of the job's GPUs and an equal part of the node's base power. Jobs on shared GPUs or several nodes keep what they
-    have.
+    The gain is the ratio, before over after, of seconds per epoch or, with `by_cost`, of the cost of an epoch: that of
+    the power of the job's GPUs and of an equal part of the node's base power. Jobs on shared GPUs or several nodes keep
+    what they have.
 
     Args:
-        restart: What a change adds to an epoch of each [s], (A,).
+        restart: Time that a change adds to an epoch of each [s], (A,).
         by_cost: Whether the gain is in cost; else it is in speed.
     """
     nodes = board.nodes
@@ -60,7 +60,7 @@ def _jobs_by_node(board: Board, order: Ints) -> tuple[Ints, Ints]:
 
 @lean_kernel
 def _charged(board: Board, node: int, head: int, following: Ints) -> tuple[float, float]:
-    """Return what each job on `node` is charged for the node, and what for each of its GPUs [€/s]."""
+    """Return the cost rates of each job on `node`: its part of the node's, and that of each of its GPUs [€/s]."""
     nodes, node_rate = board.nodes, board.node_rate
     v, most_gpus = nodes[node, at.NODE_TYPE], nodes[node, at.NODE_GPUS]
     each = (node_rate[v, most_gpus] - node_rate[v, 1]) / max(1, most_gpus - 1)
@@ -102,10 +102,10 @@ def _most_gain(
 
 @kernel
 def give_left_shares(board: Board, order: Ints, left: Floats) -> None:
-    """Give a job that is alone on a shared GPU the whole of it; of other shared GPUs, what is left to one of the jobs.
+    """Assign a shared GPU with one job to that job as a whole; on other shared GPUs, the free share to one of the jobs.
 
-    That is the job that gains most time, by the largest share that is offered and fits. Nothing is given to who would
-    not get faster. The nodes are as busy as before; `capacity` is not kept up to date.
+    That is the job that gains most time with the largest share that is offered and fits. A job that would not get
+    faster gets nothing. The nodes are as busy as before; `capacity` is not kept up to date.
     """
     shared = sim.slots(board)
     if shared == 0:
@@ -156,9 +156,9 @@ def _most_time(board: Board, order: Ints, left: Floats, head: int, following: In
 
 @lean_kernel
 def _larger(board: Board, job: int, free: int, alone: bool) -> int:
-    """Find what a job on a shared GPU could hold of it with `free` units more; -1: no more.
+    """Find the configuration of a job on a shared GPU with up to `free` more units of it; -1: none.
 
-    The whole GPU if it is alone, else the largest share that is offered and open to the job.
+    It is the whole GPU if the job is alone, else the largest share that is offered and allowed for the job.
     """
     jobs, configs, tau = board.jobs, board.facts.configs, board.tau
     held = int(jobs[job, at.CONFIG])

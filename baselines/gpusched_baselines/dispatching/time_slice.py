@@ -1,4 +1,4 @@
-"""Time slices, in which jobs take turns (PipeSwitch's, Gandiva's and Salus' rule); and HiveD's virtual clusters."""
+"""Time slicing, in which jobs take turns (the rule of PipeSwitch, Gandiva and Salus); and HiveD's virtual clusters."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
 # Columns of the policy's memory of a job.
 ATTAINED = 0  # GPU-seconds that it has had
-SEEN_S = 1  # until when they are counted
+SEEN_S = 1  # time until which they are counted
 
-SAME = 1.0 - 1e-9  # of a quantum: what is less is rounding
+SAME = 1.0 - 1e-9  # of a quantum: smaller differences are rounding
 
 
 @takes_old_names
 @dataclass(frozen=True, slots=True)
 class TimeSlice:
-    """Time slices over a cluster.
+    """Time slicing over a cluster.
 
     1. Critical jobs that run keep what they have, and so do others whose quantum is not over.
     2. Critical jobs that wait, by pressure, take the cheapest configuration that fits and meets the due date. If there
-       is none, others make room on the GPU type of the cheapest that would meet it, first those that lose least by it:
-       weight times the seconds that going on costs them, then those seconds alone.
+       is none, other jobs on the GPU type of the cheapest that would meet it are preempted, first those that lose
+       least: by weight times the seconds that resuming takes, then by those seconds alone.
     3. All others, by least GPU-seconds attained per weight, take the cheapest configuration that fits and meets the due
        date, else the fastest that fits; on the node where they were, if they can.
-    4. While some of them wait, those that run are asked again as their quanta end.
+    4. While some of them wait, those that run are re-evaluated as their quanta end.
 
     Args:
         name: Name, as tables show it.
-        quantum_s: For how long a job runs before others take its place [s], > 0.
+        quantum_s: How long a job runs before others take its place [s], > 0.
         critical_eur_per_s: The weight [€/s] above which a job is critical, ≥ 0; inf: none is.
-        efficiency: A quantum must be at least so many times as long as going on takes a job, ≥ 0; else the job is not
-            sliced: it makes room for critical ones only.
+        efficiency: Least ratio of a quantum to the seconds that resuming takes a job, ≥ 0; a job with a smaller ratio
+            is not sliced: only critical jobs preempt it.
 
     Raises:
         InputError: One of them is out of its range.
@@ -80,7 +80,7 @@ class TimeSlice:
         self._set_timers(view, active[~critical].tolist())
 
     def _is_over(self, view: View, active: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return whose quantum is over, (A,); that of a job that is not sliced never is."""
+        """Return whether the quantum of each job is over, (A,); that of a job that is not sliced never is."""
         ran_s = view.now_s - view.jobs[active, at.BASE_S]
         return self._sliced(view, active) & (ran_s >= self.quantum_s * SAME)
 
@@ -100,14 +100,14 @@ class TimeSlice:
             view.place(job, config)
 
     def _preempt_for_any(self, view: View, job: int) -> int:
-        """Make room for the fastest configuration for which that can be done; -1: there is none."""
+        """Preempt jobs for the fastest configuration for which that is possible; return it, -1: there is none."""
         for config in np.argsort(view.tau[job], kind="stable").tolist():
             if np.isfinite(view.tau[job, config]) and self._preempt_for(view, job, config):
                 return int(config)
         return -1
 
     def _preempt_for(self, view: View, job: int, config: int) -> bool:
-        """Take GPUs of the type of `config` from others, not critical ones, until `job` can have it; else from none."""
+        """Preempt non-critical jobs on the type of `config` until `job` can be placed on it; else preempt none."""
         taken: list[tuple[int, int]] = []
         victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
         while not sim.can_place(view.board, job, config):
@@ -121,7 +121,7 @@ class TimeSlice:
         return True
 
     def _victims(self, view: View, gpu_type: int) -> list[int]:
-        """List the jobs that are not critical and hold GPUs of a type, by what they lose by giving them up."""
+        """List the non-critical jobs that hold GPUs of a type, by their loss if they are preempted."""
         jobs = view.jobs
         holders = [job for job in view.active.tolist() if jobs[job, at.CONFIG] >= 0]
         own = [job for job in holders if view.configs[int(jobs[job, at.CONFIG]), at.CONFIG_TYPE] == gpu_type]
@@ -130,7 +130,7 @@ class TimeSlice:
         return sorted(others, key=lambda job: (weight[job] * resume_s[job], resume_s[job]))
 
     def _set_timers(self, view: View, others: list[int]) -> None:
-        """Ask again as quanta end, if a job waits that is not critical."""
+        """Set timers at the ends of quanta, if a job waits that is not critical."""
         jobs, now = view.jobs, view.now_s
         waits = any(jobs[job, at.CONFIG] < 0 for job in others)
         sliced = self._sliced(view, np.array(others, dtype=np.int64))
@@ -138,16 +138,16 @@ class TimeSlice:
             stays = _keeps(view, job)
             end = (jobs[job, at.BASE_S] if stays else now) + self.quantum_s
             if stays and end <= now:
-                end = now + self.quantum_s  # it goes on since nobody who waits has room
+                end = now + self.quantum_s  # it goes on, since no waiting job fits
             running = jobs[job, at.CONFIG] >= 0
             view.set_timer(job, float(end) if waits and running and may_end else math.inf)
 
 
 def _count_attained(view: View, active: NDArray[np.int64]) -> None:
-    """Count the GPU-seconds that jobs have had since they were last seen."""
+    """Count the GPU-seconds that jobs have had since the last count."""
     memory, held = view.memory, view.jobs[active, at.OLD_CONFIG].astype(np.int64)
     gpus = np.where(held >= 0, view.configs[held, at.CONFIG_SIZE] / at.UNITS, 0.0)
-    # Who asks without the memory of former decisions has them counted from when the job got what it holds.
+    # Without the memory of earlier decisions they are counted from the time at which the job got what it holds.
     since_s = np.maximum(memory[active, SEEN_S], view.jobs[active, at.BASE_S])
     memory[active, ATTAINED] += gpus * (view.now_s - since_s)
     memory[active, SEEN_S] = view.now_s
@@ -180,7 +180,7 @@ def _place_cheapest(view: View, job: int) -> None:
 
 
 def _keeps(view: View, job: int) -> bool:
-    """Return whether a job goes on with what it had when the round began."""
+    """Return whether a job keeps the configuration that it had when the round began."""
     now, before = (at.CONFIG, at.NODE, at.SLOT), (at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT)
     return bool(np.array_equal(view.jobs[job, now], view.jobs[job, before]))
 
@@ -190,13 +190,12 @@ class HiveD:
     """A dispatch rule within every virtual cluster, and then for opportunistic jobs (Zhao et al., OSDI 2020).
 
     Guaranteed jobs go first, in the rule's order, on cells of their tenant; where no cell is free they wait. Cells are
-    bound to hosts by buddy allocation, and drive out opportunistic jobs where they must. Then the cells in which
-    nothing runs are let go, and opportunistic jobs, those that were just driven out too, go to the hosts of which least
-    is in cells that are used, among those to the ones that opportunistic jobs use most. On an instance without cells it
-    is the rule alone.
+    bound to hosts by buddy allocation, and preempt opportunistic jobs where they must. Then cells in which no job runs
+    are released. Opportunistic jobs, also those that were just preempted, go to the hosts with least in used cells,
+    and of these to the ones with most opportunistic GPUs. On an instance without cells the policy is the rule alone.
 
     Args:
-        inner: The rule; its `preemption` is ours too.
+        inner: The rule; its `preemption` is that of the policy.
         name: Name, as tables show it.
     """
 
@@ -242,7 +241,7 @@ def _decide(board: Board, order: Ints, estimated: int, opportunistic: bool) -> N
 
 @kernel
 def _is_opportunistic(board: Board, job: int) -> bool:
-    """Return whether the configurations of a job are those of opportunistic ones."""
+    """Return whether the configurations of a job are opportunistic."""
     for c in range(board.tau.shape[1]):
         if board.tau[job, c] < np.inf:
             return sim.is_opportunistic_config(board, c)

@@ -1,4 +1,4 @@
-"""Gavel: shares of time by linear programs, and rounds that come near them."""
+"""Gavel: shares of time by linear programs, and rounds that approximate them."""
 
 from typing import TYPE_CHECKING
 

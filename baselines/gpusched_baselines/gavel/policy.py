@@ -1,4 +1,4 @@
-"""Gavel as policies, and what their shares of time are best for."""
+"""Gavel as policies, and the objectives of their shares of time."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
     from gpusched_env.simulator.kernels import View
 
-CLOSE = 1e-3  # the finish-time ratio is found up to this factor - 1
-MOST_STEPS = 20  # towards it
+CLOSE = 1e-3  # relative accuracy of the finish-time ratio
+MOST_STEPS = 20  # of the search for it
 
 
 def proportional_shares(demand: GavelDemand) -> NDArray[np.float64]:
-    """Return the shares that are fair where all types are alike: each GPU type in proportion to its GPUs, (A, K).
+    """Return the fair shares for equally fast types: each GPU type in proportion to its GPUs, (A, K).
 
     Job j runs min(1, level · w_j / s_j) of the time, with the largest level for which there are GPUs. Of the optima of
-    max-min fairness for equal speeds this is the one that treats types alike.
+    max-min fairness for equal speeds this is the one that treats all types equally.
     """
     there, size = demand.speed > 0.0, np.maximum(demand.size, 1e-300)
     total = demand.capacity.sum()
     want = demand.weight / size  # time for a level of 1
     at_one = np.sort(1.0 / want)  # the levels at which jobs run all the time
     order = np.argsort(1.0 / want, kind="stable")
-    full = np.concatenate([[0.0], np.cumsum(size[order])])[:-1]  # GPUs of those that run all the time already
+    full = np.concatenate([[0.0], np.cumsum(size[order])])[:-1]  # GPUs of the jobs that already run all the time
     rising = np.cumsum(demand.weight[order][::-1])[::-1]
     levels = (total - full) / rising
     first = np.flatnonzero(levels <= at_one)
@@ -48,14 +48,14 @@ def proportional_shares(demand: GavelDemand) -> NDArray[np.float64]:
 
 
 def las(demand: GavelDemand) -> NDArray[np.float64]:
-    """Maximise min_j s_j / w_j · thr_j(x) / thr_j(x_prop), the time got as if all types were alike."""
+    """Maximise min_j s_j / w_j · thr_j(x) / thr_j(x_prop), the time of each job as if all types were equally fast."""
     worth = demand.size[:, None] * demand.speed / (demand.weight * demand.proportional)[:, None]
     ones = np.ones(len(worth))
     return raised(demand, worth, ones, np.zeros(len(worth))).x
 
 
 def makespan(demand: GavelDemand) -> NDArray[np.float64]:
-    """Minimise the time T by which all jobs that are there end: thr_j(x) ≥ left_j z with the largest z = 1 / T."""
+    """Minimise the time T by which all active jobs end: thr_j(x) ≥ left_j z with the largest z = 1 / T."""
     worth = demand.speed / demand.left[:, None]
     scale = worth.max()
     return raised(demand, worth / scale, np.ones(len(worth)), np.zeros(len(worth))).x
@@ -64,8 +64,8 @@ def makespan(demand: GavelDemand) -> NDArray[np.float64]:
 def finish_time(demand: GavelDemand) -> NDArray[np.float64]:
     """Minimise max_j (age_j + left_j / thr_j(x)) / (age_j + left_j / thr_j(x_iso)).
 
-    x_iso gives every job W_v / (m s_j) of type v, m jobs, at most 1 in all. For a ratio ρ that can be had, thr_j(x) ≥
-    t left_j / (ρ D_j - age_j) with the largest t gives an x of a smaller one, and the least is found in a few steps.
+    With x_iso every job has W_v / (m s_j) of type v, for m jobs, at most 1 in all. For a feasible ratio ρ, thr_j(x) ≥
+    t left_j / (ρ D_j - age_j) with the largest t yields an x with a smaller ratio; a few steps find the least.
     """
     share = demand.capacity[demand.kind] / (len(demand.speed) * np.maximum(demand.size, 1e-300))[:, None]
     share = np.where(demand.speed > 0.0, share, 0.0)
@@ -85,9 +85,9 @@ def finish_time(demand: GavelDemand) -> NDArray[np.float64]:
 def cost_slo(demand: GavelDemand) -> NDArray[np.float64]:
     """Maximise the epochs per euro, Σ_j Σ_k T[j, k] x[j, k] / price_k, such that all due dates are met.
 
-    Epochs are counted in those that a job does in a second with x_prop, so that jobs weigh alike. The price is the cost
-    rate in full nodes; where energy is free, the GPUs. thr_j(x) ≥ left_j / (due_j - t); where that has no solution, due
-    dates are left out altogether, as published.
+    Epochs are counted in units of those that a job does in a second with x_prop, so that jobs weigh equally. The price
+    is the cost rate in full nodes; where energy is free, the number of GPUs. thr_j(x) ≥ left_j / (due_j - t); where
+    that has no solution, all due dates are left out, as published.
     """
     price = demand.rate if demand.rate.max() > 0.0 else demand.gpus
     worth = demand.speed / np.maximum(price, 1e-300) / demand.proportional[:, None]
@@ -103,10 +103,10 @@ def cost_slo(demand: GavelDemand) -> NDArray[np.float64]:
 
 
 def fifo(demand: GavelDemand) -> NDArray[np.float64]:
-    """Return the jobs, in the order of their submission, all the time of the fastest type that has room for them.
+    """Return shares: each job, in the order of submission, has all the time of the fastest type with free capacity.
 
-    The first for which no type has room ends it: nobody overtakes. As in Gavel's program, one for which there is room
-    only where it cannot run waits, but does not hold up those behind it.
+    At the first job for which no type has free capacity the assignment ends: no job overtakes. As in Gavel's program, a
+    job that cannot run on the types with free capacity waits, but does not stop the jobs after it.
     """
     x, free = np.zeros(demand.speed.shape), demand.capacity.astype(np.float64)
     for j in range(len(x)):
@@ -121,9 +121,9 @@ def fifo(demand: GavelDemand) -> NDArray[np.float64]:
 
 
 def any_fifo(demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
-    """Return the jobs, in the order of their submission, all the time of a type that has room, drawn at random.
+    """Return shares: each job, in the order of submission, has all the time of a random type with free capacity.
 
-    Jobs keep the type that they have had. The first that fits nowhere ends it: nobody overtakes.
+    Jobs keep the type that they have had. At the first job that fits nowhere the assignment ends: no job overtakes.
     """
     x = (demand.before > 0.0).astype(np.float64)
     free = demand.capacity - demand.used(x)
@@ -138,7 +138,7 @@ def any_fifo(demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
 
 
 Within = Literal["fairness", "fifo"]
-"""How an entity's level is divided among its jobs: by their weights, or all to the first that can still get more."""
+"""How an entity's level is divided among its jobs: by their weights, or all to the first job that can get more."""
 
 STUCK = 1e-7  # a job whose dual value is larger, relative to the largest, cannot get more
 
@@ -146,7 +146,7 @@ STUCK = 1e-7  # a job whose dual value is larger, relative to the largest, canno
 def slopes(
     demand: GavelDemand, entity_weight: NDArray[np.float64], within: Within, live: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return what every job gets as the level rises by 1, (A,): its part of its entity's weight; 0 if it is stuck.
+    """Return the rise of every job's share as the level rises by 1, (A,): its part of its entity's weight; 0 if stuck.
 
     Args:
         demand: The jobs, in the order of their submission.
@@ -168,19 +168,19 @@ def slopes(
 def water_filling(demand: GavelDemand, entity_weight: NDArray[np.float64], within: Within) -> NDArray[np.float64]:
     """Raise s_j · thr_j(x) / thr_j(x_prop) of all jobs by their slopes until some are stuck; then go on with the rest.
 
-    A job is stuck if its row of the program has a dual value: it cannot get more without another one that gets less.
-    One at least is in every step, so that there are at most A steps.
+    A job is stuck if its row of the program has a dual value: it cannot get more unless another one gets less. At least
+    one job becomes stuck in every step, so there are at most A steps.
 
     Args:
         demand: The jobs, in the order of their submission.
         entity_weight: Weights of the entities, > 0, (E,).
-        within: How an entity divides what it gets.
+        within: How an entity divides its share among its jobs.
 
     Returns:
         Shares of time, (A, K).
 
     Raises:
-        ProgramError: The solver gave up.
+        ProgramError: The solver found no solution.
     """
     worth = demand.size[:, None] * demand.speed / demand.proportional[:, None]
     live, level = np.any(demand.speed > 0.0, axis=1), np.zeros(len(worth))
@@ -197,24 +197,24 @@ def water_filling(demand: GavelDemand, entity_weight: NDArray[np.float64], withi
     return x
 
 
-LEAST = 0.01  # of its fastest speed that every job needs, however late it is due: else it might never run
-EAGER = 1e-3  # how much more an epoch that is left for later costs, relative to its energy
+LEAST = 0.01  # least need of every job, of its fastest speed: a job with a late due date might else never run
+EAGER = 1e-3  # additional cost of an epoch that is left for later, relative to its energy
 
 
 def priced(demand: GavelDemand, guard_s: float) -> NDArray[np.float64]:
     """Minimise Σ_j Σ_c r_c x[j, c] + Σ_j (ω_j / fastest_j + e_j) u_j [€/s], (A, C).
 
     thr_j(x) + u_j ≥ need_j. A job needs left_j / (due_j - t - guard), or its fastest speed where that is not enough.
-    Each epoch that it falls short makes it late by the seconds that one takes at its fastest, and must be done later,
-    for e_j, its least energy. So energy and tardiness are in the same euros per second, and due dates give way one by
-    one where there are not GPUs enough.
+    Each epoch that is missing makes the job late by the seconds that one takes at its fastest, and must be done later,
+    for e_j, its least energy. So energy and tardiness are both in euros per second, and due dates are missed one by one
+    where there are too few GPUs.
 
     Args:
         demand: The jobs and their options.
-        guard_s: How much sooner than due jobs are planned to end [s]: rounds are not a fluid.
+        guard_s: How long before their due dates jobs are planned to end [s]: rounds only approximate the shares.
 
     Raises:
-        ProgramError: The solver gave up.
+        ProgramError: The solver found no solution.
     """
     jobs = len(demand.job)
     fastest = np.maximum(demand.speed.max(axis=1), 1e-300)
@@ -228,12 +228,12 @@ def priced(demand: GavelDemand, guard_s: float) -> NDArray[np.float64]:
     rows = hstack([-program.per_job(demand.speed / fastest[:, None]), short])
     found = program.least(demand.rate / unit, later, rows, -need)
     if found is None:
-        raise ProgramError("jobs may be late, and yet there is no solution")
+        raise ProgramError("there is no solution, although jobs may be late")
     return found.x
 
 
 Objective = Literal["las", "makespan", "finish-time", "cost-slo", "hierarchical", "fifo"]
-"""What Gavel's shares of time are best for."""
+"""The objective of Gavel's shares of time."""
 
 _AWARE: dict[str, Callable[[GavelDemand], NDArray[np.float64]]] = {
     "las": las,
@@ -246,27 +246,27 @@ _AWARE: dict[str, Callable[[GavelDemand], NDArray[np.float64]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Gavel(ByRounds):
-    """Gavel: a linear program says what share of time every job shall have of every GPU type, rounds come near to it.
+    """Gavel: a linear program sets the share of time of every job on every GPU type, and rounds approximate it.
 
-    Jobs are rigid: of every GPU type a job uses the configuration with least GPU-seconds per epoch. Shares are solved
-    for when jobs have come or gone, but not more often than every `reset_s`; who comes in between waits. In a round the
-    types are filled one after the other, the fastest first, by share / part of the time of the type that the job has
-    had. What is left goes to jobs without a share. Arrivals and completions in a round change nothing.
+    Jobs are rigid: of every GPU type a job uses the configuration with least GPU-seconds per epoch. The program is
+    solved again after arrivals and completions, but at most every `reset_s`; jobs that arrive in between wait. In a
+    round the types are filled one after the other, the fastest first, by share / part of the time of the type that the
+    job has had. Idle GPUs go to jobs without a share. Arrivals and completions within a round change nothing.
 
     Args:
-        objective: "las", max-min fairness of the time got; "makespan"; "finish-time", the worst ratio to a fair share
-            of the cluster; "cost-slo", epochs per euro with due dates; "hierarchical", max-min fairness among entities
-            and in them; "fifo", in order, each on the fastest type with room. Or a function from a `GavelDemand` and a
-            generator to shares, (A, K).
-        aware: Whether speeds differ by type; else jobs are taken to be equally fast on all, and rounds fill the types
-            in random order.
+        objective: "las", max-min fairness of the time of jobs; "makespan"; "finish-time", the worst ratio to a fair
+            share of the cluster; "cost-slo", epochs per euro with due dates; "hierarchical", max-min fairness between
+            entities and within them; "fifo", in order, each on the fastest type with free capacity. Or a function from
+            a `GavelDemand` and a generator to shares, (A, K).
+        aware: Whether speeds differ by type; else jobs count as equally fast on all, and rounds fill the types in
+            random order.
         round_s: Length of a round [s], > 0.
         reset_s: Least time between two programs [s], ≥ 0.
         entities: With "hierarchical": into how many entities jobs are divided, by the quantiles of their tardiness
             weights, ≥ 1; entity e, counted from 1, has weight e. Or a function from the view and the active jobs to
             their entities, 0 to E - 1, (A,).
-        within: With "hierarchical": how an entity divides what it gets: by weight ("fairness"), or to the first
-            submitted ("fifo").
+        within: With "hierarchical": how an entity divides its share among its jobs: by weight ("fairness"), or to the
+            first submitted ("fifo").
         idle_too: Whether GPUs that are left in a round go to jobs without a share of their type; never with "fifo".
         name: Name, as tables show it.
 
@@ -297,7 +297,7 @@ class Gavel(ByRounds):
 
     @property
     def fills(self) -> bool:
-        """Whether GPUs that are left in a round go to jobs without a share of their type."""
+        """Return whether GPUs that are left in a round go to jobs without a share of their type."""
         return self.idle_too and self.objective != "fifo"
 
     def demand(self, view: View) -> GavelDemand:
@@ -323,7 +323,7 @@ class Gavel(ByRounds):
         )
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
-        """Return the GPU types, the one on which jobs are fastest on average first; at random if that is not seen."""
+        """Return the GPU types, the one on which jobs are fastest on average first; at random unless `aware`."""
         if not self.aware:
             return rng.permutation(len(demand.capacity))
         relative = demand.speed / np.maximum(demand.speed.max(axis=1), 1e-300)[:, None]
@@ -338,17 +338,17 @@ def quantile_entities(weight: NDArray[np.float64], entities: int) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class GavelCost(ByRounds):
-    """Gavel's cost with due dates made elastic: shares of time in all configurations, least energy, tardiness priced.
+    """Gavel for elastic jobs: shares of time in all configurations, with least energy cost and a price of tardiness.
 
-    The program is in `priced`. It is solved when jobs come or go, and `reset_s` later. Every event begins a round, in
-    which no GPU is used without need: only jobs with a share of a configuration may get it, the costliest per epoch
-    last.
+    The program is in `priced`. It is solved at arrivals and completions, and `reset_s` later. Every event begins a
+    round, in which no GPU is used without need: only jobs with a share of a configuration may get it, the costliest
+    per epoch last.
 
     Args:
-        epochs: The epochs that jobs are taken to have left: "worst-case", "mean" or "conditional-mean".
-        guard_s: How much sooner than due jobs are planned to end [s], ≥ 0.
+        epochs: The estimate of the epochs that jobs have left: "worst-case", "mean" or "conditional-mean".
+        guard_s: How long before their due dates jobs are planned to end [s], ≥ 0.
         round_s: Length of a round [s], > 0.
-        reset_s: Time after which the program is solved again if no job has come or gone [s], ≥ 0.
+        reset_s: Time after which the program is solved again without arrivals and completions [s], ≥ 0.
         name: Name, as tables show it.
 
     Raises:

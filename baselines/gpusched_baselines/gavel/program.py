@@ -1,4 +1,4 @@
-"""The linear program that all of Gavel's policies share: whose shares of time, and that GPUs are not sold twice."""
+"""The linear program that all of Gavel's policies share: shares of time of jobs, within the GPUs of every type."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusched_env.simulator.kernels import View, at
 
 
 class ProgramError(RuntimeError):
-    """The solver found no solution where there is one."""
+    """The solver found no solution, although there is one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,7 +25,7 @@ class Solution:
         x: Shares of time, (A, K), in [0, 1].
         extra: The other variables, (E,).
         value: The least value of the objective.
-        duals: What the objective would fall by per unit of the rows that were added, ≥ 0.
+        duals: Fall of the objective per unit of the rows that were added, ≥ 0.
     """
 
     x: NDArray[np.float64]
@@ -69,14 +69,14 @@ class GavelProgram:
         """Minimise Σ cost · x + Σ extra_cost · extra; None if there is no solution.
 
         Args:
-            cost: What the options cost, (A, K).
-            extra_cost: What the other variables cost, (E,).
-            rows: Further rows over all variables; they must not exceed `most`.
-            most: See there.
+            cost: Costs of the options, (A, K).
+            extra_cost: Costs of the other variables, (E,).
+            rows: Further rows over all variables; their values must not exceed `most`.
+            most: Upper bounds of the further rows.
             upper: Upper bounds of the other variables, (E,); by default none.
 
         Raises:
-            ProgramError: The solver gave up.
+            ProgramError: The solver stopped without a result.
         """
         matrix = self.base if rows is None else vstack([self.base, rows])
         ones = np.ones(self.base.shape[0])
@@ -92,7 +92,7 @@ class GavelProgram:
         x = np.zeros(self.demand.speed.shape)
         n = len(self.row)
         x[self.row, self.option] = np.clip(found.x[:n], 0.0, 1.0)
-        x /= np.maximum(1.0, x.sum(axis=1))[:, None]  # the solver takes sums of 1 + 1e-7 for 1
+        x /= np.maximum(1.0, x.sum(axis=1))[:, None]  # the solver's tolerance on sums is 1e-7
         return Solution(x, found.x[n:], float(found.fun), -found.ineqlin.marginals[len(ones) :])
 
 
@@ -103,16 +103,16 @@ def raised(
 
     Args:
         demand: The jobs and the GPUs.
-        worth: What a share of an option is worth, (A, K).
-        slope: What every job gets of the level, ≥ 0 and above 0 for one at least, (A,).
-        base: What it gets anyway, which must be possible, (A,).
+        worth: Value of a share of an option, (A, K).
+        slope: The factor of every job on the level, ≥ 0 and above 0 for at least one, (A,).
+        base: The value of every job at level 0, which must be feasible, (A,).
 
     Returns:
         An optimum with t in `extra`; `duals` are those of the jobs' rows: where one is above 0, the job cannot get more
-        without another one that gets less.
+        unless another one gets less.
 
     Raises:
-        ProgramError: The solver gave up, or there is no solution.
+        ProgramError: The solver stopped without a result, or there is no solution.
     """
     program = GavelProgram(demand, extra=1)
     scale = np.maximum(worth.max(axis=1), 1e-300)
@@ -129,18 +129,18 @@ LEAST_WEIGHT = 1e-3  # of a job, relative to the heaviest: a weight of 0 would m
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GavelDemand:
-    """A jobs that each have K options, in which they run on GPUs of V types.
+    """A jobs with K options each, in which they run on GPUs of V types.
 
     Attributes:
         job: The jobs, by index, (A,).
         config: The configuration of each option, (A, K); -1 where a job has no such option.
         speed: Epochs per second in it, (A, K); 0 where there is no option.
         gpus: GPUs held in it, (A, K); 0 where there is no option.
-        rate: What it costs in full nodes [€/s], (A, K); 0 where there is no option.
+        rate: Cost rate in full nodes [€/s], (A, K); 0 where there is no option.
         kind: The GPU type of the options, (K,).
         capacity: GPUs of each type, (V,).
         weight: Weights of the jobs, > 0, (A,).
-        left: Epochs that they are taken to have left, > 0, (A,).
+        left: Estimated epochs left, > 0, (A,).
         age_s: Time since the submission [s], (A,).
         due_in_s: Time until the due date [s], negative after it, (A,).
         tardiness: Tardiness weights [€/s], (A,).
@@ -183,7 +183,7 @@ class GavelDemand:
         return self.gpus.max(axis=1)
 
     def agnostic(self) -> GavelDemand:
-        """Return what a scheduler sees that takes all GPU types for equally fast: the mean speed everywhere."""
+        """Return the demand for a scheduler that treats all GPU types as equally fast: the mean speed on each."""
         there = self.speed > 0.0
         mean = self.speed.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
         return replace(self, speed=np.where(there, mean[:, None], 0.0))
@@ -192,8 +192,8 @@ class GavelDemand:
 def rigid(view: View) -> GavelDemand:
     """Make the demand of jobs that run in one configuration per GPU type: V options.
 
-    Gavel's jobs ask for a number of GPUs. One that may use several configurations of a type asks for the one with least
-    GPU-seconds per epoch, of equals the first.
+    Gavel's jobs ask for a number of GPUs. A job that may use several configurations of a type asks for the one with
+    least GPU-seconds per epoch, of equals the first.
     """
     types = len(view.capacity)
     gpus, kind = _gpus(view), view.configs[:, at.CONFIG_TYPE]

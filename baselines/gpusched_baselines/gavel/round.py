@@ -1,4 +1,4 @@
-"""Gavel's round mechanism (section 6 of the paper) and what it keeps: jobs get nearly their shares of time."""
+"""Gavel's round mechanism (section 6 of the paper) and its memory: jobs get approximately their shares of time."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 # Columns of the policy's memory with K options: first K with shares of time x, K with the time got since the last
 # reset [s], K with deficits [s]. Then:
-KNOWN = 0  # 1 if the job was there at the last reset
+KNOWN = 0  # 1 if the job was active at the last reset
 # and, in the first row only:
 ROUND_END = 1  # when the present round ends [s]
 RESET_AT = 2  # time of the last reset [s]; 0: none, or one at the very beginning
 SEEN = 3  # 1 + submissions + completions until then
-TOTALS = 4  # from here: for each GPU type the time got on it by all [s]
+TOTALS = 4  # first of the columns with the time of all jobs on each GPU type [s]
 
 
 def columns(options: int, types: int) -> int:
@@ -34,7 +34,7 @@ def columns(options: int, types: int) -> int:
 
 @kernel
 def place_as_before(board: Board) -> None:
-    """Give every job what it had when the round of decisions began, and nothing to the others."""
+    """Place every job as it was when the round of decisions began; the others wait."""
     for i in range(board.count[at.ACTIVE]):
         job = board.active[i]
         if board.jobs[job, at.OLD_CONFIG] >= 0:
@@ -43,20 +43,20 @@ def place_as_before(board: Board) -> None:
 
 @kernel
 def reevaluate_all(board: Board, time_s: float) -> None:
-    """Ask for a round at `time_s` [s] on behalf of every job: whichever completes before, one is left to ask."""
+    """Set the timers of all jobs to `time_s` [s]: if some complete before, the others still cause a round."""
     for i in range(board.count[at.ACTIVE]):
         sim.set_timer_at(board, board.active[i], time_s)
 
 
 @kernel
 def reset(board: Board, jobs: Ints, x: Floats, kind: Ints, half_s: float) -> None:
-    """Begin to count again with the shares `x`: what jobs got less than their old shares goes to their deficits.
+    """Reset the counts for the shares `x`; add to the deficits what jobs got less than their old shares.
 
     Args:
         jobs: The active jobs, (A,).
         x: Their new shares, (A, K).
         kind: GPU types of the options, (K,).
-        half_s: The time that every job has got of every option to begin with, half a round [s].
+        half_s: The time of every job in every option at the start, half a round [s].
     """
     memory, now, options = board.memory, board.clock[at.NOW], x.shape[1]
     own, types = 3 * options, board.capacity.shape[0]
@@ -81,8 +81,8 @@ def place_by_priority(
 ) -> None:
     """Fill the GPU types one after the other, each with the jobs of highest priority that fit.
 
-    The priority of an option is x / (time got in it / time that all got on its type); of equals the larger deficit goes
-    first, then the larger x, then the earlier job.
+    The priority of an option is x / (time of the job in it / time of all jobs on its type); of equals the larger
+    deficit goes first, then the larger x, then the earlier job.
 
     Args:
         jobs: The active jobs, (A,).
@@ -127,11 +127,11 @@ def _by_keys(keys: Floats, size: int) -> Ints:
 
 
 class ByRounds:
-    """A policy that gives jobs their shares of time, nearly, by rounds of `round_s` seconds.
+    """A policy that approximates shares of time by rounds of `round_s` seconds.
 
-    Shares are solved for again at most every `reset_s` seconds, and only if jobs have come or gone. With `at_once`
-    every event begins a round, arrivals and completions have shares solved for again at once, and `reset_s` after that
-    it is done without them. Jobs have an option for each GPU type, or with `any_configuration` for each configuration.
+    The shares are computed again at most every `reset_s` seconds, and only after arrivals or completions. With
+    `at_once` every event begins a round, and the shares are computed at every arrival and completion, and `reset_s`
+    after the last time. Jobs have an option for each GPU type, or with `any_configuration` for each configuration.
     """
 
     __slots__ = ()
@@ -142,7 +142,7 @@ class ByRounds:
 
     @property
     def fills(self) -> bool:
-        """Whether GPUs that are left go to jobs that have no share of their type."""
+        """Return whether GPUs that are left go to jobs that have no share of their type."""
         return False
 
     def demand(self, view: View) -> GavelDemand:

@@ -1,4 +1,4 @@
-"""Index rules: every job has a number, made from it alone, and the GPUs go to the jobs in its order."""
+"""Index rules: every job has an index computed from it alone, and jobs get GPUs in the order of the index."""
 
 from typing import TYPE_CHECKING
 

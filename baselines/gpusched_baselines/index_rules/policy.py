@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 Work = Literal["expected", "worst-case", "gittins", "attained"]
-"""What an index rule takes for a job's work."""
+"""How an index rule measures a job's work."""
 
 _WORK: dict[str, int] = {"expected": EXPECTED, "worst-case": WORST_CASE, "gittins": GITTINS, "attained": ATTAINED}
 
@@ -35,27 +35,27 @@ _WORK: dict[str, int] = {"expected": EXPECTED, "worst-case": WORST_CASE, "gittin
 @takes_old_names
 @dataclass(frozen=True, slots=True)
 class IndexRule:
-    """The jobs with the largest weight per work first, each on the configuration that takes least from the others.
+    """The jobs with the largest weight per work first, each on the configuration with the least price.
 
-    A round begins from an empty cluster. Jobs get in the order of the index, equal ones by their own index, the
-    cheapest configuration that fits and meets the due date, else the cheapest that fits, else they wait. The cheapest
-    is that with the least τ_c · (r_c + μ · ρ · g_c): power, and GPU-seconds at what they cost in the full cluster.
+    A round begins from an empty cluster. In the order of the index, ties by job index, each job takes the cheapest
+    configuration that fits and meets the due date, else the cheapest that fits, else it waits. The cheapest is that
+    with the least τ_c · (r_c + μ · ρ · g_c): power, and GPU-seconds at their cost in the full cluster.
 
-    The round is planned as a whole when its first job is asked; then the jobs are placed in the order in which rounds
-    ask. What comes out otherwise than planned is decided again by the same rule. So one such policy should decide the
-    whole round.
+    The policy plans the round as a whole at the decision on its first job; then it places the jobs in the order in
+    which the round asks for them. Where the placement differs from the plan, the same rule decides again. So one such
+    policy should decide the whole round.
 
     Args:
         name: Name, as tables show it.
-        work: A job's work, in GPU-seconds on its efficient configuration: what is left in expectation ("expected") or
-            at worst ("worst-case"), what it takes to complete at the best moment to give up ("gittins"), or what it
-            has had already ("attained").
-        due_scale: K > 0: the index falls by e for every K mean times of a job that a job has slack; inf: due dates do
+        work: A job's work, in GPU-seconds on its efficient configuration: the work left in expectation ("expected") or
+            in the worst case ("worst-case"), the work per completion at the best stopping time ("gittins"), or the work
+            attained so far ("attained").
+        due_scale: K > 0: the index falls by the factor e for every K mean execution times of slack; inf: due dates do
             not count.
-        gpu_price: μ ≥ 0, the price of a GPU-second, as a multiple of what one costs in the full cluster.
-        quantum: With "attained", how much more than one that waits a job attains before it makes room, > 0 and ≤ 1, as
-            a fraction of the maximum epochs of the one that waits.
-        co_located: Whether shares are planned with the expected co-runners; else beside the worst there can be.
+        gpu_price: μ ≥ 0, the price of a GPU-second, as a multiple of its cost in the full cluster.
+        quantum: With "attained", how much more than a waiting job a running job attains before it is preempted, > 0 and
+            ≤ 1, as a fraction of the maximum epochs of the waiting job.
+        co_located: Whether shares are planned with the expected co-runners; else with the worst possible ones.
 
     Raises:
         InputError: One of them is out of its range.
@@ -109,35 +109,35 @@ def _decide(board: Board, order: Ints, rule: Rule) -> None:
 
 
 def atc() -> IndexRule:
-    """Make the apparent-tardiness-cost rule on expected rests."""
+    """Make the apparent-tardiness-cost rule on the expected work left."""
     return IndexRule("atc", due_scale=0.25)
 
 
 def atc_co_located() -> IndexRule:
-    """Make the same rule, with the expected co-runners on shared GPUs."""
+    """Make the apparent-tardiness-cost rule with the expected co-runners on shared GPUs."""
     return IndexRule("atc-co-located", due_scale=0.25, co_located=True)
 
 
 def atc_worst() -> IndexRule:
-    """Make the apparent-tardiness-cost rule on worst-case rests."""
+    """Make the apparent-tardiness-cost rule on the worst-case work left."""
     return IndexRule("atc-worst", "worst-case", due_scale=0.25)
 
 
 def gittins() -> IndexRule:
-    """Make Gittins' index."""
+    """Make the Gittins index rule."""
     return IndexRule("gittins", "gittins")
 
 
 def sept() -> IndexRule:
-    """Make least expected rest per weight first."""
+    """Make the rule of least expected work left per weight first."""
     return IndexRule("sept")
 
 
 def srpt_worst() -> IndexRule:
-    """Make least worst-case rest per weight first."""
+    """Make the rule of least worst-case work left per weight first."""
     return IndexRule("srpt-worst", "worst-case")
 
 
 def las() -> IndexRule:
-    """Make least attained service per weight first."""
+    """Make the rule of least attained service per weight first."""
     return IndexRule("las", "attained")

@@ -1,4 +1,4 @@
-"""Ranks of active jobs, and a round by them: who runs now, on what, and when it is asked again."""
+"""Ranks of active jobs, and a round by them: which jobs run, their configurations, and their timers."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lea
 def prices(board: Board, gpu_price: float) -> Floats:
     """Return r_c + μ · ρ · g_c of every configuration [€/s], (C,): its power, and the price of its GPUs.
 
-    r_c is the least rate, inf where the type has no node, g_c the GPUs held in all, ρ the rate of the full cluster per
-    GPU. Where energy is free ρ is 1, so that GPU-seconds alone count.
+    r_c is the least rate, inf where the type has no node, g_c the number of GPUs held, ρ the rate of the full cluster
+    per GPU. Where energy is free ρ is 1, so that only GPU-seconds count.
 
     Args:
-        gpu_price: μ, how much more than its rate a GPU is worth, in multiples of ρ.
+        gpu_price: μ, the price of a GPU in addition to its rate, in multiples of ρ.
     """
     nodes, configs = board.nodes, board.facts.configs
     rate, gpus = 0.0, 0
@@ -47,11 +47,11 @@ def efficient(board: Board, job: int, price: Floats) -> int:
 def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     """Choose among the configurations that fit now: the cheapest that meets the due date, else the cheapest.
 
-    A change of configuration that costs the job a restart takes so much longer, and its GPUs are paid for meanwhile.
+    A change of configuration that takes a restart adds its time, and the cost of the GPUs during that time.
 
     Args:
-        left: The epochs that it is taken to have left.
-        price: What configurations cost [€/s], (C,).
+        left: The estimated number of epochs left.
+        price: Cost rates of configurations [€/s], (C,).
 
     Returns:
         The configuration's index, or -1 if none fits. Of equals the first.
@@ -69,25 +69,25 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     return best
 
 
-SAME = 1e-12  # quanta whose ratios differ by less, relatively, are equal: then the longest, which interrupts least
+SAME = 1e-12  # relative difference below which ratios of quanta are equal; then the longest is best: fewest preemptions
 
 
 @kernel
 def best_quantum(curve: Curve, fraction: float, restart: float) -> tuple[float, float]:
-    """Find the bin edge ahead to which a run buys completions most cheaply.
+    """Find the bin edge with the least expected work per completion for a run up to it.
 
     A run from w = `fraction` to the edge x takes ∫ S(y)/S(w) dy from w to x in expectation, and completes the job with
-    probability 1 - S(x)/S(w). Their least ratio is 1 / the Gittins index. Jobs end at edges only, so that no other end
-    of a run is better.
+    probability 1 - S(x)/S(w). Their least ratio is 1 / the Gittins index. Jobs end only at edges, so no other end of a
+    run is better.
 
     Args:
         curve: The survival function.
         fraction: Epochs done, as a fraction of the maximum epochs.
-        restart: What a run takes before it begins, likewise.
+        restart: Work of a restart before the run, as a fraction of the maximum epochs.
 
     Returns:
-        The least ratio, as a fraction of the maximum epochs per completion; and the edge, the last of equals. A job
-        that should be dead by now is taken to need everything that is left.
+        The least ratio, as a fraction of the maximum epochs per completion; and the edge, the last of equals. If S(w)
+        is 0, the job counts as needing all epochs left.
     """
     b = sim.bin_of(curve.edges, fraction)
     alive = curve.survival[b]
@@ -103,19 +103,19 @@ def best_quantum(curve: Curve, fraction: float, restart: float) -> tuple[float, 
 
 
 EXPECTED, WORST_CASE, GITTINS, ATTAINED = range(4)
-"""What counts as a job's work."""
+"""The measures of a job's work."""
 
-TIE = 1e-9  # relatively: a job that has had its quantum is behind one that waits, whatever rounding says
+TIE = 1e-9  # relative tolerance: after its quantum a job ranks below a waiting one in spite of rounding
 
 
 class Rule(NamedTuple):
-    """The numbers of an index rule.
+    """The parameters of an index rule.
 
     Attributes:
-        work: What counts as work: EXPECTED, WORST_CASE, GITTINS or ATTAINED.
+        work: Measure of work: EXPECTED, WORST_CASE, GITTINS or ATTAINED.
         due_scale: K; inf: due dates do not count.
         gpu_price: μ.
-        quantum: How much more than one that waits a job may attain, as a fraction of its maximum epochs.
+        quantum: How much more than a waiting job a running job may attain, as a fraction of the maximum epochs.
     """
 
     work: int
@@ -125,12 +125,12 @@ class Rule(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """The active jobs as a rule sees them, a number for each, (A,).
+    """The quantities from which a rule ranks the active jobs, (A,) each.
 
     Attributes:
-        left: The epochs that it is taken to have left.
-        seconds: How long these take in its efficient configuration [s]; inf: it has none.
-        epoch: An epoch in its efficient configuration [GPU-s].
+        left: Estimated epochs left.
+        seconds: Time of these in its efficient configuration [s]; inf: it has none.
+        epoch: Work of an epoch in its efficient configuration [GPU-s].
         level: Its work per weight [GPU-s · s/€]; inf without a weight.
         key: Its place in the order: the smallest goes first.
     """
@@ -144,7 +144,7 @@ class Ranks(NamedTuple):
 
 @kernel
 def rank_jobs(board: Board, rule: Rule, price: Floats) -> Ranks:
-    """Rank the active jobs; `price` is what configurations cost [€/s], (C,)."""
+    """Rank the active jobs; `price` are the cost rates of configurations [€/s], (C,)."""
     active, jobs = board.active[: board.count[at.ACTIVE]], board.jobs
     total = active.shape[0]
     ranks = Ranks(np.empty(total), np.empty(total), np.empty(total), np.empty(total), np.empty(total))
@@ -178,7 +178,7 @@ def _epochs_left(board: Board, rule: Rule, job: int) -> float:
 def _restart_s(board: Board, job: int, config: int) -> float:
     """Return the seconds of a restart that count as work of a job, for its efficient configuration; -1: it has none.
 
-    They are those of the jobs that do not run: theirs, or those of the one that makes room for them.
+    Restarts count for jobs that do not run: their own restart, or that of the job that is preempted for them.
     """
     jobs = board.jobs
     if config < 0 or jobs[job, at.OLD_CONFIG] >= 0:
@@ -188,7 +188,7 @@ def _restart_s(board: Board, job: int, config: int) -> float:
 
 @kernel
 def _work(board: Board, rule: Rule, job: int, restart: float) -> float:
-    """Return the work of a job, in epochs, with that of its `restart`, if it counts."""
+    """Return the work of a job, in epochs, with that of its `restart` where it counts."""
     jobs = board.jobs
     largest, done, runs = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS], jobs[job, at.OLD_CONFIG] >= 0
     if rule.work == GITTINS:
@@ -202,8 +202,8 @@ def _work(board: Board, rule: Rule, job: int, restart: float) -> float:
 def review_epochs(board: Board, rule: Rule, job: int, work: float) -> float:
     """Return the epochs done at which a job that runs gets more work than `work`, in epochs; inf: it never does.
 
-    In the worst case work only falls. What is attained grows all the time, what is expected jumps up at edges of bins,
-    and what Gittins' index is made of at the ends of quanta.
+    In the worst case work only falls. Attained work grows all the time, expected work jumps up at edges of bins, and
+    the work of the Gittins index jumps up at the ends of quanta.
     """
     largest = board.jobs[job, at.MAX_EPOCHS]
     if rule.work == ATTAINED:
@@ -232,14 +232,14 @@ def _key(level: float, slack: float, due_scale: float, mean_s: float) -> float:
     return np.log(level) + (slack / (due_scale * mean_s) if mean_s > 0.0 else 0.0)
 
 
-# Columns of the policy's memory of a job, in place of those of its place, which is left open.
-REVIEW = 2  # epochs done at which it is asked again if it runs, else the time [s]; inf for never
-LEFT = 3  # the epochs that it is taken to have left
+# Columns of the policy's memory of a job; they replace those of its place, which is not planned.
+REVIEW = 2  # epochs done at which it is re-evaluated if it runs, else the time [s]; inf for never
+LEFT = 3  # estimated epochs left
 
 
 @kernel
 def plan_round(board: Board, rule: Rule) -> None:
-    """Plan the round on an empty cluster, in the order of the index; write what every job shall get to `memory`.
+    """Plan the round on an empty cluster, in the order of the index; write the plan of every job to `memory`.
 
     Nothing else changes. Every job takes the cheapest configuration that fits and meets the due date, else the cheapest
     that fits, else it waits.
@@ -260,9 +260,10 @@ def plan_round(board: Board, rule: Rule) -> None:
 
 @kernel
 def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
-    """Write what the jobs shall get, and when they are asked again.
+    """Write the plans of the jobs, and when they are re-evaluated.
 
-    Those that run as they fall behind the first that waits; those that wait, if due dates count, as their slack ends.
+    A running job is re-evaluated when its rank falls below that of the first waiting job; a waiting job, if due dates
+    count, when its slack ends.
     """
     jobs, memory, active = board.jobs, board.memory, board.active[: board.count[at.ACTIVE]]
     level = np.inf
@@ -281,16 +282,16 @@ def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
 
 @kernel
 def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
-    """Return what the plan of the round says of a job: its configuration, -1 to wait, and its timer [s]."""
+    """Return the configuration of a job in the plan of the round, -1 to wait, and its timer [s]."""
     config = int(board.memory[job, sim.PLANNED])
-    if config >= 0 and not sim.can_place(board, job, config):  # the placement came out otherwise than planned
+    if config >= 0 and not sim.can_place(board, job, config):  # the placement differs from the plan
         config = cheapest_by(board, job, board.memory[job, LEFT], prices(board, rule.gpu_price))
     return config, _timer_s(board, job, config)
 
 
 @lean_kernel
 def _timer_s(board: Board, job: int, config: int) -> float:
-    """Return when a job is asked again, or will have done the epochs at which it is [s]; inf for never."""
+    """Return the time at which a job is re-evaluated, or has done the epochs for it [s]; inf for never."""
     jobs, now = board.jobs, board.clock[at.NOW]
     review = board.memory[job, REVIEW]
     if config < 0:

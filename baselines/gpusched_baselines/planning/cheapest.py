@@ -1,4 +1,4 @@
-"""The cheapest configuration that meets the due date, the epochs left, and times and rates beside co-runners."""
+"""The cheapest configuration that meets the due date, the epochs left, and times and rates with co-runners."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
 
     Args:
         rate: Cost rates to compare by [€/s], (C,).
-        left: The epochs that it is taken to have left.
+        left: The estimated number of epochs left.
 
     Returns:
         The configuration's index, or -1 if none fits. Of equals the first.
@@ -77,7 +77,7 @@ def preference(board: Board, job: int, left: float, order: Ints) -> int:
 
 @kernel
 def any_capacity(board: Board) -> bool:
-    """Return whether anything may fit: a GPU is free, or a shared one has room."""
+    """Return whether anything may fit: a GPU is free, or a shared one has a free share."""
     capacity = board.capacity
     for v in range(capacity.shape[0]):
         if capacity[v, at.FREE_BLOCK] > 0 or capacity[v, at.FREE_SHARE] > 0:
@@ -88,8 +88,8 @@ def any_capacity(board: Board) -> bool:
 Epochs = Literal["worst-case", "mean", "conditional-mean"]
 """Which number of epochs a policy plans with.
 
-All that are left; as many as make up the mean need, and all that are left once that is passed, as published; or the
-mean given the epochs done, ∫ S(x)/S(w) dx over x > w, again in every round.
+"worst-case": all that are left. "mean": the mean less the epochs done, and all that are left after the mean, as
+published. "conditional-mean": the mean given the epochs done, ∫ S(x)/S(w) dx over x > w, computed in every round.
 """
 
 WORST_CASE, MEAN, CONDITIONAL_MEAN = range(3)
@@ -107,12 +107,12 @@ def check_epochs(epochs: str) -> None:
 
 
 def epochs_left(view: View, jobs: Ints, epochs: Epochs) -> Floats:
-    """Return the epochs that the active jobs with the indices `jobs`, (A,), are taken to have left, (A,)."""
+    """Return the estimated epochs left of the active jobs with the indices `jobs`, (A,), (A,)."""
     return left_of_all(view.board, jobs, ESTIMATE[epochs])
 
 
 def by_pressure(epochs: Epochs) -> Callable[[ActiveJobs], Floats]:
-    """Make the order of decreasing pressure of jobs that are taken to need `epochs`."""
+    """Make the order of decreasing pressure, with the epochs left estimated by `epochs`."""
 
     def order(active: ActiveJobs) -> Floats:
         return -sim.pressures(active.view.board, active.index, epochs_left(active.view, active.index, epochs))
@@ -122,7 +122,7 @@ def by_pressure(epochs: Epochs) -> Callable[[ActiveJobs], Floats]:
 
 @kernel
 def left_of_all(board: Board, chosen: Ints, estimated: int) -> Floats:
-    """Return the epochs that the active jobs `chosen`, (A,), are taken to have left, (A,)."""
+    """Return the estimated epochs left of the active jobs `chosen`, (A,), (A,)."""
     left = np.empty(chosen.shape[0])
     for i in range(chosen.shape[0]):
         left[i] = left_of(board, chosen[i], estimated)
@@ -131,7 +131,7 @@ def left_of_all(board: Board, chosen: Ints, estimated: int) -> Floats:
 
 @lean_kernel
 def left_of(board: Board, job: int, estimated: int) -> float:
-    """Return the epochs that an active job is taken to have left; `estimated` is one of `ESTIMATE`."""
+    """Return the estimated epochs left of an active job; `estimated` is one of the values of `ESTIMATE`."""
     jobs = board.jobs
     largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
     if estimated == CONDITIONAL_MEAN:
@@ -141,9 +141,9 @@ def left_of(board: Board, job: int, estimated: int) -> float:
 
 
 def with_co_runners(board: Board) -> Board:
-    """Return the board with the times per epoch to be expected on shared GPUs; itself if nobody slows others down.
+    """Return the board with the expected times per epoch on shared GPUs; itself if no job slows others down.
 
-    Everything else is the same, not a copy: what is placed on it is placed on `board`.
+    Everything else is the same, not a copy: a job that is placed on it is placed on `board`.
     """
     if board.facts.slowdown.shape[0] == 0 and board.facts.utilisation.shape[0] == 0:
         return board
@@ -155,8 +155,8 @@ def with_co_runners(board: Board) -> Board:
 def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
     """Return the rates of configurations [€/s], (C,), where power follows utilisation: for the active jobs' mean.
 
-    `rate` is that of busy GPUs. A share counts with all that its GPU draws at rest: work draws the same wherever it is
-    done, so that others on the GPU save nothing but that, and slow the job down.
+    `rate` is that of busy GPUs. A share counts with the whole idle power of its GPU. The work of a job draws the same
+    power on any GPU, so co-runners save only idle power, and they slow the job down.
     """
     facts, clock = board.facts, board.clock
     if not facts.idle_saving.size or not facts.utilisation.size or not board.count[at.ACTIVE]:
@@ -170,7 +170,7 @@ def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
 
 @kernel
 def _mix(board: Board) -> Floats:
-    """Return the part of the active jobs that each application has, (A,)."""
+    """Return the fraction of the active jobs that are of each application, (A,)."""
     mix = np.zeros(board.facts.planned.shape[0])
     for i in range(board.count[at.ACTIVE]):
         mix[int(board.jobs[board.active[i], at.APPLICATION])] += 1.0 / board.count[at.ACTIVE]
@@ -179,7 +179,7 @@ def _mix(board: Board) -> Floats:
 
 @kernel
 def _factors(board: Board, mix: Floats) -> Floats:
-    """Return the factors on times beside such a mix of applications, (A, C); 1 but on shares."""
+    """Return the factors on times with co-runners of such a mix of applications, (A, C); 1 except on shares."""
     planned, configs = board.facts.planned, board.facts.configs
     factor = np.ones_like(planned)
     for c in range(configs.shape[0]):
@@ -191,7 +191,7 @@ def _factors(board: Board, mix: Floats) -> Floats:
 
 @kernel
 def write_times(board: Board, tau: Floats) -> None:
-    """Write the times on shares of the active jobs, each beside jobs like the average of them.
+    """Write the times on shares of the active jobs, each with co-runners like the average active job.
 
     Args:
         tau: A copy of its seconds per epoch, (J, C); those of active jobs on shares are written.
@@ -208,7 +208,7 @@ def write_times(board: Board, tau: Floats) -> None:
 
 @kernel
 def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
-    """Return the factor on the time of an application with a share of a GPU that others like the active jobs fill."""
+    """Return the factor on the time of an application on a share of a GPU whose rest co-runners of the mix fill."""
     configs, facts = board.facts.configs, board.facts
     v, free = configs[config, at.CONFIG_TYPE], at.UNITS - configs[config, at.CONFIG_UNITS]
     least, priority = at.UNITS + 1, configs[config, at.CONFIG_PRIORITY]

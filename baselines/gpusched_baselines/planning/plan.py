@@ -5,11 +5,11 @@ item is a hull edge k (from point k to the faster point k + 1) in a bin b; it sa
 S_b · L_b · Δp_k. Taking the items by rising S_b · Δp_k/Δτ_k until the time saved suffices is optimal. Since S does not
 rise, the items taken of an edge are always the last bins: the plan starts slow and speeds up.
 
-Where tardiness is priced, not forbidden, a second after the due date costs ω more, so an epoch is best done in the
-configuration with least p_c + ω τ_c, and an epoch that is done then takes none of the time before the due date. So it
-is one more point of the hull: no seconds, and the price of that. The exact solver needs to know no more. Since the edge
-to that point costs ω per second, the points that are faster for more than ω a second are of no use, and the last of the
-others is the configuration for late epochs.
+Where tardiness has a price and is not forbidden, a second after the due date costs ω more. So the best configuration
+of a late epoch is that with least p_c + ω τ_c, and a late epoch takes none of the time before the due date. It is one
+more point of the hull, with no seconds and that price. The exact solver needs no other change. The edge to that point
+costs ω per second. So points that save a second for more than ω are not used, and the last of the others is the
+configuration for late epochs.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from gpusched_env.simulator.kernels import Board, Curve, Floats, Ints, at, kerne
 def lower_hull(tau: Floats, price: Floats, hull: Ints) -> int:
     """Walk the lower convex hull of the points (τ_c, p_c) from slow and cheap to fast and costly.
 
-    By gift wrapping: from the cheapest point, always on to the faster point that costs least per second saved. On
-    the way the cost of a second saved strictly rises.
+    By gift wrapping: it begins at the cheapest point, and always goes on to the faster point that costs least per
+    second saved. The cost of a second saved strictly rises from edge to edge.
 
     Args:
         tau: Seconds per epoch, (n,), > 0; inf where a configuration is not allowed.
         price: Cost per epoch [€], (n,).
-        hull: Room for the indices of the hull's points, (n,).
+        hull: Written: the indices of the hull's points, (n,).
 
     Returns:
         The number of points on the hull; 0 if no configuration is allowed.
@@ -60,9 +60,10 @@ def lower_hull(tau: Floats, price: Floats, hull: Ints) -> int:
 
 @lean_kernel
 def write_slopes(tau: Floats, price: Floats, slope: Floats) -> None:
-    """Write what a second costs that is saved between each point of a hull and the next [€/s].
+    """Write the cost of a second saved between each point of a hull and the next [€/s].
 
-    Of points on one line each slope is the same but for rounding, which may let it fall: then it stays as it was.
+    The slopes of points on one line are equal except for rounding. Where rounding lets a slope fall, it is set to the
+    slope before it.
 
     Args:
         tau: Seconds per epoch of the points, slow to fast, (K,).
@@ -75,10 +76,10 @@ def write_slopes(tau: Floats, price: Floats, slope: Floats) -> None:
             slope[k] = max(slope[k], slope[k - 1])
 
 
-# What a plan can promise.
+# Whether a plan meets the due date.
 SLACK, TIGHT, LATE = range(3)
 
-SHORTEST_SEGMENT = 0.01  # of the maximum epochs; who follows a plan skips shorter first segments, as in the thesis
+SHORTEST_SEGMENT = 0.01  # of the maximum epochs; shorter first segments of a plan are skipped, as in the thesis
 
 
 @kernel
@@ -87,12 +88,12 @@ def spend_slack(
 ) -> float:
     """Speed up, cheapest second first, until `excess` seconds are saved; write where each hull point starts.
 
-    A plan that is there already is sped up further: `starts` and `ahead` are as a former call left them.
+    A plan that exists already is sped up further: `starts` and `ahead` are as the last call left them.
 
     Args:
         tau: Seconds per epoch of the hull's points, slow to fast, (K,).
-        slope: What a second costs that is saved between each point and the next [€/s], (K - 1,); never falling, so that
-            no point is taken ahead of the one before it.
+        slope: Cost of a second saved between each point and the next [€/s], (K - 1,); never falling, so that no point
+            is taken ahead of the one before it.
         curve: Its survival function.
         done: Epochs done.
         largest: Maximum epochs.
@@ -101,7 +102,7 @@ def spend_slack(
         ahead: The last bin in which each point but the fastest still runs, (K - 1,), at first the last bin of all.
 
     Returns:
-        What that costs [€], of a job that is sure to survive the first bin.
+        The cost of that [€], for a job that is sure to survive the first bin.
     """
     edges, survival = curve.edges, curve.survival
     first, cost = sim.bin_of(curve.edges, done / largest), 0.0
@@ -128,7 +129,7 @@ def spend_slack(
 
 @lean_kernel
 def _cheapest_second(survival: Floats, slope: Floats, ahead: Ints, first: int) -> tuple[int, float, float]:
-    """Find the edge of which a second costs least now; give it, what that costs, and the next cheapest; -1: none."""
+    """Find the edge whose second costs least now; return it (-1: none), that cost, and the next smallest cost."""
     best, least, second = -1, np.inf, np.inf
     for k in range(slope.shape[0]):
         if ahead[k] < first:
@@ -154,19 +155,19 @@ def solve(
 ) -> tuple[int, float]:
     """Solve the problem over the points of a hull, slow to fast.
 
-    If the slowest point already meets the due date, it runs throughout (SLACK). If the fastest cannot, that one runs
-    throughout (LATE). Else the plan ends at the due date exactly, if all epochs are needed (TIGHT); all up
+    If the slowest point already meets the due date, it runs throughout (SLACK). If the fastest does not, that one runs
+    throughout (LATE). Else the plan ends exactly at the due date if all epochs are needed (TIGHT). All of this holds up
     to a microsecond.
 
     Args:
         tau: Seconds per epoch of the hull's points, falling, (K,), K ≥ 1.
         price: Cost per epoch of the hull's points [€], rising, (K,).
-        slope: What a second costs that is saved between each and the next [€/s], never falling, (K - 1,).
+        slope: Cost of a second saved between each and the next [€/s], never falling, (K - 1,).
         curve: Its survival function.
         done: Epochs done w, below `largest`.
         largest: Maximum epochs E.
         time_left: Time D to the due date [s]; may be negative.
-        starts: Room for the plan, (K + 1,): point k runs from `starts[k]` to `starts[k + 1]` [epochs].
+        starts: Written: the plan, (K + 1,): point k runs from `starts[k]` to `starts[k + 1]` [epochs].
 
     Returns:
         SLACK, TIGHT or LATE, and the expected cost of the rest [€], given that the job has survived so far.
@@ -191,7 +192,7 @@ def solve(
 
 @kernel
 def expected_cost(price: Floats, curve: Curve, first: int, largest: float, starts: Floats) -> float:
-    """Return ∫ S(x)/S(w) · p(x) dx of a plan [€]; a job that should be dead by now is taken to need all its epochs."""
+    """Return ∫ S(x)/S(w) · p(x) dx of a plan [€]; if S(w) = 0, the job counts as needing all its epochs."""
     alive = curve.survival[first]
     cost = 0.0
     for k in range(price.shape[0]):
@@ -207,7 +208,7 @@ def expected_cost(price: Floats, curve: Curve, first: int, largest: float, start
 
 
 class Scratch(NamedTuple):
-    """What the plans of a round are made in, one after the other.
+    """The work arrays in which the plans of a round are made, one after the other.
 
     Attributes:
         members: The configurations of a problem, (C,).
@@ -253,7 +254,7 @@ def find_hull(seconds: Floats, price: Floats, scratch: Scratch) -> int:
 
 @kernel
 def solve_job(board: Board, job: int, points: int, time_left: float, scratch: Scratch) -> tuple[int, float]:
-    """Plan a job over the hull of `scratch`, with so many points and so much time [s]; what `solve` gives."""
+    """Plan a job over the first `points` points of the hull of `scratch`, `time_left` in s; return as `solve` does."""
     seconds, price, starts = scratch.points[0, :points], scratch.points[1, :points], scratch.starts[: points + 1]
     largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
     slope = scratch.points[2, : points - 1]
@@ -262,10 +263,10 @@ def solve_job(board: Board, job: int, points: int, time_left: float, scratch: Sc
 
 @lean_kernel
 def first_segment(board: Board, job: int, points: int, scratch: Scratch) -> tuple[int, float]:
-    """Take the first segment of a plan over so many points of the hull, and maybe one for late epochs, long enough.
+    """Return the first segment that is long enough, of a plan over `points` points and, if any, one for late epochs.
 
     Returns:
-        Its place on the hull, and when another one follows [s]; inf if none does.
+        Its place on the hull, and the time at which another one follows [s]; inf if none does.
     """
     starts, largest, done = scratch.starts, board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
     k = 0
@@ -278,11 +279,11 @@ def first_segment(board: Board, job: int, points: int, scratch: Scratch) -> tupl
 
 @lean_kernel
 def add_late_point(hull_points: Floats, hull: Ints, points: int, weight: float) -> int:
-    """Put the point for late epochs behind those of a hull that are worth their price; return how many there are then.
+    """Put the point for late epochs after the points of a hull that are worth their price; return the number of points.
 
     Args:
-        hull_points: Seconds and cost per epoch of the points, slow to fast, and what a second costs that is saved to
-            the next one [€/s], never falling, (3, K + 1) or longer.
+        hull_points: Seconds and cost per epoch of the points, slow to fast, and the cost of a second saved to the next
+            one [€/s], never falling, (3, K + 1) or longer.
         hull: Their configurations, (K + 1,) or longer.
         points: Number of points K ≥ 1.
         weight: Tardiness weight ω [€/s].
@@ -318,17 +319,17 @@ def solve_late(board: Board, job: int, points: int, time_left: float, scratch: S
 
 @kernel
 def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: float, scratch: Scratch) -> float:
-    """Return what the plan that `solve_late` made gets costlier by if it begins later [€]; it is sped up on the way.
+    """Return the additional cost of the plan of `solve_late` if it begins later [€]; the plan is sped up for that.
 
     Args:
         points: Points of the hull, the late one included.
-        wait: How much later [s], > 0.
+        wait: The delay [s], > 0.
         weight: Tardiness weight ω [€/s].
         scratch: The plan; changed.
     """
     largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
     time_left = board.jobs[job, at.DUE] - board.clock[at.NOW]
-    late = min(wait, max(0.0, wait - time_left))  # what of the wait is after the due date
+    late = min(wait, max(0.0, wait - time_left))  # the part of the wait after the due date
     slack = max(0.0, time_left - (largest - done) * scratch.points[0, 0])
     excess, curve = wait - late - slack, sim.curve_of(board, job)
     if excess <= 0.0:

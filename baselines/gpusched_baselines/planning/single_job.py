@@ -57,7 +57,7 @@ class Plan:
 
 
 def segments_of(configurations: NDArray[np.int64], starts: NDArray[np.float64]) -> tuple[Segment, ...]:
-    """List the segments in which `configurations[k]` runs from `starts[k]` to `starts[k + 1]`, but for empty ones.
+    """List the segments in which `configurations[k]` runs from `starts[k]` to `starts[k + 1]`, without empty ones.
 
     Args:
         configurations: Indices of configurations, (K,).
@@ -75,7 +75,7 @@ NOTHING_LEFT = 1e-12  # of the maximum epochs: a rest that rounding leaves
 
 @dataclass(frozen=True, eq=False)
 class SingleJobProblem:
-    """A job part done, its due date, and what its epochs take and cost in every configuration.
+    """A job with epochs done, its due date, and the time and cost of its epochs in every configuration.
 
     Args:
         seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed. Kept as a read-only copy.
@@ -118,10 +118,10 @@ class SingleJobProblem:
 
     @cached_property
     def configurations(self) -> NDArray[np.int64]:
-        """List the configurations worth a thought, slow and cheap to fast and costly, (K,).
+        """List the undominated configurations, slow and cheap to fast and costly, (K,).
 
-        They are those that no other dominates, which is at least as fast and costs no more: an optimal plan has no use
-        for any other. They need not be convex.
+        A configuration dominates another one if it is at least as fast and costs no more. An optimal plan uses no
+        dominated configuration. The points need not be convex.
         """
         return undominated(self.seconds_per_epoch, self.cost_eur_per_epoch)
 
@@ -137,7 +137,7 @@ class SingleJobProblem:
 
     @cached_property
     def curve(self) -> Curve:
-        """Return the survival function as kernels take it."""
+        """Return the survival function in the form that kernels take."""
         return DistributionTable.of([self.distribution]).curve(0)
 
     @property
@@ -167,11 +167,11 @@ class SingleJobProblem:
 
     @property
     def alive(self) -> float:
-        """Return S(w), the probability of having got this far; 0 if the job should be dead by now."""
+        """Return S(w), the probability that the job needs more than w epochs; 0 if none should be left."""
         return float(self.survival[self.first_bin])
 
     def plan_without_choice(self) -> Plan | None:
-        """Return the plan if there is nothing to solve: slack or late, or no more than rounding is left; else None."""
+        """Return the plan if there is nothing to solve: slack, late, or epochs left within rounding; else None."""
         if sim.misses(self.epochs_left * self.tau[-1], self.time_left_s):
             return self._throughout(len(self.tau) - 1, "late")
         if not sim.misses(self.epochs_left * self.tau[0], self.time_left_s):
@@ -181,7 +181,7 @@ class SingleJobProblem:
         return None
 
     def plan_at(self, starts: NDArray[np.float64], status: Status = "tight") -> Plan:
-        """Make the plan in which the k-th of `configurations` runs from `starts[k]` to `starts[k + 1]`, at true cost.
+        """Make the plan in which the k-th of `configurations` runs from `starts[k]` to `starts[k + 1]`, with its cost.
 
         Args:
             starts: Epochs, never falling, from w to E, (K + 1,).
@@ -230,14 +230,14 @@ def solve_single_job(
 ) -> Plan:
     """Solve the stochastic single-job problem exactly (theory, section 2), in O(K² B): K hull points, B bins.
 
-    Without a tardiness weight the plan meets the due date even if all epochs are needed, where it can. With one, a
-    second after the due date costs that much, and the plan is late where being in time would cost more. Tardiness from
-    now on counts; what there has been of it before is lost either way.
+    Without a tardiness weight the plan meets the due date even if all epochs are needed, where that is possible. With
+    one, a second after the due date costs that much, and the plan is late where meeting the due date would cost more.
+    Only tardiness from now on counts: no plan changes earlier tardiness.
 
-    For example, epochs of 1 h for 1 € or 40 min for 19/15 €, four at most; half of the jobs end after two; 3.5 h. Half
-    an hour must be saved, at 0.8 €/h, or 0.4 in expectation in the second half: 1.5 fast epochs there, 3.2 € in all. At
-    0.5 €/h tardiness is cheaper: all epochs are slow and the last half hour is late, 3 € + ½ · ½ h · 0.5 €/h = 3.125 €.
-    At 1 €/h it is not, and the plan is as without a weight.
+    For example, an epoch takes 1 h for 1 €, or 40 min for 19/15 €; there are four at most, and half of the jobs end
+    after two; 3.5 h are left. Half an hour must be saved, at 0.8 €/h, or 0.4 €/h in expectation in the second half: 1.5
+    fast epochs there, 3.2 € in all. With a weight of 0.5 €/h tardiness is cheaper: all epochs are slow and the last
+    half hour is late, 3 € + ½ · ½ h · 0.5 €/h = 3.125 €. With 1 €/h it is not, and the plan is as without a weight.
 
     Args:
         seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed.
@@ -271,7 +271,7 @@ def solve_exactly(problem: SingleJobProblem) -> Plan:
 def _solve_priced(problem: SingleJobProblem, weight: float) -> Plan:
     """Return the plan that costs least, tardiness at `weight` [€/s] included.
 
-    Late epochs are run in the configuration of the last point before theirs, so they lengthen its segment.
+    Late epochs run in the configuration of the point before theirs, so they lengthen its segment.
     """
     tau, price = problem.seconds_per_epoch, problem.cost_eur_per_epoch
     scratch = new_scratch(len(tau) + 1)
@@ -280,7 +280,7 @@ def _solve_priced(problem: SingleJobProblem, weight: float) -> Plan:
     if not np.isfinite(costs[chosen - 1] + weight * float(seconds[0])):
         raise InputError("tardiness_weight_eur_per_s", weight, "a number at which the tardiness of an epoch is finite")
     points = add_late_point(scratch.points, scratch.hull, chosen, weight)
-    time_left = problem.time_left_s if problem.time_left_s > 0.0 else -1.0  # late epochs take no time: this is late
+    time_left = problem.time_left_s if problem.time_left_s > 0.0 else -1.0  # below 0, since late epochs take no time
     status, cost, starts = _solved(problem, scratch, points, time_left)
     late = np.append(np.zeros(points - 1), weight * seconds[points - 2])
     tardiness = kernels.expected_cost(late, problem.curve, problem.first_bin, problem.max_epochs, starts)
@@ -291,7 +291,7 @@ def _solve_priced(problem: SingleJobProblem, weight: float) -> Plan:
 def _solved(
     problem: SingleJobProblem, scratch: Scratch, points: int, time_left_s: float
 ) -> tuple[int, float, NDArray[np.float64]]:
-    """Solve the problem over the hull of `scratch`: what `kernels.solve` gives, and where its points start."""
+    """Solve the problem over the hull of `scratch`; return what `plan.solve` returns, and where its points start."""
     seconds, costs, slope = scratch.points[:, :points]
     starts, done, largest = np.empty(points + 1), problem.epochs_done, problem.max_epochs
     found = kernels.solve(seconds, costs, slope[: points - 1], problem.curve, done, largest, time_left_s, starts)

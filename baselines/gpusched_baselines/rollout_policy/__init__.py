@@ -1,4 +1,4 @@
-"""Rollout: what a round could decide is tried out in sampled simulations, and the best of it is done."""
+"""Rollout policy: sampled simulations compare plans of a round, and the best plan is executed."""
 
 from gpusched_baselines.rollout_policy.policy import RolloutPolicy
 

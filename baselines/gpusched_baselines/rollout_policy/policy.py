@@ -1,4 +1,4 @@
-"""Rollout as a policy, and as an expert; its settings."""
+"""The rollout policy, also an expert for training, and its settings."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
-OVERTIME = 5  # how many times as many rounds as the first way another one may take until the same time
+OVERTIME = 5  # most rounds of another alternative until the same time, as a multiple of those of the first one
 
 
 class Samples:
-    """What is drawn for the round that is open on a board, the same for all ways to decide it.
+    """The samples of the round that is open on a board, the same for all alternatives of the decision.
 
     Attributes:
         copy: Where it is played.
@@ -48,17 +48,18 @@ class Samples:
         for outcome, uniform in zip(self.outcomes, np.concatenate(parts), strict=True):
             sample_outcome(self.copy.start, uniform, outcome)
         self._arrivals = SampledArrivals(board, self.copy, rng, len(self.outcomes))
-        self._drawn = -1  # the draw whose jobs are about to come
+        self._drawn = -1  # the sample whose arrivals are on the copy
 
     def costs(self, plans: list[Floats], bases: list[Base], rounds: int) -> Callable[[int, int], float]:
-        """Return what gives the cost [€] of a way to decide the round on a draw.
+        """Return a function from an alternative of the decision and a sample to the cost [€].
 
-        The first way goes first on every draw, for so many rounds; the others stop at the same time.
+        The first alternative must be simulated first on every sample, for `rounds` rounds; the others stop at the same
+        time.
 
         Args:
-            plans: What the ways decide.
-            bases: The policies that they follow then.
-            rounds: After how many rounds the first one stops.
+            plans: The plan of each alternative.
+            bases: The policy that each follows after the round.
+            rounds: Number of rounds after which the first one stops.
         """
         until = np.full(len(self.outcomes), np.inf)
 
@@ -76,15 +77,15 @@ class Samples:
 
 
 def best_plan(board: Board, rate: Floats, settings: RolloutSettings, rng: Generator) -> Floats:
-    """Find what every active job shall get in the round that is open on `board`, (A, PLAN_COLUMNS).
+    """Find the best plan of the active jobs in the round that is open on `board`, (A, PLAN_COLUMNS).
 
-    First the bases race, each with its own plan and followed to the end; then the plans that differ from that of the
-    winner, which it follows in all of them.
+    Best-arm racing compares first the base policies, each with its own plan; then the plan of the winner with plans
+    that differ from it, all followed by the winner.
 
     Args:
-        board: The board; nothing on it changes. Its memory holds what STS-X remembers.
+        board: The board; nothing on it changes. Its memory holds that of STS-X.
         rate: Cost rates to plan with [€/s], (C,).
-        settings: How much is tried.
+        settings: The settings of the search.
     """
     draws = Samples(board, rate, settings, rng)
     bases = [BASES[name] for name in settings.bases]
@@ -103,7 +104,7 @@ def best_plan(board: Board, rate: Floats, settings: RolloutSettings, rng: Genera
 @takes_old_names
 @dataclass(frozen=True, slots=True)
 class RolloutSettings:
-    """How much `RolloutPolicy` tries in a round.
+    """How many plans and samples `RolloutPolicy` tries in a round.
 
     Args:
         first: Samples of what jobs need, and of what comes, on which all plans are rolled out, ≥ 1.
@@ -115,10 +116,10 @@ class RolloutSettings:
         arrivals: How many jobs may come in a roll-out, ≥ 0.
         certainty: How sure it must be that another plan is better, in standard errors of the difference, ≥ 0.
         bases: The policies that simulations may follow, of "sts-x" and "atc"; the first one unless another is better.
-        seed: Seed of the draws, with the number of the round: so decisions are the same through every door.
+        seed: Seed of the samples, with the number of the round: so decisions are the same through every interface.
 
     Raises:
-        InputError: One of them is of the wrong kind or out of its range.
+        InputError: One of them is of the wrong type or out of its range.
     """
 
     first: int = 3
@@ -145,26 +146,26 @@ class RolloutSettings:
 
     @property
     def heats(self) -> tuple[int, int, int]:
-        """Return the draws of a race, in parts."""
+        """Return the numbers of samples of best-arm racing, by heat."""
         return self.first, self.second, self.challenger_samples
 
 
 @dataclass(frozen=True, slots=True)
 class RolloutPolicy(PlannedPolicy):
-    """Rollout, our own: STS-X, improved in every round by what sampled simulations say.
+    """Rollout policy, our own: STS-X, improved in every round by sampled simulations.
 
-    When the first job of a round is asked, the epochs that every active job needs yet are drawn several times from its
-    distribution, given those done, and with them jobs that come: such as came so far, as often as they came. On each
-    draw the simulator itself plays the next rounds, decided by a fixed policy, and what is left then is estimated. So
-    STS-X is compared with `atc`, and the plan of the better one with others: the other one's, and plans in which one
-    job may have one configuration only, or waits, and the rest is planned around it. A plan that is cheaper in the
-    mean, by more than chance explains, is decided; then the jobs are decided one by one, as STS-X does. That is one
-    step of policy improvement (Bertsekas, Tsitsiklis and Wu, 1997) in every round.
+    At the decision on the first job of a round, it samples several times the epochs that every active job still needs,
+    from the distribution given those done, and arrivals, from the jobs so far and their arrival rate. On each sample
+    the simulator runs the next rounds, decided by a fixed policy, and the cost of the rest is estimated. In this way
+    STS-X is compared with `atc`, and the plan of the better one with others: that of the other one, and plans in which
+    one job may use only one configuration, or waits, and the other jobs are planned with that. A plan that is cheaper
+    in the mean, by more than chance explains, is chosen; then the jobs are decided one by one, as STS-X does. That is
+    one step of policy improvement (Bertsekas, Tsitsiklis and Wu, 1997) in every round.
 
-    It knows no more than other policies: neither what jobs will need nor what will come.
+    It has the information of other policies: it does not know the realised demand or future arrivals.
 
     Args:
-        settings: How much is tried.
+        settings: The settings of the search.
         name: Name, as tables show it.
     """
 

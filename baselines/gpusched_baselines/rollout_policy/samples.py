@@ -1,4 +1,4 @@
-"""Samples of what nobody knows, what jobs need and which come; plans that deviate; and the choice among them.
+"""Samples of realised demand and of arrivals; plans that deviate; and the choice among them.
 
 `rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `copy`.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
-    """Draw numbers in [0, 1), (D, J), of which every column has one in each of D equal parts: it is even by itself."""
+    """Draw numbers in [0, 1), (D, J), stratified: every column has one in each of D equal intervals."""
     places = rng.permuted(np.tile(np.arange(draws), (jobs, 1)), axis=1).T
     return (places + rng.random((draws, jobs))) / draws
 
@@ -38,7 +38,7 @@ def needed(board: Board, job: int, uniform: float) -> float:
 
 @kernel
 def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
-    """Write what the active jobs need, and when running ones would be complete, to `outcome`, (J, OUTCOME_COLUMNS)."""
+    """Write the demand of active jobs, and when running ones would be complete, to `outcome`, (J, OUTCOME_COLUMNS)."""
     jobs = start.jobs
     for job in range(start.count[at.ACTIVE]):
         outcome[job, at.NEEDED] = needed(start, job, uniform[job])
@@ -51,7 +51,7 @@ def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
 
 
 class SampledArrivals:
-    """Jobs that may come: those that came so far, at the rate at which they came.
+    """Sampled arrivals: jobs like those so far, at the arrival rate so far.
 
     Args:
         copy: Where they shall come.
@@ -76,7 +76,7 @@ class SampledArrivals:
         self._uniform = rng.random(shape)
 
     def come(self, copy: SimulationCopy, draw: int, outcome: Floats) -> None:
-        """Let those of a draw come."""
+        """Write the arrivals of a sample to the simulation copy, and their demand to `outcome`."""
         if not self._size:
             return
         first = len(copy.start.jobs) - self._size
@@ -88,7 +88,7 @@ class SampledArrivals:
 
 
 def _renew(rows: Floats) -> None:
-    """Let jobs be as they come, in every column that changes in a run."""
+    """Set every column of jobs that changes in a run to its value at submission."""
     zero = [at.EPOCHS, at.BASE_EPOCHS, at.BASE_S, at.READY_S, at.ENERGY, at.TARDINESS, at.SWITCHES]
     nowhere = [
         at.CONFIG,
@@ -107,22 +107,22 @@ def _renew(rows: Floats) -> None:
 
 
 LEFT = 4  # one in so many goes on from the first heat to the second
-LEAST = 3  # so many draws at least say that a challenger does not win
+LEAST = 3  # samples after which a challenger may lose early
 
 
 def best_arm(cost: Callable[[int, int], float], size: int, heats: tuple[int, int, int], certainty: float) -> int:
-    """Find a way that is surely cheaper than the first one, 0.
+    """Find by best-arm racing an alternative that is significantly cheaper than the first one, 0; return 0 if none is.
 
-    In the first heat all others run, in the second the cheapest quarter of them. The one that is cheapest after both
-    challenges the first way on draws that had no part in that: the best of many on some draws is so by
-    chance, too. It wins if its mean difference to the first way there is below 0 by so many standard errors, and gives
-    up as soon as that mean is not below 0.
+    In the first heat all others are simulated, in the second the cheapest quarter of them. The cheapest after both is
+    the challenger of alternative 0 on new samples, since the best of many on some samples is partly so by chance. It
+    wins if its mean difference to alternative 0 there is below 0 by `certainty` standard errors, and loses as soon as
+    that mean is not below 0.
 
     Args:
-        cost: What a way costs on a draw [€].
-        size: Number of ways, ≥ 1.
-        heats: Samples of the first heat, ≥ 1, of the second, ≥ 0, and of the challenge, ≥ 2.
-        certainty: How sure it must be, in standard errors, ≥ 0.
+        cost: Function from an alternative and a sample to the cost [€].
+        size: Number of alternatives, ≥ 1.
+        heats: Samples of the first heat, ≥ 1, of the second, ≥ 0, and of the challenger, ≥ 2.
+        certainty: Least advantage, in standard errors, ≥ 0.
     """
     if size == 1:
         return 0
@@ -147,30 +147,30 @@ def best_arm(cost: Callable[[int, int], float], size: int, heats: tuple[int, int
 
 
 def _is_sure(gains: Floats, certainty: float) -> bool:
-    """Return whether the mean of gains is above 0 by more than so many standard errors."""
+    """Return whether the mean of gains is above 0 by more than `certainty` standard errors."""
     return bool(gains.mean() > certainty * gains.std(ddof=1) / np.sqrt(len(gains)))
 
 
-PATIENCE = 0.05  # for how long a job is told to wait, of the time that it is expected to run yet
-PLANNED = [sim.PLANNED, sim.NODE, sim.GPU, sim.TIMER]  # the columns of memory that a plan is read from
-REMEMBERED = slice(sim.ROUND + 1, None)  # those of what is known of a job; 0 for nothing
+DEFERRAL = 0.05  # how long a job waits if its order is to wait, as a part of the time that it is expected to run yet
+PLANNED = [sim.PLANNED, sim.NODE, sim.GPU, sim.TIMER]  # the columns of memory from which a plan is read
+REMEMBERED = slice(sim.ROUND + 1, None)  # the columns of memory of a job; 0 for nothing
 
 
 class Order(NamedTuple):
-    """What a job is told: the only configuration that it may have, -1 to wait."""
+    """A fixed decision on a job: the only configuration that it may use, -1 to wait."""
 
     job: int
     config: int
 
 
 def plan_of(copy: SimulationCopy, rate: Floats, base: Base, order: Order | None = None) -> Floats:
-    """Plan the round by a policy, while one job does as it is told.
+    """Plan the round by a policy, with the decision on one job fixed.
 
     Args:
-        order: What the job is told; None if nobody is told anything.
+        order: The fixed decision; None for no fixed decision.
 
     Returns:
-        What every active job shall get, (A, PLAN_COLUMNS).
+        The plan of every active job, (A, PLAN_COLUMNS).
     """
     work, times = copy.work, copy.plan.tau
     reset(copy.start, work)
@@ -192,17 +192,17 @@ def plan_of(copy: SimulationCopy, rate: Floats, base: Base, order: Order | None 
 
 
 def _wait_until(start: Board, job: int) -> float:
-    """Return when a job that is told to wait is asked again [s]."""
+    """Return the time at which a job that must wait is re-evaluated [s]."""
     seconds = sim.expected_left(start, job) * start.jobs[job, at.CHEAPEST_TAU]
-    return float(start.clock[at.NOW] + max(1.0, PATIENCE * seconds))
+    return float(start.clock[at.NOW] + max(1.0, DEFERRAL * seconds))
 
 
 @kernel
 def worthwhile(board: Board, rate: Floats) -> Ints:
-    """List what jobs may be told, rows of job and configuration, (n, 2): to wait, and what no other dominates.
+    """List the decisions to try, rows of job and configuration, (n, 2): to wait, and undominated configurations.
 
     A configuration dominates another one if its epochs take at most as long and cost at most as much, and one of the
-    two less; of equal ones the first does.
+    two is less; of equal ones the first dominates.
     """
     tau, size = board.tau, board.count[at.ACTIVE]
     found, n = np.empty((size * (tau.shape[1] + 1), 2), dtype=np.int64), 0
@@ -230,11 +230,11 @@ def _dominated(seconds: Floats, rate: Floats, config: int) -> bool:
 
 
 def deviations(copy: SimulationCopy, rate: Floats, base: Base, own: Floats, most: int, rng: Generator) -> list[Floats]:
-    """Draw plans that differ from the policy's own because one job is told what to do; all are different.
+    """Draw plans that differ from the policy's own by a fixed decision on one job; all are different.
 
     Args:
         own: Its own plan, (A, PLAN_COLUMNS).
-        most: How many are drawn; those that come out the same count once.
+        most: Number of draws; equal plans count once.
     """
     reset(copy.start, copy.work)
     orders = worthwhile(copy.plan, rate)
@@ -248,5 +248,5 @@ def deviations(copy: SimulationCopy, rate: Floats, base: Base, own: Floats, most
 
 
 def same_plan(one: Floats, other: Floats) -> bool:
-    """Return whether two plans give every job the same in the same place."""
+    """Return whether two plans have the same configuration in the same place for every job."""
     return bool(np.array_equal(one[:, :TIMER], other[:, :TIMER]))

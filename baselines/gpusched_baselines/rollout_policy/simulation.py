@@ -1,4 +1,4 @@
-"""A roll-out: a round is decided in one way, and what follows by a fixed policy, in one compiled call.
+"""A simulation of the rollout policy: a plan decides one round, a fixed policy the next ones, in one compiled call.
 
 `rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that simulations follow.
 """
@@ -27,13 +27,13 @@ COPIED = ("nodes", "capacity", "quota", "cells", "hosts", "clock", "count")
 
 
 class SimulationCopy(NamedTuple):
-    """The boards of the simulations of one round. Row i of their jobs is the i-th active job; then come those to come.
+    """The boards of the simulations of one round. Row i of their jobs is the i-th active job; sampled arrivals follow.
 
     Attributes:
         start: The round as it begins, from an empty cluster; never changed.
-        work: What a roll-out changes.
-        plan: The same arrays but for `tau`: the times with which policies plan.
-        hidden: The outcome that was drawn, and the jobs that were drawn to come.
+        work: The board that a simulation changes.
+        plan: The same arrays except `tau`, which holds the times with which policies plan.
+        hidden: The sampled outcome and arrivals.
     """
 
     start: Board
@@ -43,7 +43,7 @@ class SimulationCopy(NamedTuple):
 
 
 def new_copy(board: Board, coming: int) -> SimulationCopy:
-    """Make the stage of the round that is open on `board`, with room for `coming` jobs that may come."""
+    """Make the simulation copy of the round that is open on `board`, with rows for `coming` arrivals."""
     active = board.active[: board.count[at.ACTIVE]]
     planned = with_co_runners(board).tau[active]
     start = _compact(board, active, coming)
@@ -80,13 +80,13 @@ def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
 
 
 def _longer(rows: NDArray[np.float64], more: int) -> NDArray[np.float64]:
-    """Return the rows and so many rows of zeros more, contiguous."""
+    """Return the rows and `more` rows of zeros, contiguous."""
     return np.concatenate([rows, np.zeros((more, rows.shape[1]))])
 
 
 @kernel
 def reset(start: Board, work: Board) -> None:
-    """Let the roll-out begin again."""
+    """Reset the simulation to its start."""
     work.jobs[:, :] = start.jobs
     work.memory[:, :] = start.memory
     work.nodes[:, :] = start.nodes
@@ -101,14 +101,14 @@ def reset(start: Board, work: Board) -> None:
 
 @kernel
 def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
-    """Estimate the energy and the tardiness of the jobs that are active when a roll-out stops [€].
+    """Estimate the energy and the tardiness of the jobs that are active when a simulation stops [€].
 
-    Jobs that run go on, each in the configuration where what it still needs costs least, a change included. Those that
-    wait begin when the GPUs have done the work before them, by weight per work: as if all GPUs were one machine.
+    Running jobs go on, each in the configuration in which its remaining epochs cost least, a change included. Waiting
+    jobs begin, by weight per work, when the GPUs have done the work before them, as if all GPUs were one machine.
 
     Args:
         board: The board, between two rounds.
-        hidden: The outcome that was drawn.
+        hidden: The sampled outcome.
     """
     jobs, active, configs = board.jobs, board.active, board.facts.configs
     size, gpus, work, total = board.count[at.ACTIVE], 0, 0.0, 0.0
@@ -175,7 +175,7 @@ BASES: Mapping[str, Base] = MappingProxyType({"sts-x": STS_X, "atc": STS_X._repl
 
 @kernel
 def plan_by(board: Board, rate: Floats, base: Base) -> None:
-    """Plan the round by a policy; write what every job shall get to its memory, as a plan.
+    """Plan the round by a policy; write the plan of every job to its memory.
 
     Args:
         board: The board with the times to plan with.
@@ -188,10 +188,10 @@ def plan_by(board: Board, rate: Floats, base: Base) -> None:
     for job in board.active[: board.count[at.ACTIVE]]:
         config, timer = choose_job(board, base.rule, job)
         memory[job, sim.PLANNED], memory[job, sim.TIMER] = config, timer
-        memory[job, sim.NODE], memory[job, sim.GPU] = -1.0, -1.0  # the place is open
+        memory[job, sim.NODE], memory[job, sim.GPU] = -1.0, -1.0  # the place is not planned
 
 
-# What a plan says of a job of the round.
+# Columns of the plan of a job.
 CONFIG, NODE, GPU, TIMER = range(4)
 PLAN_COLUMNS = 4
 
@@ -210,16 +210,16 @@ def write_plan(board: Board, plan: Floats) -> None:
 def simulate_copy(
     copy: SimulationCopy, outcome: Floats, rate: Floats, first: Floats, base: Base, until: float, most: int
 ) -> tuple[float, float]:
-    """Decide the round as `first` says, and those that follow by a policy.
+    """Decide the round by the plan `first`, and the next ones by a policy.
 
     Args:
-        outcome: What jobs need, and when those that run would be complete: drawn, (J, OUTCOME_COLUMNS).
-        first: What every active job shall get in the round, (A, PLAN_COLUMNS).
-        until: When it stops at the latest [s].
-        most: After how many rounds it stops at the latest, ≥ 1.
+        outcome: Sampled demand of jobs, and when running ones would be complete, (J, OUTCOME_COLUMNS).
+        first: The plan of every active job in the round, (A, PLAN_COLUMNS).
+        until: Latest end of the simulation [s].
+        most: Most rounds of the simulation, ≥ 1.
 
     Returns:
-        What it costs from now on, with an estimate of what is left at the end [€]; and when it stopped [s].
+        The cost from now on, with an estimate for the work left at the end [€]; and the end of the simulation [s].
     """
     start, work, hidden = copy.start, copy.work, copy.hidden
     reset(start, work)

@@ -1,7 +1,6 @@
-"""Random Greedy: constructions of a round with chance in the order, the configurations and the nodes.
+"""Random Greedy: constructions of a round with random order, configurations and nodes.
 
-`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
-have left.
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), their estimated epochs left.
 """
 
 from __future__ import annotations
@@ -31,26 +30,26 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
 
-BEST = 0.05  # part of the choices that the published picks are among
-CHOICES_FOR_TWO = 30  # with fewer choices that part is one of them
+BEST = 0.05  # part of the choices from which the published method picks
+CHOICES_FOR_TWO = 30  # with fewer choices that part is a single one
 NEXT_CONFIGURATION = 0.05  # ours: probability of passing over a configuration for the next best one
 NEXT_NODE = 0.2  # ours: probability of passing over a node for the next best one
 
 
 @lean_kernel
 def shortlist(choices: int) -> int:
-    """Count the best of some choices that the published picks are among: 5 % rounded half up, at least one."""
+    """Return from how many of the best choices the published method picks: 5 % rounded half up, at least one."""
     return max(1, int(BEST * choices + 0.5))
 
 
 @kernel
 def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Generator) -> int:
-    """Pick one of the best configurations that fit now, all with one probability; -1 if none fits.
+    """Pick one of the best configurations that fit now, all with equal probability; -1 if none fits.
 
     Args:
         ranking: The configurations, best first, (C,).
         allowed: How many of them the job may use.
-        rng: Where chance comes from: drawn from only if there is a choice.
+        rng: Random generator; used only if there is a choice.
     """
     rank = 0
     if allowed >= CHOICES_FOR_TWO:
@@ -69,7 +68,7 @@ def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Genera
 
 @kernel
 def pick_node(board: Board, gpu_type: int, gpus: int, preferred: int, rng: Generator) -> int:
-    """Pick one of the best nodes by `fit_key` that have room for `gpus` GPUs, of which there must be one."""
+    """Pick one of the best nodes by `fit_key` that have `gpus` free GPUs; there must be one."""
     if board.nodes.shape[0] < CHOICES_FOR_TWO:
         return sim.find_node(board, gpu_type, gpus, preferred)
     short = shortlist(sim.count_fitting(board, gpu_type, gpus))
@@ -101,14 +100,14 @@ def pass_to_node(board: Board, gpu_type: int, gpus: int, preferred: int, rng: Ge
     return node
 
 
-SWAP_BIAS = 0.05  # neighbours swap with probability 0.5 + this if their weights speak for it, else 0.5 - this
+SWAP_BIAS = 0.05  # neighbours swap with probability 0.5 + this if their weights favour it, else 0.5 - this
 
 
 class ConstructionSettings(NamedTuple):
     """How a round is constructed.
 
     Attributes:
-        constructions: How often at random.
+        constructions: Number of random constructions.
         fill: Whether constructions are ours (`RandomGreedy.fill`); else they are as published.
     """
 
@@ -118,7 +117,7 @@ class ConstructionSettings(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constructions:
-    """The best constructions of a round, different ones, by the proxy cost.
+    """The best different constructions of a round, by the proxy cost.
 
     Attributes:
         costs: Proxy costs [€], (K,), in no order.
@@ -156,12 +155,12 @@ class Constructions:
         return cls(order, left, costs[found], held[found], kept[found])
 
     def restore(self, view: View, index: int) -> None:
-        """Let the jobs hold what they hold in one of the constructions."""
+        """Place the jobs as in one of the constructions."""
         sim.restore(view.board, self.order, self.held[index], self.kept[index])
         sim.measure(view.board)
 
     def restore_best(self, view: View) -> None:
-        """Let the jobs hold what they hold in the best construction."""
+        """Place the jobs as in the best construction."""
         self.restore(view, int(np.argmin(self.costs)))
 
 
@@ -176,11 +175,11 @@ def construct(
     held: Floats,
     kept: Ints,
 ) -> None:
-    """Construct a round by Greedy, then at random; `offer` each to the elite, whose arrays `costs`, `held`, `kept` are.
+    """Construct a round by Greedy, then at random; `offer` each to the elite in `costs`, `held` and `kept`.
 
     Args:
-        settings: How many constructions, and which.
-        costs: What the elite cost, (K,); inf where there is none yet.
+        settings: Number and kind of the constructions.
+        costs: Costs of the elite, (K,); inf where there is none yet.
         held: What the jobs hold in each, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
     """
@@ -209,9 +208,9 @@ def construct(
 
 @kernel
 def _shuffle(board: Board, order: Ints, turn: Ints, rng: Generator, fill: bool) -> None:
-    """Write the turns of the jobs of the round, (A,): as in `order`, but for swaps of neighbours.
+    """Write the turns of the jobs of the round, (A,): as in `order`, with random swaps of neighbours.
 
-    As published the earlier of two is put off with more than even odds if it is heavier; with `fill` if it is not.
+    As published, the probability of a swap is above one half if the earlier job is heavier; with `fill` if it is not.
     """
     jobs = board.jobs
     for i in range(order.shape[0]):
@@ -243,13 +242,13 @@ def _place_at_random(board: Board, job: int, ranking: Ints, allowed: int, rng: G
 
 
 class Search:
-    """A search over rounds, which knows nothing of some tenancies."""
+    """A search over rounds, which does not support some tenancies."""
 
     __slots__ = ()
-    refused: tuple[Tenancy, ...] = ("quota", "cells")  # what jobs exchange is not counted, nor where cells lie
+    refused: tuple[Tenancy, ...] = ("quota", "cells")  # exchanges do not count quotas, nor bind cells
 
     def check(self, instance: Instance) -> None:
-        """Refuse tenancies of which the search knows nothing.
+        """Refuse tenancies that the search does not support.
 
         Raises:
             InputError: The instance has one of them.
@@ -262,19 +261,20 @@ class Search:
 class RandomGreedy(Search):
     """Random Greedy (RG): Greedy, then randomised constructions; keeps the best by the proxy cost of the round.
 
-    A construction swaps neighbours in the order of pressure, and gives each job one of the best configurations that
-    fit, on one of the best nodes: one of the best twentieth, at least the best. So where less than 30 configurations or
-    nodes are in question, it is the best. Shares and whole nodes go to their best place.
+    A construction swaps neighbours in the order of pressure, and places each job on one of the best configurations that
+    fit, on one of the best nodes: one of the best twentieth, at least the best. So with fewer than 30 configurations or
+    nodes to choose from, it is the best. Shares and whole nodes go to their best place.
 
-    With `fill` it is our own: the swaps favour heavier jobs; configurations and nodes are taken by biased random rank,
-    the best, or with a small probability the next best, and so on; and idle GPUs go to jobs as in `Greedy(fill=True)`.
+    With `fill` it is our own variant: the swaps favour heavier jobs; configurations and nodes are taken by biased
+    random rank, the best, or with a small probability the next best, and so on; and idle GPUs go to jobs as in
+    `Greedy(fill=True)`.
 
     Args:
         constructions: Most constructions per round, ≥ 0; never more than nodes · jobs · most GPUs of a node.
         name: Name, as tables show it; with `fill` by default "random-greedy-fill".
-        epochs: The epochs that a job is taken to need, in the pressure, the choice of configurations and the proxy: all
-            that are left ("worst-case"), as many as make up the mean need, and all that are left once that is passed
-            ("mean", as published), or the mean given those done ("conditional-mean").
+        epochs: The estimate of the epochs left, in the pressure, the choice of configurations and the proxy: all that
+            are left ("worst-case"); the mean less those done, and all that are left after the mean ("mean", as
+            published); or the mean given those done ("conditional-mean").
         fill: Whether constructions are ours; else they are as published.
 
     Raises:
@@ -286,7 +286,7 @@ class RandomGreedy(Search):
     preemption: bool = True
     epochs: Epochs = "worst-case"
     fill: bool = False
-    refused = ("cells",)  # constructions do not remember where they lie
+    refused = ("cells",)  # constructions do not keep the binding of cells
 
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)

@@ -1,7 +1,6 @@
-"""The neighbourhoods of Local Search, where two jobs exchange what they hold or one moves; and the best few rounds.
+"""The neighbourhoods of Local Search, in which two jobs exchange what they hold or one moves; and the elite of rounds.
 
-`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
-have left.
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), their estimated epochs left.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ def best_exchange(
 ) -> tuple[int, int, float]:
     """Find the two jobs whose exchange makes the proxy cost of the round least.
 
-    Two running jobs swap configurations and places, or one that waits takes those of a running one of no higher
-    pressure, which waits then. The nodes do not notice.
+    Two running jobs swap configurations and places, or a waiting job takes those of a running one of no higher
+    pressure, which then waits. The nodes do not change.
 
     Args:
-        seen: What is known of them.
+        seen: The parts of the proxy cost of the round.
         bill: Cost rate of all nodes [€/s].
         cost: Proxy cost of the round [€].
 
@@ -50,7 +49,7 @@ def best_exchange(
 
 @lean_kernel
 def _may_help(seen: its.SeenRound, first: float, i: int, k: int) -> bool:
-    """Return at a glance the exchanges that cannot make the round cheaper, most of them.
+    """Return whether an exchange may make the round cheaper: a fast test that excludes most exchanges.
 
     Two running jobs leave the cost rate of the nodes as it is, so they must bring the first completion forward.
     """
@@ -76,21 +75,21 @@ def _first_after(board: Board, order: Ints, left: Floats, seen: its.SeenRound, i
 
 @lean_kernel
 def _tardiness_after(seen: its.SeenRound, first: float, i: int, k: int) -> float:
-    """Return what the running jobs cost by their tardiness up to the first completion, after the exchange [€]."""
+    """Return the tardiness cost of the running jobs up to the first completion, after the exchange [€]."""
     late = its.tardiness(seen, first)
     if seen.jobs[i, its.HOLDS] < 0:
         late += its.own_tardiness(seen, i, first) - its.own_tardiness(seen, k, first)
     return late
 
 
-BETTER = 1.0 - 1e-12  # a move must make the cost smaller by more than rounding does
+BETTER = 1.0 - 1e-12  # a move must reduce the cost by more than rounding
 
 
 @kernel
 def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
-    """Let every job in turn take the configuration, in its best place, that makes the proxy cost of the round least.
+    """Move every job in turn to the configuration, in its best place, that makes the proxy cost of the round least.
 
-    A waiting job may take one too, if it fits and makes the round cheaper; no running job comes to wait.
+    A waiting job may start too, if it fits and makes the round cheaper; no running job stops.
     """
     jobs, tau = board.jobs, board.tau
     seen = its.see(board, order, left)
@@ -112,7 +111,7 @@ def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
 
 @kernel
 def _chain(board: Board, job: int) -> Ints:
-    """Copy the column NEXT of the nodes, if `job` holds several of them; else give nothing."""
+    """Copy the column NEXT of the nodes, if `job` holds several of them; else return an empty array."""
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     config = int(jobs[job, at.CONFIG])
     if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
@@ -122,7 +121,7 @@ def _chain(board: Board, job: int) -> Ints:
 
 @kernel
 def _own_rate(board: Board, job: int) -> float:
-    """Return by how much less the nodes would cost without `job` [€/s]."""
+    """Return the part of the nodes' cost rate that `job` adds [€/s]."""
     jobs, nodes, configs, node_rate = board.jobs, board.nodes, board.facts.configs, board.node_rate
     config, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
     if config < 0:
@@ -160,7 +159,7 @@ def _best_move(board: Board, job: int, left: float, seen: its.SeenRound, i: int,
 
 @lean_kernel
 def _cost_with(seen: its.SeenRound, i: int, seconds: float, bill: float) -> float:
-    """Return the proxy cost of the round [€], but what it charges for the other jobs that wait.
+    """Return the proxy cost of the round [€] without its part for the other waiting jobs.
 
     Job `i` runs for `seconds`, or waits (inf); the nodes cost `bill` [€/s].
     """
@@ -175,13 +174,13 @@ def _cost_with(seen: its.SeenRound, i: int, seconds: float, bill: float) -> floa
 
 @kernel
 def offer(board: Board, order: Ints, cost: float, costs: Floats, held: Floats, kept: Ints) -> None:
-    """Keep what the jobs of the round hold in place of the costliest of the elite, if it is cheaper.
+    """Keep the placement of the round in place of the costliest of the elite, if it is cheaper.
 
-    One that costs the same as one of the elite is taken for the same, and is not kept.
+    A placement with the cost of one of the elite counts as the same, and is not kept.
 
     Args:
-        cost: What the construction costs.
-        costs: What the elite cost, (K,); inf where there is none yet.
+        cost: Cost of the placement [€].
+        costs: Costs of the elite [€], (K,); inf where there is none yet.
         held: What the jobs of the round hold in each, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
     """

@@ -1,7 +1,6 @@
-"""Path Relinking, what lies on the paths between the best of many constructions; and Local Search from the best.
+"""Path Relinking, a search on the paths between the best of many constructions; and Local Search from the best.
 
-`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
-have left.
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), their estimated epochs left.
 """
 
 from __future__ import annotations
@@ -29,9 +28,9 @@ LEAST_COST_EUR = 1e-9  # a job that costs nothing counts as one that costs this
 
 @kernel
 def guidance(board: Board, order: Ints, left: Floats) -> float:
-    """Sum max execution time / (energy cost + tardiness cost) over the jobs that run [s/€]: the more the better.
+    """Sum max execution time / (energy cost + tardiness cost) over the running jobs [s/€]; larger is better.
 
-    All three are those of the epochs left; the energy cost is the job's part of that of its nodes, as full as they are.
+    All three are those of the epochs left; the energy cost is the job's part of that of its nodes with their jobs.
     """
     jobs, tau = board.jobs, board.tau
     total = 0.0
@@ -53,11 +52,11 @@ def merit(board: Board, job: int, left: float, seconds: float, rate: float) -> f
 
 @kernel
 def relink(board: Board, order: Ints, left: Floats, goal: Floats, held: Floats, kept: Ints) -> float:
-    """Go from what the jobs hold towards `goal`, a job at a time; keep the best solution on the way, but the start.
+    """Move the jobs one by one from their placement towards `goal`; keep the best solution on the way, not the start.
 
-    A move gives a job the configuration that it holds in the goal, in its best place, or lets it wait as there. Those
-    that gain most come first. One that does not fit is tried again after the others; if none fits, the running job
-    that would gain least waits until its configuration fits.
+    A move places a job on its configuration in the goal, in its best place, or lets it wait as there. The moves with
+    most gain come first. A move that does not fit is tried again after the others; if none fits, the running job with
+    least gain waits until its configuration fits.
 
     Args:
         goal: The configurations that they hold in the goal, (A,); -1: none.
@@ -90,7 +89,7 @@ def relink(board: Board, order: Ints, left: Floats, goal: Floats, held: Floats, 
 def _moves(board: Board, order: Ints, left: Floats, goal: Floats) -> Ints:
     """List the positions of the jobs that hold another configuration in the goal, by decreasing gain.
 
-    The gain is that of the guidance, as if every job were alone on its nodes.
+    The gain is the increase of the guidance, as if every job were alone on its nodes.
     """
     jobs, tau, rate = board.jobs, board.tau, board.planning_rate
     gains = np.zeros(order.shape[0])
@@ -106,7 +105,7 @@ def _moves(board: Board, order: Ints, left: Floats, goal: Floats) -> Ints:
 
 @kernel
 def _move(board: Board, job: int, config: int) -> bool:
-    """Return `job` a configuration, if it fits, or let it wait (-1)."""
+    """Move `job` to a configuration, or let it wait (-1); return whether that fits."""
     if config >= 0:
         return sim.place(board, job, config)
     sim.release(board, job)
@@ -115,7 +114,7 @@ def _move(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def _let_one_wait(board: Board, order: Ints, to_do: Ints) -> bool:
-    """Let the last job of `to_do` that runs wait; return False if none runs."""
+    """Stop the last running job of `to_do`; return False if none runs."""
     jobs = board.jobs
     for i in to_do[::-1]:
         if jobs[order[i], at.CONFIG] >= 0:
@@ -126,15 +125,15 @@ def _let_one_wait(board: Board, order: Ints, to_do: Ints) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PathRelinking(Search):
-    """Path Relinking (PR): looks between the best of Random Greedy's constructions for what is better still.
+    """Path Relinking (PR): searches for better solutions between the best of Random Greedy's constructions.
 
-    The elite are the constructions with the least proxy cost. Better is then what has more guidance: Σ max execution
-    time / (energy cost + tardiness cost) over the jobs that run. From the best of the elite a path leads towards each
-    other: job after job takes the configuration that it has there. The best solution on the way is completed (waiting
-    jobs that fit are placed, and the round is finished as a construction is); if it is the best so far, the next paths
-    begin there.
+    The elite are the constructions with the least proxy cost. Solutions are then compared by guidance: Σ max execution
+    time / (energy cost + tardiness cost) over the running jobs; larger is better. A path goes from the best of the
+    elite towards each other: job after job takes the configuration that it has there. The best solution on the path is
+    completed (waiting jobs that fit are placed, and the round is finished as a construction is); if it is the best so
+    far, the next paths begin there.
 
-    The published method ranks the elite by the guidance too, picks each move again and looks one move ahead.
+    The published method also ranks the elite by guidance, chooses each move again, and evaluates one move ahead.
 
     Args:
         constructions: Most constructions of Random Greedy per round, ≥ 0.
@@ -164,7 +163,7 @@ class PathRelinking(Search):
 
 @kernel
 def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints, fill: bool) -> float:
-    """Let the jobs hold the best of the elite, or what is better on the paths from it towards the others.
+    """Place the jobs as in the best of the elite, or as in a better solution on the paths from it to the others.
 
     Args:
         held: What the jobs hold in each of the elite, (K, A, HELD).
@@ -204,18 +203,18 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
 
 @dataclass(frozen=True, slots=True)
 class LocalSearch(Search):
-    """Local Search (LS): improves the best round of Random Greedy until no small change makes its proxy cost less.
+    """Local Search (LS): improves the best round of Random Greedy until no exchange or move reduces its proxy cost.
 
-    Two jobs may exchange what they hold: two running ones, or one that waits and a running one of no higher pressure.
-    And, with `moves`, a job may take another configuration, or the same one elsewhere; a waiting job one that fits. No
-    running job gets slower unless it still meets its due date at worst, and none but in an exchange comes to wait.
+    Two jobs may exchange what they hold: two running ones, or a waiting one and a running one of no higher pressure.
+    With `moves` a job may also take another configuration, or the same one elsewhere; a waiting job one that fits. A
+    running job gets slower only if it still meets its due date in the worst case, and stops only in an exchange.
 
-    The published search has the exchanges alone, and allows any that the proxy likes.
+    The published search has only exchanges, and allows all that reduce the proxy cost.
 
     Args:
         constructions: Most constructions of Random Greedy per round, ≥ 0.
         iterations: Most iterations per round, ≥ 0. Each makes the best exchange and the best move of every job.
-        moves: Whether jobs may move; False leaves the exchanges, as published.
+        moves: Whether jobs may move; False for exchanges only, as published.
         name: Name, as tables show it.
         fill: Whether Random Greedy is our own, with idle GPUs for jobs (`RandomGreedy.fill`).
 
@@ -243,7 +242,7 @@ class LocalSearch(Search):
 
 @kernel
 def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: bool) -> int:
-    """Change a round as long as that makes its proxy cost less, at most `iterations` times; return how often it did.
+    """Change a round while that reduces its proxy cost, at most `iterations` times; return the number of changes.
 
     Args:
         iterations: Most iterations: each makes the best exchange and, with `moves`, the best move of every job.
@@ -260,7 +259,7 @@ def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: boo
         if moves:
             sweep_moves(board, order, left)
         after = proxy_with(board, order, left)
-        if after >= cost:  # nothing was found, or what was is no more than rounding
+        if after >= cost:  # no change was found, or its gain is rounding
             sim.restore(board, order, held, kept)
             sim.measure(board)
             return done

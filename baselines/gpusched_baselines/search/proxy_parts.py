@@ -1,6 +1,6 @@
-"""The proxy cost of a round, whole and in parts: a search sees what a change is worth without adding up all jobs.
+"""The proxy cost of a round, whole and in parts: with the parts the value of a change needs no sum over all jobs.
 
-`order`, (A,), are the jobs of the round, and `left`, (A,), the epochs that they are taken to have left.
+`order`, (A,), are the jobs of the round, and `left`, (A,), their estimated epochs left.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
-POSTPONED = 100.0  # how much heavier the tardiness of a job that is left out counts
+POSTPONED = 100.0  # factor on the tardiness cost of a job that is left out
 
 
 @kernel
@@ -50,7 +50,7 @@ def proxy_with(board: Board, order: Ints, left: Floats) -> float:
 
 @kernel
 def left_out_cost(board: Board, job: int, left: float) -> float:
-    """Return what the proxy charges for a job that is left out [€]: a hundred times what it may come to cost."""
+    """Return the part of the proxy cost of a job that is left out [€]: a hundred times its worst-case tardiness cost."""
     jobs, now = board.jobs, board.clock[at.NOW]
     late = now + left * jobs[job, at.MAX_TAU] - jobs[job, at.DUE]
     return POSTPONED * jobs[job, at.WEIGHT] * max(0.0, late)
@@ -61,13 +61,13 @@ HOLDS = 0  # configuration held, or -1
 ENDS_IN = 1  # seconds until it completes; inf while it waits
 DUE_IN = 2  # seconds until its due date
 WEIGHT = 3  # tardiness weight [€/s]
-IF_LEFT_OUT = 4  # what the proxy charges for it while it waits [€]
+IF_LEFT_OUT = 4  # its part of the proxy cost while it waits [€]
 LEAST = 5  # seconds it takes in its fastest configuration
 SEEN_COLUMNS = 6
 
 
 class SeenRound(NamedTuple):
-    """What a search knows of a round.
+    """The parts of the proxy cost of a round.
 
     Attributes:
         jobs: Its jobs, (A, SEEN_COLUMNS).
@@ -83,7 +83,7 @@ class SeenRound(NamedTuple):
 
 @kernel
 def see(board: Board, order: Ints, left: Floats) -> SeenRound:
-    """Write down what a search knows of a round; `left`, (A,), are the epochs that its jobs are taken to have left."""
+    """Compute the parts of the proxy cost of a round; `left`, (A,), are the estimated epochs left of its jobs."""
     jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
     seen = np.empty((order.shape[0], SEEN_COLUMNS))
     for i in range(order.shape[0]):
@@ -102,7 +102,7 @@ def see(board: Board, order: Ints, left: Floats) -> SeenRound:
 
 @lean_kernel
 def left_out_sum(seen: SeenRound) -> float:
-    """Sum what the proxy charges for the jobs that wait [€]."""
+    """Sum the parts of the proxy cost of the waiting jobs [€]."""
     total = 0.0
     for i in range(seen.jobs.shape[0]):
         if seen.jobs[i, HOLDS] < 0:
@@ -152,7 +152,7 @@ def _by_due(seen: Floats) -> Floats:
 
 @lean_kernel
 def give(seen: SeenRound, i: int, config: int, seconds: float) -> None:
-    """Let job `i` run for `seconds` on `config`, in place of what it holds, if anything."""
+    """Record that job `i` runs for `seconds` on `config`, in place of what it holds, if anything."""
     jobs, table = seen.jobs, seen.by_due
     if jobs[i, HOLDS] < 0:
         for rank in range(_due_before(table, jobs[i, DUE_IN]) + 1, table.shape[1]):
@@ -164,7 +164,7 @@ def give(seen: SeenRound, i: int, config: int, seconds: float) -> None:
 
 @lean_kernel
 def tardiness(seen: SeenRound, first: float) -> float:
-    """Return what the running jobs cost by their tardiness up to the first completion, `first` seconds from now [€]."""
+    """Return the tardiness cost of the running jobs up to the first completion, `first` seconds from now [€]."""
     before = _due_before(seen.by_due, first)
     return seen.by_due[1, before] * first - seen.by_due[2, before]
 
@@ -184,16 +184,15 @@ def _due_before(table: Floats, seconds: float) -> int:
 
 @lean_kernel
 def own_tardiness(seen: SeenRound, i: int, first: float) -> float:
-    """Return what job `i` costs by its tardiness up to the first completion, if it runs [€]."""
+    """Return the tardiness cost of job `i` up to the first completion, if it runs [€]."""
     return seen.jobs[i, WEIGHT] * max(0.0, first - seen.jobs[i, DUE_IN])
 
 
 @lean_kernel
 def may_take(seen: SeenRound, i: int, seconds: float) -> bool:
-    """Return whether a search may let job `i` run for `seconds` more: no slower than now, or still by its due date.
+    """Return whether a search may run job `i` for `seconds` more: no slower than now, or still by its due date.
 
-    The proxy does not see tardiness beyond the first completion, so without this rule a search would slow all jobs
-    down.
+    The proxy cost has no tardiness after the first completion, so without this rule a search would slow all jobs down.
     """
     if seconds == np.inf:
         return False

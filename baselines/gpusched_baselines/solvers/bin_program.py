@@ -1,4 +1,4 @@
-"""The linear program of one job over bins: in Pyomo, and kept by HiGHS from one solve to the next."""
+"""The linear program of one job over bins, in Pyomo; HiGHS keeps it from one solve to the next."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from gpusched_baselines.planning.single_job import Plan, SingleJobProblem
 from gpusched_baselines.solvers.errors import SolverFailedError, load
 
 NAME = "HiGHS"
-TIGHTEST = 1e-10  # the least tolerance that HiGHS takes
-TOLERANCE = 1e-9  # at the usual 1e-6 a bound may come out above a schedule
+TIGHTEST = 1e-10  # the least tolerance that HiGHS accepts
+TOLERANCE = 1e-9  # with the usual 1e-6 a bound may be above the cost of a schedule
 INFEASIBLE = {"provenInfeasible", "locallyInfeasible", "infeasibleOrUnbounded"}  # no program here is unbounded
 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """What HiGHS says of a minimisation whose solution was loaded into the model.
+    """The result of a minimisation whose solution was loaded into the model.
 
     Attributes:
         objective: Value of the best solution found.
@@ -43,7 +43,7 @@ def load_pyomo() -> Any:
 
 
 def require_highs() -> None:
-    """Make sure that there is a HiGHS to solve with.
+    """Check that HiGHS is installed.
 
     Raises:
         SolverMissingError: Pyomo or highspy is missing.
@@ -56,9 +56,9 @@ def new_highs(*, tolerance: float = TOLERANCE, presolve: bool = True, seconds: f
     """Make a HiGHS solver that keeps its model from one solve to the next, one thread, silent.
 
     Args:
-        tolerance: By how much a constraint, a reduced cost or a whole number may be off, ≥ 1e-10.
+        tolerance: Largest error of a constraint, a reduced cost or a whole number, ≥ 1e-10.
         presolve: Whether to look for simplifications first; with many columns and few rows that is the slowest part.
-        seconds: Most wall clock of a solve.
+        seconds: Time limit of a solve, wall clock [s].
 
     Raises:
         SolverMissingError: Pyomo or highspy is missing.
@@ -78,7 +78,7 @@ def new_highs(*, tolerance: float = TOLERANCE, presolve: bool = True, seconds: f
 
 
 def solve(solver: Any, model: Any) -> Solved | None:
-    """Minimise `model`, and load the best solution into it; give None if it surely has none.
+    """Minimise `model`, and load the best solution into it; return None if it surely has none.
 
     Raises:
         SolverFailedError: No solution was found, though there may be one.
@@ -101,9 +101,9 @@ def _load(module: str, package: str) -> Any:
 class BinProgram:
     """Minimise Σ S_b/S(w) · p_c · y_{b,c} subject to Σ_c y_{b,c} = L_b in every bin b and Σ τ_c · y_{b,c} ≤ D.
 
-    y_{b,c} ≥ 0 are the epochs of bin b run in configuration c; L_b is the part of bin b that is left. All figures are
-    parameters, so that one model serves every problem with as many bins and configurations; HiGHS keeps the model and
-    is told only what changes. Epochs, times and costs are scaled to about 1.
+    y_{b,c} ≥ 0 are the epochs of bin b run in configuration c; L_b is the part of bin b that is left. All numbers are
+    parameters, so one model is used for all problems with as many bins and configurations. HiGHS keeps the model and
+    gets only the parameters that change. Epochs, times and costs are scaled to about 1.
 
     Args:
         bins: Number of bins B.
@@ -116,7 +116,7 @@ class BinProgram:
         self._model = _model(load_pyomo(), bins, configurations)
 
     def totals(self, problem: SingleJobProblem) -> NDArray[np.float64]:
-        """Solve the program of `problem`; give the epochs that each configuration runs in all, (K,).
+        """Solve the program of `problem`; return the epochs that each configuration runs in all, (K,).
 
         Raises:
             SolverFailedError: HiGHS finds no solution.
@@ -138,7 +138,7 @@ class BinProgram:
         return np.maximum(totals, 0.0) * problem.epochs_left
 
     def _keep_structure(self) -> None:
-        """Report the solver to look for nothing but new values of parameters from now on."""
+        """Set the solver to check only for new values of parameters from now on."""
         updates = self._solver.config.auto_updates
         for name in updates:
             updates[name] = name == "update_parameters"
@@ -185,7 +185,7 @@ def repaired(problem: SingleJobProblem, ends: ArrayLike) -> NDArray[np.float64]:
 
     The ends are clipped to [w, E] and sorted. If the worst case then misses the due date, every end moves towards w by
     the same factor θ, so that faster configurations begin earlier. The worst case is linear in θ, and at θ = 0 the
-    fastest configuration runs throughout, which is in time; so the largest θ that meets the due date is known.
+    fastest configuration runs throughout, which meets the due date; so the largest θ that meets it is known.
 
     Args:
         problem: A problem whose fastest configuration meets the due date.
@@ -205,11 +205,11 @@ def repaired(problem: SingleJobProblem, ends: ArrayLike) -> NDArray[np.float64]:
     return starts
 
 
-SHORTEST = 1e-12  # of the epochs left; a shorter run is the solver's tolerance
+SHORTEST = 1e-12  # of the epochs left; a shorter segment is within the solver's tolerance
 
 
 class HighsSolver:
-    """Solves single-job problems one after the other, faster than `solve_highs`: it keeps a model of every shape."""
+    """A solver of many single-job problems, faster than `solve_highs`: it keeps one model for each shape."""
 
     def __init__(self) -> None:
         self._programs: dict[tuple[int, int], BinProgram] = {}
@@ -218,7 +218,7 @@ class HighsSolver:
         """Solve one problem; plan and errors are those of `solve_highs`."""
         plan = problem.plan_without_choice()
         if plan is not None:
-            require_highs()  # a missing solver shows at the first problem, not at the first hard one
+            require_highs()  # a missing solver raises at the first problem, not at the first hard one
             return plan
         shape = len(problem.survival), len(problem.tau)
         if shape not in self._programs:
@@ -226,23 +226,23 @@ class HighsSolver:
         try:
             totals = self._programs[shape].totals(problem)
         except Exception:
-            del self._programs[shape]  # whatever state it is in
+            del self._programs[shape]  # its state is unknown
             raise
         totals[totals < SHORTEST * problem.epochs_left] = 0.0
         ends = problem.epochs_done + np.cumsum(totals)[:-1]
         return problem.plan_at(repaired(problem, ends))
 
     def __reduce__(self) -> tuple[type[HighsSolver], tuple[()]]:
-        """Return what makes a fresh solver in another process."""
+        """Return the call that makes a new solver in another process."""
         return type(self), ()
 
 
 def solve_highs(*problem: Any, **named: Any) -> Plan:
-    """Solve the single-job problem as a linear program: how many epochs of every bin run in which configuration.
+    """Solve the single-job problem as a linear program over the epochs of every bin in every configuration.
 
-    The plan is that of `solve_single_job`. The program gives no order within a bin, and of bins
-    that cost the same any may be run faster; so each configuration's epochs are put end to end, slow to fast. That
-    takes as long and, since S does not rise, costs no more.
+    The plan is that of `solve_single_job`. The program has no order within a bin, and of bins that cost the same any
+    may be run faster. So the epochs of each configuration are joined, slow to fast. That takes as long and, since S
+    does not rise, costs no more.
 
     Args:
         *problem: The arguments of `SingleJobProblem`, by place or by name.

@@ -1,4 +1,4 @@
-"""What goes wrong with solvers: one is not installed, or one gives nothing that can be used."""
+"""Errors of solvers: a solver is not installed, or returns no usable result."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from gpusched_env.rendering import MissingExtraError
 
 
 class SolverMissingError(MissingExtraError):
-    """A solver is not installed: says what is missing and how to get it.
+    """A solver is not installed; the message names the package and how to install it.
 
     Args:
         solver: Name of the solver.
         package: The Python package that could not be imported.
-        extra: The extra of this distribution that brings it.
-        debian: Debian packages that must be there first.
-        reason: What the import said, if the package is there but cannot be loaded.
+        extra: The extra of this distribution that installs it.
+        debian: Debian packages that must be installed first.
+        reason: The message of the import, if the package is installed but cannot be loaded.
     """
 
     def __init__(
@@ -35,11 +35,11 @@ class SolverMissingError(MissingExtraError):
 
 
 class SolverFailedError(RuntimeError):
-    """A solver ended without a usable answer.
+    """A solver ended without a usable result.
 
     Args:
         solver: Name of the solver.
-        reason: What it said, or what is wrong with its answer.
+        reason: Its message, or the fault of its result.
     """
 
     def __init__(self, solver: str, reason: str) -> None:
@@ -52,7 +52,7 @@ class SolverFailedError(RuntimeError):
 
 
 class SolverFallbackWarning(UserWarning):
-    """The exact solver answers in place of the one that was asked for."""
+    """The exact solver is used in place of the chosen one."""
 
 
 def load(module: str, solver: str, package: str, extra: str, debian: tuple[str, ...] = ()) -> Any:

@@ -1,4 +1,4 @@
-"""A solver that always answers: the exact one steps in for one that is missing or fails."""
+"""A solver that always returns a plan: the exact one replaces one that is missing or fails."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from gpusched_env.simulator import kernels as sim
 
 SolverName = Literal["exact", "highs", "ipopt", "nlp", "nlp-10"]
 SOLVER_NAMES: tuple[str, ...] = get_args(SolverName)
-USED_AS_IT_IS = {"ipopt"}  # its plans need not meet the due date
+USED_AS_IT_IS = {"ipopt"}  # solvers whose plans need not meet the due date
 ROUNDING = 1e-9  # relative
 
 
 class SingleJobSolver(Protocol):
-    """Solves single-job problems: `solve_exactly` and all that can stand in its place."""
+    """A solver of single-job problems: `solve_exactly`, and all that can replace it."""
 
     def __call__(self, problem: SingleJobProblem) -> Plan:
         """Return the plan of one problem."""
 
 
 def single_job_solver(name: str) -> SingleJobSolver:
-    """Make the solver `name`: "ipopt" is the published program, "nlp" our own form of it, "nlp-10" stopped as early.
+    """Make the solver `name`: "ipopt" is the published program, "nlp" our own form, "nlp-10" that after ten iterations.
 
     Raises:
         InputError: There is no such solver.
@@ -45,12 +45,11 @@ def single_job_solver(name: str) -> SingleJobSolver:
 
 
 class FallbackSolver:
-    """Solves with the solver it is made for; where that is missing or fails, with the exact one.
+    """A solver that uses the solver `name`, and the exact one where that is missing or fails.
 
-    A solver fails if it raises, or gives a plan that is no plan: one that is not finite, does not run all epochs left,
-    or misses a due date that can be met (the published program's plans are used even so). The first time, a
-    `SolverFallbackWarning` says so; after that, `fallbacks`
-    only counts. A solver that is missing is not asked again.
+    A solver fails if it raises, or returns an invalid plan: one that is not finite, does not run all epochs left, or
+    misses a due date that can be met (the published program's plans are used nevertheless). The first time a
+    `SolverFallbackWarning` appears; after that, `fallbacks` only counts. A solver that is missing is not tried again.
 
     Args:
         name: Name of the solver, as `single_job_solver` knows it.
@@ -73,7 +72,7 @@ class FallbackSolver:
         self._missing = False
 
     def __call__(self, problem: SingleJobProblem) -> Plan:
-        """Solve one problem, whatever happens."""
+        """Solve one problem; never fails."""
         self.solves += 1
         if not self._missing:
             try:
@@ -94,7 +93,7 @@ class FallbackSolver:
 
     def _say_once(self, reason: str) -> None:
         if self.fallbacks == 0:
-            message = f"{reason}. The exact solver answers instead, now and whenever this happens again."
+            message = f"{reason}. The exact solver is used instead, now and whenever this happens again."
             warnings.warn(message, SolverFallbackWarning, stacklevel=3)
 
 

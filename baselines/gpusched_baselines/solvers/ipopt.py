@@ -1,4 +1,4 @@
-"""One job by Ipopt: as published, ten iterations used as they are; and in our own form, repaired to be in time."""
+"""One job by Ipopt: as published, after ten iterations; and in our own form, repaired to meet the due date."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SOLVED, ACCEPTABLE, OUT_OF_ITERATIONS = 0, 1, -1  # Ipopt's own numbers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Iterate:
-    """Where Ipopt stopped.
+    """The point at which Ipopt stopped.
 
     Attributes:
         point: The variables, (n,).
         status: Ipopt's own number; 0 and 1: it converged, -1: it was out of iterations.
-        message: What that number means.
+        message: The meaning of that number.
     """
 
     point: NDArray[np.float64]
@@ -46,7 +46,7 @@ def load_cyipopt() -> Any:
 
 
 def minimise(program: SmoothedProgram | PublishedProgram, iterations: int, options: Mapping[str, object]) -> Iterate:
-    """Run Ipopt, silent, from the program's start for so many iterations at most; it may stop anywhere.
+    """Run Ipopt without output from the program's start, for at most `iterations` iterations.
 
     Raises:
         SolverMissingError: cyipopt or the system's Ipopt is missing.
@@ -70,7 +70,7 @@ PUBLISHED_ITERATIONS = 10
 
 @dataclass(frozen=True, slots=True)
 class IpoptSolver:
-    """Solves single-job problems as `solve_ipopt` does."""
+    """A solver of single-job problems by `solve_ipopt`."""
 
     def __call__(self, problem: SingleJobProblem) -> Plan:
         """Solve one problem; plan and errors are those of `solve_ipopt`."""
@@ -88,11 +88,11 @@ class IpoptSolver:
 
 
 def as_read(point: NDArray[np.float64], problem: SingleJobProblem) -> NDArray[np.float64]:
-    """Read breakpoints from where Ipopt stopped, as who follows the plan does.
+    """Read breakpoints from the point at which Ipopt stopped, in the way in which a plan is followed.
 
-    It runs the first configuration whose segment ends after the present epoch, until then, and so on: a segment that
-    ends before one of those before it runs nothing, and the last runs to the end. Nothing else is changed: the plan may
-    miss the due date, or spare none of the time to it.
+    The job runs the first configuration whose segment ends after the present epoch, until that end, and so on. So a
+    segment that ends before an earlier one is empty, and the last runs to the end. Nothing else is changed: the plan
+    may miss the due date, or may not use the time until then.
 
     Args:
         point: x_0 … x_N [epochs], (N + 1,); finite.
@@ -108,10 +108,9 @@ def as_read(point: NDArray[np.float64], problem: SingleJobProblem) -> NDArray[np
 def solve_ipopt(*problem: Any, **named: Any) -> Plan:
     """Solve the single-job problem as the published program does: ten iterations of Ipopt on a smoothed program.
 
-    Slack and late problems need no solver. Else the plan is read from
-    where Ipopt stopped, converged or not, feasible or not (see `as_read`), and its cost is the objective there: of the
-    smoothed program, and of a point that may be no plan. So the plan may miss a due date that can be met, and its cost
-    may be below the exact optimum.
+    Slack and late problems need no solver. Else the plan is read from the point at which Ipopt stopped, converged or
+    not, feasible or not (see `as_read`), and its cost is the objective there, of the smoothed program, at a point that
+    may not be a plan. So the plan may miss a due date that can be met, and its cost may be below the exact optimum.
 
     Args:
         *problem: The arguments of `SingleJobProblem`, by place or by name.
@@ -127,16 +126,16 @@ def solve_ipopt(*problem: Any, **named: Any) -> Plan:
 MOST_ITERATIONS = 3000
 OPTIONS = {
     "jac_d_constant": "yes",
-    "bound_relax_factor": 0.0,  # relaxed by 1e-8 as usual, a converging solve in some hundreds fails
+    "bound_relax_factor": 0.0,  # with the usual 1e-8 about one in some hundred converging solves fails
 }
 
 
 @dataclass(frozen=True, slots=True)
 class NlpSolver:
-    """Solves single-job problems as `solve_nlp` does.
+    """A solver of single-job problems by `solve_nlp`.
 
     Args:
-        iterations: Most iterations of Ipopt, ≥ 1; None goes on to convergence.
+        iterations: Most iterations of Ipopt, ≥ 1; None for convergence.
 
     Raises:
         InputError: The number of iterations is out of its range.
@@ -161,9 +160,9 @@ class NlpSolver:
 def solve_nlp(*problem: Any, iterations: int | None = None, **named: Any) -> Plan:
     """Solve the single-job problem as a smoothed nonlinear program in our own form; `solve_ipopt` is the published one.
 
-    The plan is that of `solve_single_job`. Dominated configurations are left out, those between
-    the hull and the others stay. Slack and late problems need no solver. Where Ipopt stops, the plan is repaired (see
-    `repair`), so that it always meets the due date, and costed with the true survival function.
+    The plan is that of `solve_single_job`. Dominated configurations are left out; undominated ones stay, also those
+    above the hull. Slack and late problems need no solver. The plan at which Ipopt stops is repaired (see `repaired`),
+    so that it always meets the due date, and its cost is that with the true survival function.
 
     Args:
         *problem: The arguments of `SingleJobProblem`, by place or by name.
@@ -172,13 +171,13 @@ def solve_nlp(*problem: Any, iterations: int | None = None, **named: Any) -> Pla
     Raises:
         InputError: A value is out of its range, or no configuration is allowed.
         SolverMissingError: cyipopt or the system's Ipopt is missing.
-        SolverFailedError: Ipopt found no point at all, or without `iterations` none that it calls solved.
+        SolverFailedError: Ipopt found no point, or without `iterations` none with the status "solved".
     """
     return NlpSolver(iterations)(SingleJobProblem(*problem, **named))
 
 
 def _minimise(program: SmoothedProgram, iterations: int | None) -> NDArray[np.float64]:
-    """Run Ipopt from equally long segments; give the ends of all segments but the last, as fractions."""
+    """Run Ipopt from equally long segments; return the ends of all segments but the last, as fractions."""
     stopped = minimise(program, MOST_ITERATIONS if iterations is None else int(iterations), OPTIONS)
     allowed = {SOLVED, ACCEPTABLE} if iterations is None else {SOLVED, ACCEPTABLE, OUT_OF_ITERATIONS}
     if stopped.status not in allowed:

@@ -1,4 +1,4 @@
-"""The nonlinear program of one job, as published and in our own form, with exact derivatives, as cyipopt calls it."""
+"""The nonlinear program of one job, as published and in our own form, with exact derivatives, for cyipopt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class SmoothedSurvival:
     def of(cls, edges: NDArray[np.float64], survival: NDArray[np.float64], width: float = WIDTH) -> SmoothedSurvival:
         """Smooth the survival function that is `survival[b]` from `edges[b]` to `edges[b + 1]`: our own form.
 
-        Every ramp has its middle on an inner edge, so that across a whole ramp the integral is that of S.
+        Every ramp has its middle on an inner edge, so the integral over a whole ramp is that of S.
 
         Raises:
             InputError: `width` is not in (0, 1].
@@ -53,7 +53,7 @@ class SmoothedSurvival:
     def published(cls, edges: NDArray[np.float64], survival: NDArray[np.float64]) -> SmoothedSurvival:
         """Smooth as the published program does: a ramp from w - h to w before every edge w, down to 0 before the last.
 
-        A bin without mass is one with the bin after it, and h is `WIDTH` of the bin that ends at w.
+        A bin without mass is joined to the bin after it, and h is `WIDTH` of the bin that ends at w.
         """
         after = np.append(survival[1:], 0.0)
         steps = np.flatnonzero(survival > after)
@@ -89,7 +89,7 @@ class SmoothedSurvival:
 
 
 class BreakpointProgram:
-    """What both programs have in common, as cyipopt calls it: a cost of one variable each, and linear constraints.
+    """The common part of both programs, for cyipopt: costs of one variable each, and linear constraints.
 
     The objective's derivative by x_k is `falls[k]` times the smoothed S at x_k, so that the Hessian is diagonal. A
     program also has `start`, the point that the solver starts from, (n,), `bounds`, the least and greatest values of
@@ -224,7 +224,7 @@ class PublishedProgram(BreakpointProgram):
         tau: Their seconds per epoch, (N,).
         price: Their cost per epoch [€], (N,).
         smoothed: The smoothed survival function, over fractions of E.
-        alive: S(w); 1 if the job should be dead by now.
+        alive: S(w); 1 if that is 0.
         done: w.
         largest: E.
         time_left_s: D [s].
@@ -241,7 +241,7 @@ class PublishedProgram(BreakpointProgram):
 
     @classmethod
     def of(cls, problem: SingleJobProblem) -> PublishedProgram:
-        """Pose the program of `problem`."""
+        """Make the program of `problem`."""
         tau, price = problem.seconds_per_epoch, problem.cost_eur_per_epoch
         order = np.lexsort((price, -tau))
         order = order[np.isfinite(tau[order])]

@@ -1,4 +1,4 @@
-"""What every job of a round is planned to do and what it is worth, and the price of GPU-seconds."""
+"""The plans of all jobs of a round, their values, and the price of GPU-seconds."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from gpusched_baselines.sts_x.plan import (
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
-FULL = 0.5  # load of due work from which on a cluster is taken to be full; beyond twice that it makes no difference
-LEAST_PRICE = 0.01  # a price below this part of that of power is none
+FULL = 0.5  # load of due work at which a cluster counts as full; above twice that the price rises no further
+LEAST_PRICE = 0.01  # a price below this part of the price of power counts as 0
 
 
 @kernel
@@ -34,15 +34,15 @@ def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floa
     """Return the price of a GPU-second, as a multiple of what its power costs in the mean; 0 where GPUs are not short.
 
     One GPU-second more for a job delays all that wait for it by 1 / GPUs seconds, and a second costs each of them its
-    value. How many do wait shows later, how full the cluster is now: the load of due work. So the price is
-    Σ values / GPUs · (load / `FULL`)², the load counting as 2 · `FULL` at most. As a multiple it leaves GPU types in
-    the proportion of their power: one price for every GPU would send all jobs to the fastest.
+    value. The number of jobs that will wait is not known; the load of due work estimates it. So the price is
+    Σ values / GPUs · (load / `FULL`)², where the load counts as 2 · `FULL` at most. As a multiple it keeps GPU types in
+    the proportion of their power; with one price for every GPU all jobs would take the fastest type.
 
     Args:
         chosen: The active jobs, (A,).
-        values: What a second is worth to each [€/s], (A,).
+        values: Value of a second of time of each [€/s], (A,).
         gpu_seconds: GPU-seconds that each is expected to need as it is planned, (A,).
-        free_rate: What a GPU counts for where energy is free [€/s].
+        free_rate: Cost rate of a GPU where energy is free [€/s].
     """
     total, gpus, power = values.sum(), 0, 0.0
     if total <= 0.0:
@@ -59,9 +59,9 @@ def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floa
 
 @kernel
 def load_of_due_work(board: Board, chosen: Ints, gpu_seconds: Floats) -> float:
-    """Return how many GPUs are needed all the time: the most, over due dates, of what is due by then over the time.
+    """Return the load of due work [GPUs]: the maximum over due dates of GPU-seconds due by then / seconds until then.
 
-    A job that is due before it can be expected to end counts as due when it then ends, as fast as it can.
+    A job that is due before its earliest expected completion counts as due at that completion.
     """
     jobs, now = board.jobs, board.clock[at.NOW]
     due = np.empty(chosen.shape[0])
@@ -76,14 +76,14 @@ def load_of_due_work(board: Board, chosen: Ints, gpu_seconds: Floats) -> float:
 
 
 START_MARGIN = 0.01  # a job that waits starts when its slack has fallen to this part of its worst-case time
-KEEP_MARGIN = 0.03  # one that runs is no longer interrupted below this: between the two it goes on as it is
-WORTH_A_RESTART = 0.9  # a job changes over to what costs at most this part of what it has, restart included
-A_WAIT = 0.25  # for how long a job may have to wait, of the mean time that jobs are expected to run yet
-KEPT = 1.0 / 16.0  # for how long a plan is kept, of that time, if nothing happens to its job
-SAME_SCALE = 0.1  # prices that differ by less than this are taken for the same
-FREE_RATE = 1e-12  # what a GPU is planned to cost where energy is free [€/s]: next to nothing
+KEEP_MARGIN = 0.03  # a job that runs is not interrupted below this; between the two it keeps its configuration
+WORTH_A_RESTART = 0.9  # a job changes to a configuration that costs at most this part of its own, restart included
+A_WAIT = 0.25  # the maximum deferral, as a part of the mean time that jobs are expected to run yet
+KEPT = 1.0 / 16.0  # how long a plan holds, as a part of that time, if nothing happens to its job
+SAME_SCALE = 0.1  # prices that differ by less than this count as the same
+FREE_RATE = 1e-12  # cost rate of a GPU in plans where energy is free [€/s]
 RESTART_PENALTY = (
-    3.0  # how many restarts more a change counts as, where GPUs are short: soon the job may have to change again
+    3.0  # additional restarts that a change counts as where GPUs are short: the job may soon have to change again
 )
 
 # The order in which a round places its jobs: in groups, and by a key within a group.
@@ -107,14 +107,14 @@ class Plans(NamedTuple):
 
     Attributes:
         jobs: The jobs, (A,).
-        first: What each begins with, (A,).
+        first: The configuration that each begins with, (A,).
         timer: When it is decided again [s], (A,).
         critical: Whether it must run now, (A,).
         group: Its group in the order, (A,).
         key: Its key there, (A,): of deferrable jobs their slack [s].
         work: GPU-seconds that it is expected to need where its epochs are cheapest, restart included, (A,).
         needs: GPU-seconds that it is expected to need where GPUs have no price, (A,).
-        value: What a second is worth to it there [€/s], (A,).
+        value: Value of a second of its time there [€/s], (A,).
         scale: 1 + the price of GPUs to a critical job, as a multiple of that of power, (A,).
     """
 
@@ -135,14 +135,14 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
     """Plan every active job, and rank them.
 
     A job whose cheapest configuration would still meet the due date later is *deferrable*, every other is *critical*.
-    First come those that must be late if they need all their epochs, by what a second is worth to them over the
+    First come those that must be late if they need all their epochs, by the value of a second of their time over the
     GPU-seconds that they need (Smith's rule, with the value of time in place of the weight); then other critical ones,
-    and then deferrable ones, each by slack.
+    and then deferrable ones, both by slack.
 
     Args:
         chosen: The active jobs, (A,).
         parts: Which parts of the policy are in use.
-        adaptation: What is said of the round.
+        adaptation: The adaptation of the round.
         scratch: Written.
     """
     plans, memory, now = _new_plans(chosen), board.memory, board.clock[at.NOW]
@@ -165,7 +165,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
         if plans.critical[i]:
             scale = 1.0 + factor(adaptation, i, PRICE) * price * (
                 1.0 - plans.value[i] / total
-            )  # it pays for what the others lose
+            )  # the price is what the other jobs lose
             plans.scale[i] = scale
             if abs(scale - memory[job, of.SCALE]) > SAME_SCALE * scale:
                 _plan(board, adaptation, i, job, scale, wait, parts.guarantees, scratch)
@@ -180,7 +180,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
 
 @lean_kernel
 def restart_penalty(scale: float) -> float:
-    """Return as how many restarts a change counts, for a job that runs."""
+    """Return the number of restarts that a change counts as, for a job that runs."""
     return 1.0 + RESTART_PENALTY * (scale - 1.0) / scale
 
 
@@ -193,7 +193,7 @@ def _standing(board: Board, job: int) -> float:
 
 @lean_kernel
 def _holds(board: Board, job: int) -> bool:
-    """Return whether the job's last plan is still good."""
+    """Return whether the job's last plan still holds."""
     memory, now = board.memory, board.clock[at.NOW]
     same = memory[job, of.HELD] == _standing(board, job) and memory[job, of.SCALE] > 0.0
     return same and now < memory[job, of.UNTIL] and now < memory[job, of.NEXT]
@@ -209,7 +209,7 @@ def _new_plans(chosen: Ints) -> Plans:
 
 @lean_kernel
 def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: bool) -> float:
-    """Return whether a job is deferrable, and if so its first configuration, its timer, and its place in the order.
+    """Write whether a job is deferrable, and if it is, its first configuration, its timer, and its place in the order.
 
     Returns:
         The time that it is expected to run yet where its epochs are cheapest [s].
@@ -247,9 +247,9 @@ def _plan(
     guarantees: bool,
     scratch: Scratch,
 ) -> None:
-    """Plan a job that is critical, or may be so after a wait, and remember the plan and what it is worth.
+    """Plan a job that is critical, or may be after a wait, and remember the plan and its value.
 
-    What a second is worth is what the plan gets costlier by if it begins after the `wait` [s], over the wait.
+    The value of a second is the additional cost of the plan if it begins after the `wait` [s], over the wait.
     """
     memory, rate, size = board.memory, adaptation.rate, adaptation.rate.shape[0]
     heavier, careful = factor(adaptation, i, WEIGHT), factor(adaptation, i, RESTART)

@@ -1,4 +1,4 @@
-"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what an agent adapts of it.
+"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what an agent may adapt in it.
 
 `rate`, (C,), are the cost rates to plan with [€/s].
 """
@@ -27,9 +27,9 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean
 def spread(board: Board, order: Ints) -> None:
     """Give idle GPUs of nodes that are on to jobs there, as long as that makes some job's epoch cheaper.
 
-    An epoch is charged the power of the job's GPUs and an equal part of the node's base power. So a job that has the
-    node for itself gets faster for the base power that it saves. What a restart costs is spread over the epochs that
-    the job is expected to need. Jobs on shared GPUs or several nodes keep what they have.
+    The cost of an epoch is that of the power of the job's GPUs and of an equal part of the node's base power. So a job
+    alone on its node saves base power by being faster. The cost of a restart is spread over the epochs that the job is
+    expected to need. Jobs on shared GPUs or several nodes keep what they have.
     """
     jobs = board.jobs
     restart = np.zeros(order.shape[0])
@@ -43,7 +43,7 @@ def spread(board: Board, order: Ints) -> None:
     give_by_gain(board, order, restart, True)
 
 
-# Columns of what is said of every job. Each is the logarithm of a factor, so 0 changes nothing, to the last bit.
+# Columns of the adaptation of every job. Each is the logarithm of a factor, so 0 changes nothing, to the last bit.
 PRICE = 0  # on the price of GPUs where they are short
 WEIGHT = 1  # on the tardiness weight with which it is planned
 ORDER = 2  # on the value of its time, and on 1 / slack, by which critical jobs come first
@@ -53,7 +53,7 @@ CONTROLS = 5
 
 
 class Adaptation(NamedTuple):
-    """What somebody who knows more says of a round.
+    """The parameters of STS-X that an agent adapts for a round.
 
     Attributes:
         jobs: Logarithms of factors for every active job, (A, CONTROLS).
@@ -82,7 +82,7 @@ def unadapted(active: int, rate: Floats) -> Adaptation:
 
 @lean_kernel
 def factor(adaptation: Adaptation, i: int, control: int) -> float:
-    """Return the factor that is said of an active job by one of the columns; exactly 1 where nothing is said."""
+    """Return the factor of an active job in one of the columns; exactly 1 where the column is 0."""
     said = adaptation.jobs[i, control]
     return np.exp(said) if said != 0.0 else 1.0
 
@@ -91,16 +91,16 @@ def factor(adaptation: Adaptation, i: int, control: int) -> float:
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
-OFFERED = 16  # of a job told to an adaptation agent: GPU-seconds that it needs in the mean as a whole; 0: not looked up
+OFFERED = 16  # GPU-seconds that the whole job needs in the mean, a feature of adaptation agents; 0: not looked up
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
 HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting
-BARE_VALUE = 9  # what a second is worth to it where GPUs have no price [€/s]
+BARE_VALUE = 9  # value of a second of its time where GPUs have no price [€/s]
 BARE_NEEDS = 10  # GPU-seconds that it is expected to need there
-SCALE = 11  # the scale of prices for which the next ones are
+SCALE = 11  # the scale of prices for which the next columns hold
 FIRST = 12  # configuration with which it begins
 NEXT = 13  # when another one follows [s]
-VALUE = 14  # what a second is worth to it [€/s]
+VALUE = 14  # value of a second of its time [€/s]
 
 
 @lean_kernel
@@ -117,8 +117,9 @@ def epochs_expected(board: Board, job: int) -> float:
 def price_out(board: Board, rate: Floats, job: int, restart_penalty: float, seconds: Floats, price: Floats) -> None:
     """Write seconds and cost per epoch of every configuration, with the restart that changing to it takes.
 
-    A change costs `switch_s` seconds, during which the GPUs are paid for. Spread over the epochs left, at worst for
-    the time, on average for the cost, it makes every configuration but the present one slower and costlier.
+    A change takes `switch_s` seconds, during which the GPUs cost as if they ran. It is spread over the epochs left:
+    the worst case for the time, the mean for the cost. So every configuration but the present one is slower and
+    costlier.
 
     Args:
         restart_penalty: How many times a restart counts for a job that runs, ≥ 1.
@@ -145,14 +146,14 @@ def epochs_at_worst(board: Board, job: int) -> float:
 
 @lean_kernel
 def cheapest_now(board: Board, rate: Floats, job: int, same: bool) -> tuple[int, float]:
-    """Find the configuration with the cheapest epochs, restart included; give it and its seconds per epoch.
+    """Find the configuration with the cheapest epochs, restart included; return it and its seconds per epoch.
 
-    Where all changes cost the same, all but the present one take the same restart. So it is the one that is cheapest
-    without restarts, or the present.
+    Where all changes cost the same, all configurations but the present one take the same restart. So the result is
+    the configuration that is cheapest without restarts, or the present one.
 
     Args:
         rate: Cost rates [€/s], (C,).
-        same: Whether rates keep their proportions from round to round, so that what was found once holds.
+        same: Whether rates keep their proportions from round to round, so that the cheapest one stays the same.
     """
     jobs, tau, memory = board.jobs, board.tau, board.memory
     if memory[job, CHEAPEST] == 0.0 or not same:
@@ -171,9 +172,9 @@ def cheapest_now(board: Board, rate: Floats, job: int, same: bool) -> tuple[int,
 
 @kernel
 def _cheapest(rate: Floats, seconds: Floats) -> int:
-    """Find the configuration with the cheapest epochs, of equals the fastest; the job may use one at least.
+    """Find the configuration with the cheapest epochs, of equals the fastest; at least one must be allowed.
 
-    That of a job does not change with the price of energy, which changes all rates alike.
+    It does not change with the price of energy, which is the same factor on all rates.
     """
     best = -1
     for c in range(seconds.shape[0]):
@@ -191,7 +192,7 @@ def _cheapest(rate: Floats, seconds: Floats) -> int:
 
 @lean_kernel
 def _cheapest_with_switch(board: Board, rate: Floats, job: int) -> tuple[int, float]:
-    """Find the configuration with the cheapest epochs where changes to different ones may cost different times."""
+    """Find the configuration with the cheapest epochs where the time of a change depends on the configuration."""
     left, expected, tau = epochs_at_worst(board, job), epochs_expected(board, job), board.tau
     best, seconds, least = -1, np.inf, np.inf
     for c in range(tau.shape[1]):
@@ -213,14 +214,14 @@ def plan_ahead(
     Args:
         seconds: Seconds per epoch, (C,); inf where the plan may not use a configuration.
         price: Cost per epoch [€], (C,).
-        scale: What all costs are multiplied by, ≥ 1.
-        guarantees: Whether it meets the due date if all epochs are needed, where it can, whatever that costs; else
-            tardiness costs what it costs.
+        scale: Factor on all costs, ≥ 1.
+        guarantees: Whether the plan meets the due date if all epochs are needed, where it can, at any cost; else
+            tardiness has its price.
         scratch: Written: the hull, the plan that may be late, and its points.
 
     Returns:
-        The first configuration whose segment is long enough, -1 if none is allowed; when another one follows [s], inf
-        if none does; and the number of points of the plan that may be late, the late one included.
+        The first configuration whose segment is long enough, -1 if none is allowed; the time at which another one
+        follows [s], inf if none does; and the number of points of the plan that may be late, the late one included.
     """
     jobs = board.jobs
     points = find_hull(seconds, price, scratch)

@@ -1,4 +1,4 @@
-"""STS-X: STS with one hull over everything, at the rates of full nodes, and with the patience to fill them."""
+"""STS-X: STS with one hull over all configurations, at the rates of full nodes; jobs with slack wait for such nodes."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from gpusched_env.simulator.kernels import (
 
 @threaded_kernel
 def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
-    """Plan the round on an empty cluster; write what every job shall get to `memory`, and nothing else.
+    """Plan the round on an empty cluster; write the plan of every job to `memory`, and nothing else.
 
     Args:
         parts: Which parts of the policy are in use.
-        adaptation: What is said of the round; `unadapted` for nothing but the rates.
+        adaptation: The adaptation of the round; `unadapted` has only the rates.
     """
     active = board.active[: board.count[at.ACTIVE]]
     scratch = new_scratch(board.facts.configs.shape[0] + 1)
@@ -70,7 +70,7 @@ def _place_jobs(
         powers_on_node = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
         if _put(board, job, first[i], powers_on_node, parts.consolidates):
             plans.timer[i] = np.inf
-        elif sim.would_restart(board, job):  # rather than wait for something better, it goes on as it is
+        elif sim.would_restart(board, job):  # it keeps its configuration and does not wait for a better one
             _put(board, job, int(board.jobs[job, at.OLD_CONFIG]), True, parts.consolidates)
         demand[v] -= configs[first[i], at.CONFIG_SIZE] / at.UNITS
 
@@ -96,7 +96,7 @@ def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, adaptation:
 
 @lean_kernel
 def _put(board: Board, job: int, config: int, may_open: bool, consolidates: bool) -> bool:
-    """Place a job, on a node that is on if there is one with room, on another one only with `may_open`."""
+    """Place a job, on a node that is on if one has the free capacity, on another one only with `may_open`."""
     if not sim.can_place(board, job, config):
         return False
     opening, leaves = sim.should_consolidate(board, job, config)
@@ -109,10 +109,10 @@ def _put(board: Board, job: int, config: int, may_open: bool, consolidates: bool
 
 @kernel
 def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats, consolidates: bool) -> None:
-    """Place the jobs again so that none that keeps its configuration moves, if all can keep what they have got then.
+    """Place the jobs again so that no job that keeps its configuration moves, if all planned configurations still fit.
 
-    Those that would pay for a move with a restart go back to their places first. What the others have got may not fit
-    between them; then everything stays as it was.
+    Jobs for which a move takes a restart return to their places first. If the configurations of the others then do not
+    fit, everything stays as it was.
 
     Args:
         chosen: The jobs of the round, (A,).
@@ -154,11 +154,11 @@ def execute_plan(board: Board, order: Ints) -> None:
 
 @kernel
 def choose_planned(board: Board, job: int) -> tuple[int, float]:
-    """Return what the plan of the round says, configuration and timer, or what fits if that does not."""
+    """Return the configuration and timer of the job in the plan of the round, or a configuration that fits now."""
     config, timer = int(board.memory[job, sim.PLANNED]), board.memory[job, sim.TIMER]
     if config < 0 or sim.can_place(board, job, config):
         return config, timer
-    # The placement came out otherwise than planned.
+    # The placement differs from the plan.
     if timer <= board.clock[at.NOW]:
         timer = np.inf
     return cheapest_fitting(board, board.least_rate, job), timer
@@ -167,34 +167,34 @@ def choose_planned(board: Board, job: int) -> tuple[int, float]:
 @takes_old_names
 @dataclass(frozen=True, slots=True)
 class StsX(PlannedPolicy):
-    """STS-X, our own: no job runs on GPUs that are costlier than those it can afford to wait for.
+    """STS-X, our own: a job with slack waits for the cheapest GPUs.
 
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
-    of full nodes. The plan weighs tardiness against energy: it may be late where being in time would cost more. Where
-    GPUs are short their power counts for more, by what those who wait for them lose. A job whose plan leaves no
-    time to lose is critical and runs now, on a node that is on if it can. Jobs that must be late go first, by what a
-    second is worth to them for the GPU-seconds that they need; the others go by slack. A job with slack runs only where
-    it is cheapest, on a node that is on anyway or that such jobs fill together; else it waits, at the longest until its
-    slack ends. Idle GPUs of nodes that are on are then given to jobs there while that makes an epoch cheaper, and jobs
-    leave nodes that the round can do without. Where restarts cost time, jobs change only for what is worth it, and
-    those that keep their configuration stay.
+    of full nodes. The plan weighs tardiness against energy: it may be late where meeting the due date would cost more.
+    Where GPUs are short their power costs more, by what the jobs that wait for them lose. A job whose plan has no
+    slack is critical and runs now, if possible on a node that is on. Jobs that must be late go first, by the value of a
+    second of their time over the GPU-seconds that they need; the others go by slack. A job with slack runs only where
+    it is cheapest, on a node that is on anyway or that such jobs fill together; else it waits, at most until its slack
+    ends. Idle GPUs of nodes that are on then go to jobs there while that makes an epoch cheaper, and jobs leave nodes
+    that the round does not need. Where restarts take time, a job changes only if the change saves more than it costs,
+    and jobs that keep their configuration stay.
 
-    The round is planned as a whole when its first job is asked; then the jobs are decided one by one. So one such
-    policy should decide the whole round. A restart that is under way when a round is planned is not counted, only those
-    that changes would take.
+    The policy plans the round as a whole at the decision on its first job; then it decides the jobs one by one. So one
+    such policy should decide the whole round. The plan counts the restarts that its changes would take, not one that is
+    under way.
 
     Args:
         full_nodes: How full nodes are expected to be, 0 to 1: 1 plans at the rates of full nodes, 0 at those of a job
             alone on its node, as STS does.
         waits: Whether jobs with slack may wait.
-        consolidates: Whether jobs leave nodes that the round can do without.
+        consolidates: Whether jobs leave nodes that the round does not need.
         spreads: Whether idle GPUs of nodes that are on are given to jobs there.
-        guarantees: Whether plans meet the due date where they can if all epochs are needed, whatever that costs.
+        guarantees: Whether plans meet the due date where they can if all epochs are needed, at any cost.
         priced: Whether GPUs cost more than their power where they are short.
         by_value: Whether jobs that must be late go first, by the value of their time; else they go by slack too.
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
-        co_located: Whether shares are planned with the expected co-runners; else, as where due dates are guaranteed,
-            beside the worst there can be.
+        co_located: Whether shares are planned with the expected co-runners; else, and where due dates are guaranteed,
+            with the worst possible co-runners.
         name: Name, as tables show it.
 
     Raises:
@@ -222,7 +222,7 @@ class StsX(PlannedPolicy):
 
     @property
     def parts(self) -> Parts:
-        """The parts that are in use, as kernels take them."""
+        """Return the parts that are in use, as kernels take them."""
         return Parts(
             self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays
         )
@@ -232,7 +232,7 @@ class StsX(PlannedPolicy):
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
         rate = rates_by_utilisation(board, rate)
-        if not rate.any():  # energy is free: what counts is the GPUs that others want
+        if not rate.any():  # energy is free: GPUs have a small price instead
             rate = FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
         return rate
 
@@ -241,5 +241,5 @@ class StsX(PlannedPolicy):
         plan_round(board, self.parts, self._adaptation(board, self.rates(board)))
 
     def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
-        """Return what is said of the round, which an agent may: here, nothing."""
+        """Return the adaptation of the round: none here; an agent overrides this."""
         return unadapted(int(board.count[at.ACTIVE]), rate)

@@ -48,7 +48,7 @@ FAILING = {
 @pytest.mark.parametrize("solver", FAILING.values(), ids=FAILING.keys())
 def test_the_exact_plan_is_given_and_it_is_said_once(solver):
     fallback = FallbackSolver("nlp", solver)
-    with pytest.warns(SolverFallbackWarning, match="exact solver answers instead") as said:
+    with pytest.warns(SolverFallbackWarning, match="exact solver is used instead") as said:
         plans = [fallback(TIGHT) for _ in range(3)]
     assert plans == [EXACT] * 3
     assert len(said) == 1
