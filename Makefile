@@ -27,8 +27,8 @@ $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 demo: $(VENV)/.demo  ## compare the usual policies on the published inputs and on measured ones: tables and figures
-	$(BIN)/gpusched compare --scenario published-high --out results/demo-published
-	$(BIN)/gpusched compare --out results/demo
+	$(BIN)/gpusched compare --scenario published-high --pictures svg --out results/demo-published
+	$(BIN)/gpusched compare --pictures svg --out results/demo
 
 test: $(VENV)/.dev  ## lint, types, layers, the built wheel in a bare environment, and all tests
 	bash scripts/install_ipopt.sh $(BIN)/python

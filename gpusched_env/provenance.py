@@ -21,7 +21,7 @@ def provenance(command: str | None = None, **facts: Any) -> dict[str, Any]:
 
     Args:
         command: The command line that made it; by default the present process's. The program is given by its name
-        alone, without the folders of the machine it ran on.
+            alone, without the folders of the machine it ran on.
         **facts: All else that the result depends on (seed, scenario, options): anything JSON can hold, NumPy scalars
             too.
 

@@ -4,7 +4,8 @@ Writes `gpu_types.csv`, `applications.csv`, `application_facts.csv`, `whole_node
 `colocation.csv`, `utilisation.csv` and `inflation.csv`, always the same bytes for the same measurements. Prints the
 single-GPU speed factors it used, what data sheets say of them, how unequal the workers of jobs on shared GPUs are, and
 a line `dropped FILE ROW: REASON` for every cell of the scaling tables that is zero, blank, NaN or out of line (see
-`applications/screening.py`). `docs/applications.md` explains the figures.
+`applications/screening.py`). `gpusched_env/workload/tables/data/README.md` explains
+the figures.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Make the tables of how unevenly the jobs of public traces come.
 
 Writes `arrival_profiles.csv` and `arrival_bursts.csv`, always the same bytes for the same traces.
-`docs/scenarios.md` explains them.
+`gpusched_env/workload/tables/data/README.md` explains them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Make the tables of the inputs that the authors of STS published.
 
 Writes `published_applications.csv`, `published_inhouse_applications.csv` and `published_epochs.csv`, always the same
-bytes for the same files. `docs/applications.md` explains them.
+bytes for the same files. `gpusched_env/workload/tables/data/README.md` explains them.
 """
 
 from __future__ import annotations

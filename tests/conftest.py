@@ -12,7 +12,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: see docs/solvers.md)"
+INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: see docs/theory.md)"
 
 
 @pytest.fixture(autouse=True, scope="session")

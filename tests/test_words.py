@@ -146,3 +146,30 @@ def test_what_is_listed_as_renamed_has_another_name_now():
         assert not table.keys() & set(table.values())
         for new in table.values():
             assert not parts(new) & WORDS, new
+
+
+def documented(docstring: str, heading: str) -> list[str]:
+    """List the names that a section of a docstring has."""
+    found = re.search(rf"^{heading}:\n((?:    .*\n?|\n)+)", docstring, re.MULTILINE)
+    listed = re.findall(r"^    (\w+(?:, \w+)*): ", found[1], re.MULTILINE) if found else []
+    return [name for names in listed for name in names.split(", ")]
+
+
+def test_docstrings_name_the_arguments_and_attributes_that_there_are():
+    wrong = []
+    for module in MODULES:
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.FunctionDef):
+                have, heading = {part.arg for part in ast.walk(node.args) if isinstance(part, ast.arg)}, "Args"
+            elif isinstance(node, ast.ClassDef):
+                members = [
+                    part for part in ast.walk(node) if isinstance(part, ast.Attribute | ast.FunctionDef | ast.arg)
+                ]
+                have = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+                have |= {getattr(part, "attr", getattr(part, "name", getattr(part, "arg", ""))) for part in members}
+                heading = "Attributes"
+            else:
+                continue
+            names = documented(ast.get_docstring(node) or "", heading)
+            wrong += [f"{module.relative_to(ROOT)}: {node.name}: {name}" for name in names if have and name not in have]
+    assert wrong == []

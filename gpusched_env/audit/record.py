@@ -119,7 +119,7 @@ def read_record(folder: Path) -> Record:
 
     Raises:
         InputError: A file, a field or a column is missing, a field of the instance is unknown, a value is of the
-        wrong kind or out of its range, or a line names what the instance does not have.
+            wrong kind or out of its range, or a line names what the instance does not have.
     """
     if not folder.is_dir():
         raise InputError("folder", str(folder), "a run folder")

@@ -77,7 +77,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             nothing was still to be submitted, ≥ 1; None: never. With the default `idle_review_s`, reviews are an hour
             apart unless a timer comes first.
         shared_features: Whether every configuration has the further features for shared clusters too: its speed if it
-        were placed now, its priority, the cost of a switch, whether the job is opportunistic (`CO_RUNNER_FEATURES`).
+            were placed now, its priority, the cost of a switch, whether the job is opportunistic
+            (`CO_RUNNER_FEATURES`).
         flat: Whether observations are one vector, (F,).
         discount_rate: Rate ρ of `info["discount"]` [1/s], ≥ 0: a step that moves the clock by Δt seconds has
             exp(-ρ Δt), and one within a round has 1.

@@ -33,7 +33,7 @@ class Configuration:
         nodes: Number of nodes, ≥ 1.
         share: Share of the GPU, in (0, 1]; below 1 only with one GPU on one node.
         priority: Priority on a shared GPU, from 0 to 9: a job with a share of higher priority gets its time first, the
-        others use what it leaves (`UtilisationModel`). 0 unless it is a share.
+            others use what it leaves (`UtilisationModel`). 0 unless it is a share.
 
     Raises:
         InputError: A value is out of its range, or the combination is none of the three kinds.

@@ -81,7 +81,7 @@ class UtilisationModel:
 
     Args:
         utilisation: Part of the time for which application a keeps a GPU of type v busy while it is alone there,
-        (V, A), in (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
+            (V, A), in (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
         overhead: Time that a job loses to co-runners of lower priority, as a part of its time, > 0.
         filled: Part of the time left by the highest priority that others can use, in [0, 1].
         least_speed: Least speed of those below the highest priority, however busy the GPU is, > 0; if their

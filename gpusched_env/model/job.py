@@ -35,7 +35,7 @@ class Job:
         resume_s: Seconds without progress where it continues on the nodes where it ran last, from 0 to `LONGEST_S`;
             None for `restart_s`. If any job of an instance has it, costs depend on the distance (`JobTable.resume_s`).
         opportunistic: Whether its user put it into the class that gets the GPUs that guaranteed jobs leave: a label
-        that only policies and reports read.
+            that only policies and reports read.
         epochs_needed: Realised demand: epochs that it needs, X_j in (0, E_j]; hidden from policies until the job ends.
         tenant: Index of its tenant among the instance's, ≥ 0.
 

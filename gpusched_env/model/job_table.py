@@ -35,8 +35,8 @@ class JobTable:
         epochs_needed: Epochs really needed, shape (J,), in (0, max_epochs]; hidden from policies.
         memory_gib: Memory needed on each GPU [GiB], shape (J,), ≥ 0.
         seconds_per_epoch: τ [s/epoch], shape (J, C), > 0; inf where a configuration is not allowed. On a shared GPU:
-        the time alone on it if the instance has an interference model, else with the inflation included. On several
-        nodes: without help of spare machines. The maximum epochs take `LONGEST_S` at most.
+            the time alone on it if the instance has an interference model, else with the inflation included. On several
+            nodes, without help of spare machines. The maximum epochs take `LONGEST_S` at most.
         application: Index into `applications`, shape (J,).
         applications: Names of the applications.
         distribution: Index into `distributions`, shape (J,).
@@ -48,7 +48,7 @@ class JobTable:
             With it costs depend on the distance: `restart_s` is that of a change to other nodes, and a change of share
             on one GPU costs nothing. None, the default: every change costs `restart_s`.
         opportunistic: Whether jobs are in the class that gets the GPUs that guaranteed ones leave, shape (J,), a label
-        that policies and reports read; False by default.
+            that policies and reports read; False by default.
         tenant: Index of the job's tenant, shape (J,), ≥ 0; 0 by default.
         traced_start_s: When jobs really started [s], shape (J,), at or after the submission, `LONGEST_S` at most: of a
             trace that has such times, for a policy that replays it. None, the default: not known.

@@ -165,7 +165,7 @@ class Asking:
         due_date_timers: Whether a job that would miss its due date as it runs, or waits, gets a round just before
             the cheapest configuration that would still meet it would miss it (in place of `set_timer`).
         consolidation: Whether a job whose previous node is off in this round goes to one of the same GPU type that is
-        on, if it fits there and the move costs no restart; else jobs return to their node where they fit.
+            on, if it fits there and the move costs no restart; else jobs return to their node where they fit.
 
     Raises:
         InputError: One of them is of the wrong kind or out of its range.
@@ -201,10 +201,10 @@ class Choice:
     Args:
         config: The configuration's index, or -1 to wait.
         timer_s: When the job is re-evaluated [s]: inf for never, -inf for never and to mark that no plan holds; None
-        keeps its timer.
+            keeps its timer.
         leaves: Whether it is placed as a new job: where it fits best, and not on its previous node first.
         node: The node, the first of several, on which it is placed if it fits there, in place of its previous one; if
-        it does not, it is placed as a new job. None keeps the previous one.
+            it does not, it is placed as a new job. None keeps the previous one.
         gpu: The shared GPU of that node, likewise; a share without one goes where it fits best. None without a node.
     """
 

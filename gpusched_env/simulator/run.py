@@ -22,7 +22,7 @@ class Facts(NamedArrays):
         utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared
             by utilisation.
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
-        spared: Idle-power saving of a held GPU [kW], (V,); (0,): none.
+        idle_saving: Idle-power saving of a held GPU [kW], (V,); (0,): none.
         planned: The factor on the time of every application with which policies plan, (A, C).
         iteration: How long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) without help.
         helpers: The number of CPU machines that help to synchronise, (1,); (0,) without help.
@@ -49,7 +49,7 @@ class Board(NamedArrays):
         facts: The constants.
         jobs: The jobs, (J, JOB_COLUMNS).
         tau: Seconds per epoch, (J, C); inf where not allowed. On shared GPUs with an interference model: with the
-        worst possible co-runners.
+            worst possible co-runners.
         nodes: The nodes, (N, NODE_COLUMNS and, if GPUs can be shared, two columns for each).
         capacity: Free capacity of each GPU type now, (V, CAPACITY_COLUMNS + index).
         quota: What the jobs of every tenant may hold of each GPU type, and do hold [units], (T, 2 V); (0, 2 V)

@@ -45,7 +45,7 @@ def simulate(
     Raises:
         InputError: An argument is of the wrong kind or out of its range.
         StalledError: For more than a year (10,000 h) and a thousand events nothing has run, no submission was to come,
-        and jobs wait.
+            and jobs wait.
     """
     _check(instance, policy)
     rng = np.random.default_rng(checks.seed(seed))

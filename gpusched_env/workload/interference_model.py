@@ -51,7 +51,7 @@ class SharingTimes:
 
     Attributes:
         seconds_per_epoch: Time of one epoch [s], shape (J, C'): with all inflation, or alone on the GPU if there
-        is an `interference`.
+            is an `interference`.
         interference: How co-runners on one GPU affect one another, if the times depend on the co-runners.
     """
 

@@ -1,4 +1,4 @@
-"""The loads that the page of scenarios states, and the numbers of jobs at once of the published generator."""
+"""The loads that the page states, and the numbers of jobs at once of the published generator."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from gpusched_env.model import EpochDistribution
 from gpusched_env.model.rates import planning_rate_eur_per_s
 from gpusched_env.workload import builtin_scenarios, load_scenario, make_instance, offered_load
 
-PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
+PAGE = Path(__file__).parents[2] / "docs" / "your-cluster.md"
 
 
 def test_the_load_is_the_clusters_time_for_the_jobs_over_the_time_in_which_they_come():

@@ -311,7 +311,7 @@ def test_a_missing_file_an_unknown_name_and_broken_toml_are_input_errors(tmp_pat
 
 def test_the_documentation_names_every_setting():
     docs = Path(__file__).parents[2] / "docs"
-    text = (docs / "scenarios.md").read_text(encoding="utf-8") + (docs / "traces.md").read_text(encoding="utf-8")
+    text = (docs / "your-cluster.md").read_text(encoding="utf-8") + (docs / "traces.md").read_text(encoding="utf-8")
     scenario = Scenario(trace=TraceReplay(path="x.csv"))
     sections = {name: getattr(scenario, name) for name in Scenario.model_fields}
     for section, values in sections.items():

@@ -134,7 +134,7 @@ def forward(
         options: Features of the configurations, (C, F).
         flat: The weights, end to end in the order of `shapes`.
         width: Width of the hidden layer.
-        said: Written: what is said of every job, (A, CONTROLS).
+        outputs: Written: what is said of every job, (A, CONTROLS).
         prices: Written: logarithms of factors on the rates of configurations, for `CRITICAL` and `DEFERRABLE` jobs, (2,
             C).
 

@@ -115,7 +115,7 @@ class EsConfig:
         final_learning_rate: At the end, > 0; it falls in line with the decisions.
         averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is the agent.
         most_jobs: Jobs of a workload at most, ≥ 1.
-        drawn: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
+        randomised: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
         clip: What a difference of log costs counts at most, > 0: on a workload where chance does much, or that was a
             disaster, it says no more than its sign.
         begin: `agent:NAME`, or the folder, of an adaptation agent to go on from; by default none.

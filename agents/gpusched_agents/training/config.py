@@ -67,15 +67,16 @@ class ImitationConfig:
     Args:
         expert: A policy that decides job by job, one of `gpusched_baselines.registry.expert_names()`.
         steps: Decisions, ≥ 0 (0: no warm start).
-        led: Part of them in which the expert acts itself, 0 to 1.
+        beta: Part of them in which the expert acts itself, 0 to 1.
         rollout: Decisions of each environment between two updates, ≥ 1.
         epochs: How often an update goes over them, ≥ 1.
         batch_size: Decisions in a mini-batch, ≥ 1.
         learning_rate: At the beginning; it falls to a tenth, > 0.
         value_weight: Weight of the critic's loss, ≥ 0.
         averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is what is kept.
-        sharpness: Factor on the scores when reinforcement learning begins, > 0: where the expert's choice depends on
-            what the agent does not see, imitation leaves it undecided, and drawing from that is worse than the best.
+        inverse_temperature: Factor on the scores when reinforcement learning begins, > 0: where the expert's choice
+            depends on what the agent does not see, imitation leaves it undecided, and drawing from that is worse than
+            the best.
     """
 
     expert: Annotated[str, _check_expert] = "sts-x"

@@ -61,7 +61,7 @@ def places(config: TrainingConfig, randomised: float, first: int, count: int) ->
 
     Args:
         config: The settings of the run.
-        drawn: Part of them that are drawn, 0 to 1.
+        randomised: Part of them that are drawn, 0 to 1.
         first: Number of the first, ≥ 0.
         count: How many, ≥ 1.
     """

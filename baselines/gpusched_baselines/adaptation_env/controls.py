@@ -83,7 +83,7 @@ def action_array(action: Any, size: int) -> NDArray[np.float64]:
     except (TypeError, ValueError):
         given = np.empty(0)
     if given.shape != (size,) or not np.isfinite(given).all():
-        raise InputError("action", action, f"{size} finite numbers; outside -1 and 1 they are clipped")
+        raise InputError("action", action, f"{size} finite numbers; outside [-1, 1] they are clipped")
     return np.clip(given, -1.0, 1.0)
 
 

@@ -38,7 +38,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
     Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more); `env.unwrapped.controls` names
     its numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
-    step is STS-X, to the last bit. Numbers outside -1 and 1 are clipped.
+    step is STS-X, to the last bit. Numbers outside [-1, 1] are clipped.
 
     Observation: `Box(-1, 1, (26 + 6 V,))`, float32; `env.unwrapped.features` names its numbers. All 0 at the end.
 

@@ -36,8 +36,8 @@ class MarginalSteps(NamedTuple):
     Attributes:
         amount: PRICE, EPOCHS and SECONDS of each, (n, 3).
         where: PERIOD, LOW and HIGH of each, (n, 3).
-        size: Number of steps, (1,).
-        demand_left: Epochs that no step covers yet, (1,).
+        size: How many there are, (1,).
+        demand_left: Epochs still to be bought, (1,).
     """
 
     amount: Floats
@@ -57,10 +57,10 @@ def empty_steps(steps: int) -> MarginalSteps:
 def marginal_steps(
     offered: MarginalSteps, speed: Floats, cost: Floats, order: Ints, fixed: float, stretch: tuple[int, float]
 ) -> None:
-    """Write the marginal-cost steps of an interval of time to `offered`.
+    """Fill `offered` with the steps of a stretch of time.
 
     Args:
-        offered: Written: the steps.
+        offered: Receives the steps.
         speed: Epochs/s of every configuration, (C,).
         cost: Cost of each [€/s], ≥ 0, (C,).
         order: The configurations that may be used, by rising speed, (n,).
@@ -123,7 +123,7 @@ def add(bought_steps: MarginalSteps, offered: MarginalSteps) -> None:
 
 @lean_kernel
 def cost_with(bought_steps: MarginalSteps, offered: MarginalSteps) -> float:
-    """Return the cost of the epochs [€] if `offered` were added; inf if demand is left then."""
+    """Return what the epochs would cost [€] if `offered` were added; inf if they are still short then."""
     size, demand_left, total = bought_steps.size[0], bought_steps.demand_left[0], 0.0
     kept = bought_steps.amount[size - 1, EPOCHS] if size > 0 else 0.0
     for s in range(offered.size[0]):

@@ -1,6 +1,6 @@
 """Samples of realised demand and of arrivals; plans that deviate; and the choice among them.
 
-`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the simulation `copy`.
+`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `copy`.
 """
 
 from __future__ import annotations
@@ -54,10 +54,8 @@ class SampledArrivals:
     """Sampled arrivals: jobs like those so far, at the arrival rate so far.
 
     Args:
-        board: The board with the open round.
-        copy: The simulation copy on which they arrive.
-        rng: Source of the samples.
-        draws: Number of samples.
+        copy: Where they shall come.
+        draws: How often they are drawn.
     """
 
     def __init__(self, board: Board, copy: SimulationCopy, rng: Generator, draws: int) -> None:

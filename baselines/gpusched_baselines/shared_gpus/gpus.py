@@ -191,9 +191,9 @@ def least_busy(
 
     Args:
         config: The share.
-        hosting: Whether it is a guaranteed job's: a GPU has one guaranteed job at most.
+        guaranteed: Whether it is the share of a guaranteed job: a GPU has one guaranteed job at most.
         closed: Nodes that are closed to the job, (N,).
-        most_busy: A GPU on which somebody is must be less busy than that.
+        most_busy: A GPU with jobs must be less busy than that.
 
     Returns:
         The node and the number of the GPU on it; -1 and -1 if it fits on no GPU.

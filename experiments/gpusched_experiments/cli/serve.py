@@ -45,7 +45,7 @@ def serve_command(
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "fastapi", "serve", "decisions over HTTP") from error
     service = "gpusched_experiments.service"
-    limits = import_module(f"{service}.fields").Limits(
+    limits = import_module(f"{service}.fields").RequestLimits(
         max_bytes, max_jobs, max_nodes, timeout, max_waiting, receive_timeout
     )
     if workers is not None and workers < 1:

@@ -187,7 +187,7 @@ def standings_drawing(
         number: Number of the track among all.
         track: Its row of `tracks.csv`.
         rows: Its rows of `table.csv`, the best first.
-        entry: Name of the policy that was submitted and is marked; empty if none was.
+        submission: Name of the policy that was submitted and is marked; empty if none was.
 
     Raises:
         ValueError: A number is none.

@@ -96,7 +96,7 @@ def submit(
     """Run what is not finished yet of an entry and of those that it meets, and write tables, figure and record.
 
     Args:
-        entry: The entry.
+        submission: The entry.
         checked: What is known of it.
         plan: What to run.
         recorded: Runs that need not be run again; those that are not there are run here.

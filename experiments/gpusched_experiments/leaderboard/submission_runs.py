@@ -36,7 +36,7 @@ class SubmissionRuns:
     """Runs an entry on cells.
 
     Args:
-        entry: The entry.
+        submission: The entry.
         limits: What its processes may take.
         store: Where every finished run is added.
         on_finished: Called after every run, by one worker at a time.

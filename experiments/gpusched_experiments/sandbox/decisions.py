@@ -50,7 +50,7 @@ def apply_decisions(board: Board, decisions: Floats, chain: Ints) -> None:
 
     Args:
         board: The true board.
-        wanted: What is wanted of every active job, (A, 4).
+        decisions: What is wanted of every active job, (A, 4).
         chain: The node that follows on each in a job's chain of whole nodes, or -1, (N,).
 
     Raises:
@@ -178,7 +178,7 @@ class SentBoard:
 
 
 def decision_bytes(active: int, nodes: int) -> int:
-    """Return the size of what `wanted` writes."""
+    """Return the size of what `decisions` writes."""
     return 8 * (4 * active + nodes)
 
 

@@ -58,7 +58,7 @@ class Process:
     """One process with an entry in it.
 
     Args:
-        entry: The entry.
+        submission: The entry.
         limits: What it may take.
 
     Attributes:

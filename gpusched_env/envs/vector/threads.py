@@ -99,7 +99,7 @@ class ThreadPool:
             seen: See there.
             stable: All its other arguments; best the same object from call to call.
             meanwhile: Other work for the calling thread, done first if workers have begun: they do more of the
-            step instead.
+                step instead.
 
         Raises:
             BaseException: What any thread raised. No thread works any more, and some environments may not have been

@@ -109,7 +109,7 @@ NAMED_BY_TRACES = "trace.gpu_types."
 class Scenario(Settings):
     """All that an instance is made from except the seed: `make_instance(scenario, seed)`.
 
-    Every section and every value has a default, except the trace's path; `docs/scenarios.md` lists them. The section
+    Every section and every value has a default, except the trace's path; `docs/your-cluster.md` lists them. The section
     `compare` does not affect the instance: it has the settings of `gpusched compare`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The built-in applications and GPU types, from the public measurements that `docs/applications.md` explains."""
+"""The built-in applications and GPU types, from the public measurements that `data/README.md` explains."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applications and epochs from CSV files of your own (docs/own-cluster.md), and reading tables."""
+"""Applications and epochs from CSV files of your own (docs/your-cluster.md), and reading tables."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ class Contrast:
     Attributes:
         policy: The policy that saves; it is told the truth.
         against: The policy that it is compared with.
-        told: What the latter is told of the distributions.
+        informed: What the latter is told of the distributions.
     """
 
     policy: str

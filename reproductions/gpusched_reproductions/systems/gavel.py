@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.gavel import Demand, Gavel
+from gpusched_baselines.gavel import Gavel, GavelDemand
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 from gpusched_env.model.checks import LONGEST_S
@@ -157,7 +157,7 @@ MULTI_LAS_PERF_H = {2.0: 21.90}
 FASTEST_LAST = (2, 1, 0)  # K80, P100, V100: the order in which their program looks at types
 
 
-def fifo_as_run(demand: Demand, rng: Generator) -> NDArray[np.float64]:
+def fifo_as_run(demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
     """Return the jobs in order all the time of a type, and keep it: what their FIFO that knows no speeds gave, (A, V).
 
     It draws a type that has room, but assigns the last of those that are still on its list, which is V100 if it is

@@ -70,7 +70,7 @@ class Forest:
     """The physical cells of a configuration.
 
     Args:
-        told: `cellTypes` and `physicalCells` of the configuration.
+        config: `cellTypes` and `physicalCells` of the configuration.
     """
 
     def __init__(self, config: Mapping[str, Any]) -> None:

@@ -203,7 +203,7 @@ class Scheduler:
     """A cluster with its virtual clusters, and the pods that it runs.
 
     Args:
-        told: The configuration, `physicalCluster` and `virtualClusters`.
+        config: The configuration, `physicalCluster` and `virtualClusters`.
 
     Raises:
         InputError: The virtual clusters do not fit into the cluster.
@@ -242,7 +242,7 @@ class Scheduler:
 
         Args:
             name: Name of the pod.
-            told: What it asks for.
+            config: What it asks for.
             sizes: Pods of its gang and GPUs of each.
             allowed: Names of the nodes that may be used; None for all.
 

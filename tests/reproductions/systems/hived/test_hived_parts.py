@@ -25,9 +25,9 @@ def test_all_of_every_node_is_promised_to_somebody() -> None:
     assert int((promised * [1, 2, 4, 8]).sum()) == theorem.NODES * theorem.GPUS
 
 
-def trace() -> anomaly.Trace:
+def trace() -> anomaly.TenantTrace:
     """Make two tenants with a node each: one that sends single GPUs, and one that needs its whole node."""
-    return anomaly.Trace(
+    return anomaly.TenantTrace(
         submission_s=np.array([0.0, 0.0, 60.0, 90.0]),
         duration_s=np.array([600.0, 600.0, 600.0, 120.0]),
         gpus=np.array([1, 1, 8, 4]),
