@@ -1,9 +1,8 @@
-"""Learned agents: training them, keeping them in folders, and comparing them fairly.
+"""Learned agents: training, folders of agents, and evaluation on held-out seeds.
 
-Only training in an environment and what belongs to it (`Training`, `ControlTraining` and its `AdaptationConfig`,
-`SchedulerVecEnv`, `make_sb3_vec_env`, `convert_sb3_zip`, `load_sb3`) needs torch and Stable-Baselines3, the extra
-`agents`, and imports them when it is first asked for.
-An agent decides without them, and learns to adapt without them (`AdaptationTraining`).
+Only training in an environment and its parts (`Training`, `ControlTraining` and its `AdaptationConfig`,
+`SchedulerVecEnv`, `make_sb3_vec_env`, `convert_sb3_zip`, `load_sb3`) need torch and Stable-Baselines3, the extra
+`agents`, and import them at first use. Decisions of an agent and `AdaptationTraining` do not need them.
 """
 
 from __future__ import annotations
@@ -78,7 +77,7 @@ _OF_THE_EXTRA = ("sb3_contrib", "stable_baselines3", "torch")
 
 
 def __getattr__(name: str) -> Any:
-    """Import what `name` needs when it is first asked for (PEP 562).
+    """Import `name` at its first use (PEP 562).
 
     Raises:
         MissingExtraError: torch or Stable-Baselines3 is not installed.

@@ -15,12 +15,12 @@ OR_AN_AGENT = ", or agent:NAME or agent:DIR, or sb3:FILE.zip"
 
 
 def is_agent(name: str) -> bool:
-    """Return whether `name` is that of an agent: `agent:NAME`, `agent:DIR` or `sb3:FILE.zip`."""
+    """Return whether `name` is the name of an agent: `agent:NAME`, `agent:DIR` or `sb3:FILE.zip`."""
     return name.startswith((PREFIX, SB3))
 
 
 def archive_path(name: str) -> Path:
-    """Return the file that `sb3:FILE` names; Stable-Baselines3 adds .zip to a name without it, and so does this.
+    """Return the file that `sb3:FILE` names; like Stable-Baselines3 it adds .zip to a name without it.
 
     Raises:
         InputError: There is no such file.
@@ -33,25 +33,25 @@ def archive_path(name: str) -> Path:
 
 
 def known_policies() -> tuple[str, ...]:
-    """List every policy that has a name of its own: reference policies, those without a part, and shipped agents."""
+    """List the names of all policies: reference policies, ablations, and shipped agents."""
     return (*POLICIES, *(f"{PREFIX}{name}" for name in shipped_agents()))
 
 
 def make_any_policy(name: str) -> Policy:
     """Make the reference policy `name` with its defaults, or load the agent `agent:NAME` or `agent:DIR`.
 
-    `sb3:FILE.zip` is a model that Stable-Baselines3 saved; reading it runs the code that it carries, which a warning
-    says (`gpusched_agents.sb3_models.load_sb3`).
+    `sb3:FILE.zip` is a model that Stable-Baselines3 saved. Reading it runs the code in it; a warning reports that
+    (`gpusched_agents.sb3_models.load_sb3`).
 
     Raises:
         InputError: There is no such policy, agent or file, or it is not whole.
-        MissingExtraError: Such a model is to be read, and torch or Stable-Baselines3 is not installed.
+        MissingExtraError: The name is `sb3:FILE.zip`, and torch or Stable-Baselines3 is not installed.
     """
     if name.startswith(SB3):
-        model: Policy = import_module("gpusched_agents").load_sb3(name)  # from there: it says which extra is missing
+        model: Policy = import_module("gpusched_agents").load_sb3(name)  # its error names the missing extra
         return model
     if is_agent(name):
-        # Only those who name an agent wait for what runs it to be imported.
+        # Imported here, so that only names of agents take the time of the import.
         agent: Policy = import_module("gpusched_agents.policy").load_policy(name)
         return agent
     try:

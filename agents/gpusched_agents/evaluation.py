@@ -1,4 +1,4 @@
-"""An agent on held-out seeds, beside other policies: runs, and what they cost."""
+"""Evaluation of an agent on held-out seeds: runs and their costs."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from gpusched_env.simulator import layout as at
 
 
 class Model(Protocol):
-    """Predicts actions, as every algorithm of Stable-Baselines3 and sb3-contrib does."""
+    """A model that predicts actions, such as any algorithm of Stable-Baselines3 and sb3-contrib."""
 
     @property
     def predict(self) -> Any:
-        """The method `predict(observation, state, episode_start, deterministic)`, which gives (action, state).
+        """Return the method `predict(observation, state, episode_start, deterministic)`, which returns (action, state).
 
-        If it has a parameter `action_masks` too, it is given what can be placed now, bool (1 + C,).
+        If it also has a parameter `action_masks`, it gets the actions that can be placed now, bool (1 + C,).
         """
 
 
 def takes_masks(model: Model) -> bool:
-    """Return whether `model` chooses among allowed actions only, as `MaskablePPO` does."""
+    """Return whether `model` chooses only among allowed actions, as `MaskablePPO` does."""
     return "action_masks" in inspect.signature(model.predict).parameters
 
 
@@ -40,8 +40,8 @@ class Evaluation:
         result: Costs, completion times and intervals of the run; `result.seed` is the seed of the instance.
         steps: Steps of the episode, one per decision.
         invalid_actions: Actions of the agent that could not be placed, so that the job waited.
-        forced: Decisions that were taken from the agent, since it left every job waiting (see `evaluate`). If this is
-            not 0, the costs are not the agent's alone: show it beside them.
+        forced: Decisions that a dispatch rule took in place of the agent, since every job waited (see `evaluate`). If
+            this is not 0, the costs are not the agent's alone: report it with them.
     """
 
     result: Result
@@ -61,21 +61,21 @@ def evaluate(
 ) -> list[Evaluation]:
     """Run one episode per seed with `model` choosing the actions.
 
-    The instance of a seed is the one that `make_instance(scenario, seed)` gives to every other policy.
+    The instance of a seed is `make_instance(scenario, seed)`, as for every other policy.
 
-    A model may leave every job waiting for ever. When nothing runs, nothing is still to be submitted, and `patience`
-    idle reviews in a row (of `idle_review_s` each) have changed nothing, the round is decided by the dispatch rule of
-    the reference policies (the cheapest configuration that meets the due date, else the fastest that fits). So every
-    episode ends, the waiting is paid for, and `Evaluation.forced` counts the decisions taken from the model. The
-    environment's own `max_idle_reviews` does not count meanwhile.
+    A model may let every job wait for ever. When no job runs, none is still to be submitted, and `patience` idle
+    reviews in a row (of `idle_review_s` each) have changed nothing, the dispatch rule of the reference policies decides
+    the round (the cheapest configuration that meets the due date, else the fastest that fits). So every episode ends,
+    the costs include the wait, and `Evaluation.forced` counts these decisions. The environment's own
+    `max_idle_reviews` is not used.
 
     Args:
         model: A trained model (PPO, MaskablePPO, RecurrentPPO, DQN, ...); action masks go to those that take them.
         env: A `GpuClusterEnv`, wrapped as for training, but not in a `TimeLimit` that ends episodes early.
         seeds: Seeds of the instances, ≥ 0.
         name: Name of the agent, as tables show it.
-        deterministic: Whether the model takes its most probable action; else it draws.
-        patience: Idle reviews in a row that the model is granted, ≥ 1.
+        deterministic: Whether the model takes its most probable action; else it samples.
+        patience: Idle reviews in a row before the dispatch rule decides, ≥ 1.
 
     Returns:
         One evaluation per seed, in their order.

@@ -1,4 +1,4 @@
-"""A trained agent as a policy like any other: in tables, through `simulate()` and through the environment."""
+"""A trained agent as a policy: for tables, `simulate()` and the environment."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class AgentPolicy:
-    """A trained network that chooses the best scored action for one job after the other.
+    """A trained network that chooses the action with the best score for one job after the other.
 
-    It decides under the settings of the environment that it was trained in: order, preemption, timers in time for the
-    due date, and whether jobs leave nodes that would have to be switched on for them.
+    It decides under the settings of the environment in which it was trained: order, preemption, timers before the due
+    date, and whether jobs leave nodes that would have to be switched on for them.
 
     Args:
         name: Name, as tables show it.
         spec: What it was trained for.
-        weights: Its weights, laid end to end (`gpusched_agents.network.inference.flat_weights`).
+        weights: Its weights, concatenated (`gpusched_agents.network.inference.flat_weights`).
         width: Width of its layers.
-        guarded: Whether it is kept from choices that must be late (`gpusched_agents.network.inference`).
+        guarded: Whether choices that must be late are replaced (`gpusched_agents.network.inference.guarded`).
     """
 
     name: str
@@ -99,9 +99,7 @@ def load_policy(text: str) -> AgentPolicy | AdaptationPolicy | ControlPolicy:
     spec = description.spec
     spec.check_features()
     if spec.asking.milestones:
-        raise InputError(
-            f"{text}: milestones", spec.asking.milestones, "0: outside of environments nobody asks at milestones"
-        )
+        raise InputError(f"{text}: milestones", spec.asking.milestones, "0: only environments have milestones")
     network = description.network
     if spec.network == "adaptation":
         return AdaptationPolicy(name=text, spec=spec, weights=flat_of(weights, network.hidden), hidden=network.hidden)
@@ -120,7 +118,7 @@ def control_policy(
         spec: What it was trained for.
         network: The settings of its network.
         weights: Its weights, by name.
-        algorithm: What it was trained by: tanh is on the actions of `SQUASHED` ones, and ReLU between their layers.
+        algorithm: Its training algorithm: those in `SQUASHED` have tanh on their actions, and ReLU between layers.
     """
     squash = algorithm in SQUASHED
     actor = MlpActor.of(weights, "relu" if squash else "tanh", squash=squash)
@@ -132,16 +130,16 @@ DEFAULT = Asking()
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class JobModelPolicy:
-    """The best scored action for one job after the other; what cannot be placed means wait.
+    """The action with the best score for one job after the other; an action that cannot be placed means wait.
 
-    When every job has waited for `MAX_IDLE_REVIEWS` reviews, and nothing is still to come, the current job is decided
-    by EDF, as in `gpusched_agents.evaluation`: so every run ends, and the waiting is paid for.
+    When every job has waited for `MAX_IDLE_REVIEWS` reviews, and none is still to be submitted, EDF decides the current
+    job, as in `gpusched_agents.evaluation`: so every run ends, and the costs include the wait.
 
     Args:
         name: Name, as tables show it.
         actor: Scores all actions, (1 + C,); its last layer is linear.
-        parts: The order in which it sees the parts of an observation; None: that of a flat one.
-        masks: Whether it chooses among what can be placed only, as `MaskablePPO` does.
+        parts: The order of the parts of its observation; None: that of a flat one.
+        masks: Whether it chooses only among actions that can be placed, as `MaskablePPO` does.
         asking: How rounds ask it, as in its training.
     """
 

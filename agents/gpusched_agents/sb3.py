@@ -1,4 +1,4 @@
-"""The vector environment as Stable-Baselines3 and sb3-contrib want it (extra `agents`)."""
+"""The vector environment with the interface of Stable-Baselines3 and sb3-contrib (extra `agents`)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpusched_env.workload import Scenario
 
 EPISODE_KEYWORDS = ("total_energy_eur", "total_tardiness_eur", "invalid_actions")
-"""What `info["episode"]` has beside return `r`, length `l` and time `t` [s], as far as the environment tells it."""
+"""Keys of `info["episode"]` besides return `r`, length `l` and time `t` [s], where the environment has them."""
 ONE_OF_MANY = {"instance": "instances", "job": "jobs", "view": "views"}
 SAME_FOR_ALL = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
 FINAL = ("final_obs", "final_info")
@@ -37,8 +37,8 @@ class SchedulerVecEnv(VecEnv):
     PPO, A2C, DQN and `MaskablePPO` train on it as on a `DummyVecEnv` of as many single environments, each in a
     `Monitor` with `info_keywords=EPISODE_KEYWORDS`, and learn the same from it, bit by bit. No `VecMonitor` is needed.
 
-    The info of a step is an empty dict, which saves its cost; only where an episode ends it is all that the single
-    environment gives, with `terminal_observation`, `TimeLimit.truncated` and `episode`.
+    The info of a step is an empty dict, which saves time. At the end of an episode it is the info of the single
+    environment, with `terminal_observation`, `TimeLimit.truncated` and `episode`.
 
     Adaptation environments have no masks; PPO, A2C, SAC, TD3 and TQC train on them.
 
@@ -48,7 +48,7 @@ class SchedulerVecEnv(VecEnv):
             wrapped or not; where those ask for single jobs, they keep `info["action_mask"]`.
 
     Raises:
-        InputError: `vector` is no vector environment, or in another autoreset mode.
+        InputError: `vector` is not a vector environment, or has another autoreset mode.
     """
 
     def __init__(self, vector: VectorEnv[Any, Any, Any]) -> None:
@@ -67,7 +67,7 @@ class SchedulerVecEnv(VecEnv):
         self._lengths = np.zeros(vector.num_envs, np.int64)
 
     def reset(self) -> VecEnvObs:
-        """Begin an episode everywhere, with the seeds of `seed` and the options of `set_options`, which count once.
+        """Begin an episode in every environment, with the seeds of `seed` and the options of `set_options`, used once.
 
         Raises:
             InputError: The options are not the same for all environments.
@@ -84,7 +84,7 @@ class SchedulerVecEnv(VecEnv):
         return observations
 
     def seed_each(self, seeds: Sequence[int]) -> None:
-        """Let the next `reset` begin with these seeds, one for each environment.
+        """Set the seeds of the next `reset`, one for each environment.
 
         Raises:
             InputError: There are more or fewer.
@@ -129,7 +129,7 @@ class SchedulerVecEnv(VecEnv):
     ) -> list[Any]:
         """Call a method of each environment: `action_masks()`, or `set_timer(job, time_s)`.
 
-        A method of the vector environment is called once per environment.
+        A method of the vector environment is called once for each environment.
         """
         if method_name == "action_masks":
             masks = self.action_masks()
@@ -137,10 +137,10 @@ class SchedulerVecEnv(VecEnv):
         return [method(*method_args, **method_kwargs) for method in self.get_attr(method_name, indices)]
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """Return `job`, `view`, `instance` or `action_space` of each environment, or what it shares with all others.
+        """Return `job`, `view`, `instance` or `action_space` of each environment, or an attribute that all share.
 
         Raises:
-            AttributeError: Nothing is called so.
+            AttributeError: There is no attribute of that name.
         """
         return [self._attribute(attr_name, i) for i in self._get_indices(indices)]
 
@@ -148,7 +148,7 @@ class SchedulerVecEnv(VecEnv):
         """Set an attribute that the environments share.
 
         Raises:
-            InputError: They have none of that name, or only some are to get it.
+            InputError: They have none of that name, or `indices` are not all environments.
         """
         if attr_name in ONE_OF_MANY or not hasattr(self.vector, attr_name):
             raise InputError("attr_name", attr_name, "an attribute of the vector environment")
@@ -157,7 +157,7 @@ class SchedulerVecEnv(VecEnv):
         setattr(self.vector, attr_name, value)
 
     def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
-        """Return yes to `Monitor`, whose `info["episode"]` is here too, and no to any other wrapper."""
+        """Return True for `Monitor`, since `info["episode"]` is here too, and False for any other wrapper."""
         return [issubclass(Monitor, wrapper_class) for _ in self._get_indices(indices)]
 
     def close(self) -> None:
@@ -170,10 +170,10 @@ class SchedulerVecEnv(VecEnv):
         return {**vector.get_state(), "episode_returns": self._returns.copy(), "episode_lengths": self._lengths.copy()}
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `get_state` gave, exactly.
+        """Continue exactly from a state of `get_state`.
 
         Raises:
-            InputError: It is the state of something else.
+            InputError: It is not a state of such a vector environment.
         """
         vector, rest = self._native(), dict(state)
         kept = [rest.pop(f"episode_{name}", np.empty(0)) for name in ("returns", "lengths")]
@@ -223,9 +223,9 @@ def make_sb3_vec_env(
     Args:
         num_envs: Number of environments, ≥ 1.
         scenario: The scenario, or several, as `GpuClusterVectorEnv` takes them.
-        seed: The first episode of environment i runs the instance of seed + i; without, any. An algorithm with a seed
-            of its own sets that one instead.
-        keywords: Other arguments of `GpuClusterVectorEnv`, `settings` and `instance` among them, but `autoreset_mode`.
+        seed: The first episode of environment i runs the instance of seed + i; None: of any seed. An algorithm with its
+            own seed sets that one instead.
+        keywords: Other arguments of `GpuClusterVectorEnv`, such as `settings` and `instance`, except `autoreset_mode`.
     """
     vector = GpuClusterVectorEnv(num_envs, scenario, autoreset_mode=AutoresetMode.SAME_STEP, **keywords)
     env = SchedulerVecEnv(vector)
@@ -242,7 +242,7 @@ def _only(options: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _one_of(infos: Mapping[str, Any], i: int) -> dict[str, Any]:
-    """Return the info of environment i, as the single environment would, from those of all."""
+    """Return the info of environment i in the form of the single environment, from those of all."""
     return {
         key: _one_of(values, i) if isinstance(values, dict) else _plain(values[i])
         for key, values in infos.items()
@@ -251,5 +251,5 @@ def _one_of(infos: Mapping[str, Any], i: int) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number as Python's own; leave a row of an array alone."""
+    """Return a number as a Python number, and a row of an array as it is."""
     return value.item() if isinstance(value, np.generic) else value

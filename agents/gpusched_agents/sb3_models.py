@@ -1,7 +1,7 @@
 """Models that Stable-Baselines3 and sb3-contrib saved, as agents' folders and as policies (extra `agents`).
 
-Their archives hold pickled objects, and reading one runs whatever code it carries; an agent's folder holds none. What
-decides afterwards are plain arrays: perceptrons are taken out of the model.
+Their archives hold pickled objects, and reading one runs any code in it; an agent's folder holds none. The policies use
+only plain arrays: the weights of the model's perceptrons.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
 
 
 class UnsafeLoadWarning(UserWarning):
-    """A file is about to be unpickled, which runs the code that it carries."""
+    """A file is about to be unpickled, which runs the code in it."""
 
 
 def convert_sb3_zip(
@@ -49,11 +49,10 @@ def convert_sb3_zip(
     """Write the agent that Stable-Baselines3 saved in `archive` to `folder`.
 
     Args:
-        archive: A .zip file that `model.save` wrote. Reading it runs the code that it carries: convert only files that
-            you trust.
-        algorithm: What wrote it: `a2c`, `dqn`, `maskable-ppo` or `ppo`.
-        folder: A new or empty folder, or one that holds nothing but an agent, which is replaced.
-        spec: What it was trained for; the archive does not say.
+        archive: A .zip file that `model.save` wrote. Reading it runs the code in it: convert only files that you trust.
+        algorithm: Its algorithm: `a2c`, `dqn`, `maskable-ppo` or `ppo`.
+        folder: A new or empty folder, or one that holds only an agent, which is replaced.
+        spec: What it was trained for; the archive does not contain that.
         name: Name of the agent.
 
     Returns:
@@ -63,8 +62,8 @@ def convert_sb3_zip(
         UnsafeLoadWarning: Always.
 
     Raises:
-        InputError: There is no such archive, it is not whole or not of this algorithm, its policy is none of ours, it
-            was not trained for `spec`, or the folder holds something else.
+        InputError: There is no such archive, it is not whole or not of this algorithm, its policy is not one of
+            `gpusched_agents.network.policies`, it was not trained for `spec`, or the folder holds something else.
     """
     if algorithm not in CLASSES:
         raise InputError("algorithm", algorithm, f"one of {', '.join(CLASSES)}")
@@ -111,7 +110,7 @@ def read_archive(path: Path) -> bytes:
 
 
 def _check_fit(model: BaseAlgorithm, network: str, spec: AgentSpec) -> None:
-    """Check that the model may be what `spec` says: its network, and the sizes of what it sees and chooses from."""
+    """Check that the model fits `spec`: its network, and the sizes of its observations and actions."""
     if network != spec.network:
         raise InputError("spec.network", spec.network, f"{network}, which the archive holds")
     sees = observation_space(len(spec.configurations), len(spec.gpu_types))
@@ -138,18 +137,18 @@ ON_POLICY = "stable_baselines3.common.policies"
 def load_sb3(text: str, *, rounds: int = 16) -> ControlPolicy | JobModelPolicy:
     """Load a model that `model.save` wrote as a policy of the name `text`.
 
-    One of an adaptation environment becomes a `ControlPolicy`. One of an environment that asks for every job, flat or
-    not, becomes a `JobModelPolicy`, which is asked as these environments ask by default.
+    A model of an adaptation environment becomes a `ControlPolicy`. A model of an environment that asks for every job,
+    flat or not, becomes a `JobModelPolicy`, with the default settings of these environments.
 
     Args:
-        text: `sb3:FILE.zip`, or the file. Reading it runs the code that it carries: load only files that you trust.
-        rounds: Rounds of a step, as in the training of one that adapts, ≥ 1.
+        text: `sb3:FILE.zip`, or the file. Reading it runs the code in it: load only files that you trust.
+        rounds: Rounds of a step, as in the training of a model that adapts, ≥ 1.
 
     Warns:
         UnsafeLoadWarning: Always.
 
     Raises:
-        InputError: There is no such file, it is not whole, or its model is no perceptron of these environments.
+        InputError: There is no such file, it is not whole, or its model is not a perceptron of these environments.
     """
     model = _load(archive_path(text))
     actor: MlpActor | LstmActor = actor_of_model(model)
@@ -187,11 +186,11 @@ def _load(path: Path) -> BaseAlgorithm:
 
 def _unpickled(algorithm: Any, data: bytes, path: str | Path, use: str, wanted: str) -> BaseAlgorithm:
     """Load a model from the bytes of an archive, with a warning to the caller of `convert_sb3_zip` or `load_sb3`."""
-    text = f"{path} is unpickled, which runs the code that it carries: {use} only files that you trust"
+    text = f"{path} is unpickled, which runs the code in it: {use} only files that you trust"
     warnings.warn(UnsafeLoadWarning(text), stacklevel=3 if use == "convert" else 4)
     try:
         model: BaseAlgorithm = algorithm.load(io.BytesIO(data), device="cpu")
-    except Exception as error:  # what a pickle runs may raise anything
+    except Exception as error:  # the code in a pickle may raise anything
         allowed = f"an archive that {wanted} ({type(error).__name__}: {error})"
         raise InputError("archive", str(path), allowed) from error
     return model

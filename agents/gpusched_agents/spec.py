@@ -1,4 +1,4 @@
-"""What an agent was trained for, whether it fits a cluster, the settings of its network, and how all are checked."""
+"""The clusters for which an agent was trained, the settings of its network, and the checks of both."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ Check: TypeAlias = Callable[[str, Any], object]
 
 
 def choice(names: Sequence[str], allowed: str) -> Check:
-    """Make the check of a value that is one of some names; `allowed` says which."""
+    """Make the check of a value that is one of some names; `allowed` describes them in errors."""
 
     def check(field: str, value: Any) -> None:
         if value not in names:
@@ -85,14 +85,14 @@ Flag = Annotated[bool, check_flag]
 
 
 def check_settings(settings: DataclassInstance, section: str = "") -> None:
-    """Check every setting by what its annotation allows; where that allows None, None is let pass.
+    """Check every setting by its annotation; None passes where the annotation allows it.
 
     Args:
         settings: The settings.
-        section: What stands before their names in errors, such as `agent.`.
+        section: Prefix of their names in errors, such as `agent.`.
 
     Raises:
-        InputError: A value is not allowed; names the first.
+        InputError: A value is not allowed; the error names the first.
     """
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
         kinds, value = (hint, *get_args(hint)), getattr(settings, name)
@@ -113,12 +113,13 @@ class NetworkConfig:
             is a perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, and fits one number of
             GPU types.
         hidden: Width of its layers, 1 to 1,024.
-        distribution: Whether it sees what comes from the distribution of epochs.
-        guard: Whether it is kept from choices that must be late where another is not and costs less, where it decides
-            (`gpusched_agents.network.inference`); not while it learns. One that adapts has none: STS-X weighs that.
-        layers: Hidden layers of `controls`, ≥ 1; the others have their own number.
+        distribution: Whether it sees the features of the distribution of epochs.
+        guard: Whether choices that must be late are replaced by cheaper ones in time when it decides
+            (`gpusched_agents.network.inference.guarded`); not while it learns. A network that adapts has no guard:
+            STS-X weighs tardiness.
+        layers: Hidden layers of `controls`, ≥ 1; the others have a fixed number.
         rounds: Rounds after which `controls` sets them again, ≥ 1.
-        controls: Which there are: `round` or `jobs`, as `GpuAdaptationEnv` has it.
+        controls: The set of controls: `round` or `jobs`, as in `GpuAdaptationEnv`.
 
     Raises:
         InputError: A value is not allowed.
@@ -146,25 +147,25 @@ OF_CONTROLS = ("layers", "rounds", "controls")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSpec:
-    """What an agent was trained for; `check` tells whether it can decide on another cluster.
+    """The clusters for which an agent was trained; `check` checks whether it can decide on another cluster.
 
     Args:
-        network: `set` scores every configuration with the same weights, so it takes any number of them; `mlp` takes
-            one vector, so it takes only what it was trained with; `adaptation` tells STS-X what is costly and critical;
-            `controls` sets the controls of STS-X, so it takes only as many GPU types as it was trained with.
+        network: `set` scores every configuration with the same weights, so it fits any number of them; `mlp` takes
+            one vector, so it fits only the configurations of its training; `adaptation` adapts the prices and the order
+            of jobs of STS-X; `controls` sets the controls of STS-X, so it fits only as many GPU types as in training.
         configurations: Names of the configurations at training, in their order.
         gpu_types: Names of the GPU types at training, in their order.
         max_configurations: Most configurations that it may be used with; for an mlp, those of training.
         max_gpu_types: Most GPU types that it may be used with; for an mlp, those of training; for controls, as many.
-        kinds: Kinds of configurations that it met in training: `single-node`, `multi-node`, `shared`.
+        kinds: Kinds of configurations in training: `single-node`, `multi-node`, `shared`.
         asking: How its rounds ask.
-        job_features: Names of the features it observes; so with the next three.
-        option_features: Of a configuration; for controls, the names of those that are not prices of GPU types.
-        cluster_features: Of a GPU type.
-        queue_features: Of the other jobs.
+        job_features: Names of the observed features of a job.
+        option_features: Those of a configuration; for controls, the names of those that are not prices of GPU types.
+        cluster_features: Those of a GPU type.
+        queue_features: Those of the other jobs.
 
     Raises:
-        InputError: A value is of the wrong kind or out of its range.
+        InputError: A value is of the wrong type or out of its range.
     """
 
     network: str
@@ -212,7 +213,7 @@ class AgentSpec:
             **asking: How its rounds ask: the settings of `gpusched_env.simulator.Asking` by name.
 
         Raises:
-            InputError: A value is of the wrong kind or out of its range.
+            InputError: A value is of the wrong type or out of its range.
         """
         met = {configuration.kind for configuration in configurations}
         return cls(
@@ -232,7 +233,7 @@ class AgentSpec:
         Raises:
             InputError: It was trained with another version of the observation, there are more configurations or GPU
                 types than it can take (for an mlp: other ones; for controls: fewer GPU types), or a configuration of a
-                kind that it never met.
+                kind that was not in its training.
         """
         self.check_features()
         self._check_fit("configurations", [c.name for c in configurations], self.max_configurations)
@@ -243,7 +244,7 @@ class AgentSpec:
                 raise InputError("instance.configurations", f"{configuration.name} ({configuration.kind})", allowed)
 
     def check_features(self) -> None:
-        """Check that the agent observes what this release's environment shows.
+        """Check that the agent observes the features of this release's environment.
 
         Raises:
             InputError: It was trained with another version of the observation.
@@ -270,7 +271,7 @@ class AgentSpec:
             raise InputError(f"instance.{field}", f"{len(names)} of them", allowed)
 
     def _exactly(self, field: str) -> bool:
-        """Return whether it can take no fewer than the most."""
+        """Return whether it takes exactly the largest number, not fewer."""
         return self.network == "mlp" or (self.network == "controls" and field.endswith("gpu_types"))
 
 

@@ -1,6 +1,6 @@
-"""A study of learning: the same training with one part of it left out, several times each.
+"""An ablation study of training: the same training without one of its parts, several times each.
 
-Only `train` needs torch (extra `agents`), but for agents that adapt, and imports it when it is called.
+Only `train` needs torch (extra `agents`), except for agents that adapt, and imports it when it is called.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ FINISHED = "finished.json"
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A way to train.
+    """A variant of the training.
 
     Args:
-        title: What it is, as tables and figures show it.
-        imitation: Whether its warm start is as in the base settings (None), or 0 or 1: none of its decisions, or all.
+        title: Its title in tables and figures.
+        imitation: Part of its decisions that are warm start: None for that of the base settings, 0 (none) or 1 (all).
         network: Kind of its network; one that adapts is trained by evolution strategies, and has no warm start.
         expert: The policy that it imitates; None: as in the base settings.
-        guard: Whether it is kept from choices that must be late.
-        distribution: Whether the network sees what comes from the distribution of epochs.
+        guard: Whether choices that must be late are replaced.
+        distribution: Whether the network sees the features of the distribution of epochs.
     """
 
     title: str
@@ -70,7 +70,7 @@ class Variant:
         )
 
     def _adaptation(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
-        """Return the settings of a training by evolution strategies, with the usual settings of that."""
+        """Return the settings of a training by evolution strategies, with its usual settings."""
         network = replace(ADAPTATION_NETWORK, distribution=self.distribution)
         return replace(base, agent=EsConfig(), seed=seed, steps=steps, network=network, imitation=NO_WARM_START)
 
@@ -86,7 +86,7 @@ VARIANTS = {
     "adaptation": Variant("adaptation", network="adaptation"),
     "adaptation-hidden": Variant("adaptation, distribution hidden", network="adaptation", distribution=False),
 }
-"""The variants by name: all of it, less one of its parts, with a guard, by another expert, and agents that adapt."""
+"""The variants by name: the whole, without one part, with a guard, with another expert, and agents that adapt."""
 
 USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden", "imitation-only")
 """Those that a study has if none are named."""
@@ -95,14 +95,14 @@ USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden
 def train(
     config: TrainingConfig, folder: Path, name: str, command: str, on_progress: Callable[[int, int, str], None]
 ) -> None:
-    """Train in `folder` to the end, from its last checkpoint if there is one, and write down that it is finished.
+    """Train in `folder` to the end, from its last checkpoint if there is one, and record that it is finished.
 
     Args:
         config: The settings.
         folder: Folder of the training run.
         name: Name of the agent.
         command: The command that made it.
-        on_progress: Called with steps done, steps in all, and what is being done.
+        on_progress: Called with steps done, steps in all, and a description of the present work.
 
     Raises:
         InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
@@ -113,13 +113,13 @@ def train(
 
 
 def write_finished(config: TrainingConfig, folder: Path, steps: int, seconds: float) -> None:
-    """Write down that a training has finished in `folder`, after so many decisions and seconds."""
+    """Record that a training has finished in `folder`, with its number of decisions and its seconds."""
     facts = {"config": config.as_dict(), "steps": steps, "seconds": seconds}
     write_atomically(Path(folder) / FINISHED, json.dumps(facts, indent=1) + "\n")
 
 
 def finished_training(config: TrainingConfig, folder: Path) -> dict[str, Any] | None:
-    """Return what was written down in `folder`: `config`, `steps` and `seconds`; None if it has not finished there.
+    """Return the record in `folder`: `config`, `steps` and `seconds`; None if no training has finished there.
 
     Raises:
         InputError: The training that was finished there had other settings.
@@ -160,14 +160,14 @@ def make_training(
 ) -> Training | ControlTraining | AdaptationTraining:
     """Make the training run of these settings.
 
-    It is a `AdaptationTraining` for `es`, a `ControlTraining` for a `AdaptationConfig`, else a `Training`.
+    It is an `AdaptationTraining` for `es`, a `ControlTraining` for an `AdaptationConfig`, else a `Training`.
 
     Args:
         config: The settings.
         folder: A new folder, or that of the same run, which is then resumed.
         name: Name of the agent.
         command: The command that made it; by default the present process's.
-        on_progress: Called with steps done, steps in all, and what is being done.
+        on_progress: Called with steps done, steps in all, and a description of the present work.
         callbacks: Callbacks of Stable-Baselines3, none for `es`.
 
     Raises:
@@ -176,7 +176,7 @@ def make_training(
         MissingExtraError: torch or Stable-Baselines3 is not installed, and it is not `es`, which needs neither.
     """
     if not isinstance(config.agent, EsConfig):
-        # From there: it says which extra is missing.
+        # Its error names the missing extra.
         kind = "ControlTraining" if isinstance(config.agent, AdaptationConfig) else "Training"
         sb3: type[Training | ControlTraining] = getattr(import_module("gpusched_agents"), kind)
         return sb3(config, folder, name=name, command=command, on_progress=on_progress, callbacks=callbacks)

@@ -1,1 +1,1 @@
-"""Folders of agents: what is written, read and checked, with no code in them."""
+"""Folders of agents: how they are written, read and checked; they contain no code."""

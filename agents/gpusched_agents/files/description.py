@@ -1,4 +1,4 @@
-"""What is written down about an agent beside its weights, and its file `agent.json`."""
+"""The description of an agent, and its file `agent.json`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from gpusched_env.simulator import Asking
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ORIGIN = ("made_utc", "command", "python", "platform", "packages", "facts")
-"""What `gpusched_env.provenance.provenance` gives."""
+"""The fields of `gpusched_env.provenance.provenance`."""
 POINT = ("steps", "seconds", "total_eur")
-"""What every point of a training curve has."""
+"""The fields of every point of a training curve."""
 LATER = ("guard", *OF_CONTROLS)
 """Settings of a network that may be missing, and then have their defaults."""
 
@@ -33,15 +33,16 @@ class AgentDescription:
         name: Its name, as tables show it: letters, digits, dots, dashes and underscores, at most 64.
         algorithm: How it was trained.
         spec: What it was trained for.
-        config: The settings of its training: what JSON can hold, without NaN. Those of its network stand in `network`
-            (see `NetworkConfig`).
-        provenance: What `gpusched_env.provenance.provenance` gives: versions, command, and the seeds among its facts.
-        curve: Its training: of every point `steps` (≥ 0), `seconds` (≥ 0), `total_eur`, and any other numbers or texts.
-        weights_sha256: Hash of the file with the weights, so that another one is noticed; `save_agent` fills it in.
+        config: The settings of its training: values of JSON, without NaN. Those of its network are in `network` (see
+            `NetworkConfig`).
+        provenance: The result of `gpusched_env.provenance.provenance`: versions, command, and the seeds as facts.
+        curve: Its training curve: for every point `steps` (≥ 0), `seconds` (≥ 0), `total_eur`, and any other numbers or
+            texts.
+        weights_sha256: Hash of the file with the weights, to detect another one; `save_agent` sets it.
         weights_bytes: Size of that file.
 
     Raises:
-        InputError: A value is of the wrong kind or out of its range.
+        InputError: A value is of the wrong type or out of its range.
     """
 
     name: str
@@ -72,17 +73,17 @@ class AgentDescription:
 
     @property
     def network(self) -> NetworkConfig:
-        """The settings of its network."""
+        """Return the settings of its network."""
         return NetworkConfig(**self.config["network"])
 
 
 def _check_network(entry: Any, spec: AgentSpec) -> None:
     where = "config.network"
-    if isinstance(entry, dict):  # which agents have not always had
+    if isinstance(entry, dict):  # fields that old agents do not have
         entry = {each.name: each.default for each in fields(NetworkConfig) if each.name in LATER} | entry
     check_fields(where, entry, {field.name for field in fields(NetworkConfig)})
     if entry["kind"] != spec.network:
-        raise InputError(f"{where}.kind", entry["kind"], f"{spec.network}, as its spec says")
+        raise InputError(f"{where}.kind", entry["kind"], f"{spec.network}, as in its spec")
     for name in ("distribution", "guard"):
         if not isinstance(entry[name], bool):
             raise InputError(f"{where}.{name}", entry[name], "True or False")
@@ -93,11 +94,11 @@ def _check_network(entry: Any, spec: AgentSpec) -> None:
 
 
 def _plain(where: str, value: Any) -> dict[str, Any]:
-    """Return `value`, an object, as it will be read back from JSON: nobody else holds the copy."""
+    """Return a copy of `value`, an object, as JSON reads it back."""
     try:
         plain = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
-        raise InputError(where, value, f"what JSON can hold, without NaN or inf ({error})") from error
+        raise InputError(where, value, f"values of JSON, without NaN or inf ({error})") from error
     if not isinstance(plain, dict):
         raise InputError(where, value, "an object with named values")
     return plain
@@ -126,7 +127,7 @@ _KINDS = {"str": str, "int": int, "float": float}
 
 
 def description_text(description: AgentDescription) -> str:
-    """Write `description` as the text of agent.json; `read_description` gives an equal one."""
+    """Return `description` as the text of agent.json; `read_description` returns an equal description."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -143,8 +144,8 @@ def read_description(text: str) -> AgentDescription:
     """Read the text of agent.json.
 
     Raises:
-        InputError: It is not whole, has another format or version, a field is missing, unknown, of the wrong kind or
-            out of its range, or its content is not what was written; names the first such field.
+        InputError: It is not whole, has another format or version, a field is missing, unknown, of the wrong type or
+            out of its range, or its content was changed; the error names the first such field.
     """
     document = _parse(text)
     check_fields("", document, {"format", "version", *_TEXTS, "spec", "weights", *_OBJECTS, "curve", "content_sha256"})
@@ -187,7 +188,7 @@ def _no_constant(constant: str) -> float:
 
 
 def _flat(spec: AgentSpec) -> dict[str, Any]:
-    """Return a spec as an object: how its rounds ask stands there setting by setting, before the features."""
+    """Return a spec as an object, with the settings of `asking` one by one before the features."""
     document: dict[str, Any] = {}
     for name, value in asdict(spec).items():
         document |= value if name == "asking" else {name: value}
@@ -204,7 +205,7 @@ def _spec(entry: Any) -> AgentSpec:
     for name, kind in kinds.items():
         if kind.startswith("tuple"):
             values[name] = tuple(values_of(f"spec.{name}", entry[name], str))
-        else:  # AgentSpec itself looks at True and False
+        else:  # AgentSpec checks True and False
             values[name] = value_of(f"spec.{name}", entry[name], _KINDS[kind]) if kind in _KINDS else entry[name]
     try:
         return AgentSpec(asking=Asking(**{n: values[n] for n in asking}), **{n: values[n] for n in own})
@@ -213,7 +214,7 @@ def _spec(entry: Any) -> AgentSpec:
 
 
 def _current(entry: Any) -> Any:
-    """Return an object of a file with today's names of fields and networks, at every level."""
+    """Return an object of a file with the names of fields and networks of this release, at every level."""
     if not isinstance(entry, dict):
         return entry
     values = {name: _current(value) for name, value in current_fields(entry, "field of an agent").items()}
@@ -224,6 +225,6 @@ def _current(entry: Any) -> Any:
 
 
 def _hash(document: dict[str, Any]) -> str:
-    """Hash the content of a document: the same however it is laid out."""
+    """Return the hash of the content of a document; its layout does not matter."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -1,4 +1,4 @@
-"""An agent as a folder: weights.safetensors, and agent.json that describes it. Reading one runs nothing of it."""
+"""An agent as a folder: weights.safetensors, and agent.json that describes it. Reading a folder runs no code in it."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def weights_bytes(weights: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """Write `weights`: the same arrays give the same bytes.
+    """Return `weights` as the bytes of a safetensors file; equal arrays have equal bytes.
 
     Args:
         weights: Arrays of any shapes, float32 and finite, by names of letters, digits, dots, dashes and underscores.
 
     Raises:
-        InputError: There are none, or an array or a name is another one.
+        InputError: There are none, or an array or a name is not allowed.
     """
     _check(weights)
-    # safetensors copies memory as it lies, so strided views must be laid out first.
+    # safetensors copies the memory of an array, so strided views are made contiguous first.
     return save({name: np.array(weights[name], order="C") for name in sorted(weights)})
 
 
 def read_weights(data: bytes) -> dict[str, NDArray[np.float32]]:
-    """Read what `weights_bytes` wrote; the arrays are the caller's own.
+    """Read the bytes of `weights_bytes`; the arrays are new and writable.
 
     Raises:
-        InputError: It is no safetensors file, or holds other arrays than float32 and finite ones.
+        InputError: They are not a safetensors file, or an array is not float32 or not finite.
     """
     try:
         weights = load(data)
@@ -54,7 +54,7 @@ def check_shapes(weights: Mapping[str, NDArray[np.float32]], shapes: Mapping[str
     """Check that `weights` are those of a network, whose arrays have these names and shapes.
 
     Raises:
-        InputError: An array is missing, unknown, or has another shape; names the first.
+        InputError: An array is missing, unknown, or has another shape; the error names the first.
     """
     for name in sorted(shapes.keys() - weights.keys()):
         raise InputError(f"weights.{name}", None, f"an array of shape {shapes[name]}: it is missing")
@@ -142,11 +142,11 @@ CONVERT = "gpusched_agents.sb3_models.convert_sb3_zip makes one of a Stable-Base
 def save_agent(
     folder: str | Path, description: AgentDescription, weights: Mapping[str, NDArray[np.float32]]
 ) -> AgentDescription:
-    """Write an agent to `folder`, all of it or nothing; `load_agent` gives it back.
+    """Write an agent to `folder`, all of it or nothing; `load_agent` reads it.
 
     Args:
-        folder: A new or empty folder, or one that holds nothing but an agent, which is replaced.
-        description: What is to be known of it; hash and size of the weights are filled in.
+        folder: A new or empty folder, or one that holds only an agent, which is replaced.
+        description: Its description; hash and size of the weights are filled in.
         weights: The arrays of its network, float32 and finite, by name.
 
     Returns:
@@ -170,8 +170,8 @@ def load_agent(folder: str | Path) -> tuple[AgentDescription, dict[str, NDArray[
     """Read the agent that `save_agent` wrote to `folder`.
 
     Raises:
-        InputError: There is no such folder, or it is no agent; a file is missing, not whole, of another version, or
-            not the one that was written with the other. Names the file, the field and the value.
+        InputError: There is no such folder, or it is not an agent; a file is missing, not whole, of another version, or
+            not the one that was written with the other. The error names the file, the field and the value.
     """
     description = load_description(folder)
     path = Path(folder) / WEIGHTS
@@ -193,7 +193,7 @@ def load_agent(folder: str | Path) -> tuple[AgentDescription, dict[str, NDArray[
 
 
 def load_description(folder: str | Path) -> AgentDescription:
-    """Read the description of the agent in `folder`; the weights are left alone.
+    """Read the description of the agent in `folder`, without the weights.
 
     Raises:
         InputError: There is no such folder, or its agent.json is missing or not as `save_agent` wrote it.
@@ -235,11 +235,11 @@ def shipped_agents() -> tuple[str, ...]:
 
 
 def find_agent(text: str) -> Path:
-    """Find the folder of an agent; whether it is one shows when it is loaded.
+    """Find the folder of an agent; only loading it checks its content.
 
     Args:
-        text: `agent:NAME` or `agent:DIR`, or the same without `agent:`. A shipped name wins over a folder of that
-            name in the present one, which is `./NAME`.
+        text: `agent:NAME` or `agent:DIR`, or the same without `agent:`. A shipped name has precedence over a folder of
+            that name in the present one, which is `./NAME`.
 
     Raises:
         InputError: There is no shipped agent of that name, and no such path.
@@ -254,7 +254,7 @@ def find_agent(text: str) -> Path:
 
 
 def _is_there(name: str) -> bool:
-    """Return whether there is such a folder, or a file that `load_agent` has more to say about."""
+    """Return whether there is such a folder, or a file, for which the error of `load_agent` is more exact."""
     try:
         return Path(name).exists() or Path(f"{name}.zip").exists()
     except OSError:  # such as a name that is too long

@@ -1,4 +1,4 @@
-"""The controls: what an action of the adaptation environment sets in STS-X, by name, and how it reaches a round."""
+"""The controls: the parameters of STS-X that an action sets, their names, and the adaptation of a round."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
 ROUNDS = 16  # that STS-X decides in a step
-# What an action of 1 stands for: the natural logarithm of a factor.
+# The meaning of an action of 1: the natural logarithm of a factor.
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
 MOST_OF_SIZE = 0.25  # on the cost rate, for each doubling of the GPUs
-MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on what `Adaptation.jobs` has, by column
-LONGEST_DEFERRAL = 1.0  # on how long a job may have to wait
+MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on the columns of `Adaptation.jobs`
+LONGEST_DEFERRAL = 1.0  # on the maximum deferral
 
 OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "restart")
 """Names of the columns of `Adaptation.jobs`, in their order."""
@@ -39,15 +39,15 @@ SETS = ("round", "jobs")
 
 
 class Controls(NamedTuple):
-    """An action as kernels take it.
+    """An action in the form that kernels take.
 
     Attributes:
         critical: Factors on the cost rates with which critical jobs are planned, (C,).
-        deferrable: Factors on those by which deferrable jobs know where they are cheapest, (C,).
+        deferrable: Factors on the cost rates by which the cheapest configuration of deferrable jobs is found, (C,).
         priced: Whether any of the latter is not 1.
         jobs: The same logarithms for every job, by column of `Adaptation.jobs`, (CONTROLS,).
         by_feature: Coefficients of `SEEN` for these, (F, CONTROLS); (0, CONTROLS) without.
-        max_deferral: Logarithm of the factor on how long a job may have to wait.
+        max_deferral: Logarithm of the factor on the maximum deferral.
     """
 
     critical: Floats
@@ -73,22 +73,22 @@ def control_names(gpu_types: Sequence[str], controls: str = "round") -> tuple[st
 
 
 def action_array(action: Any, size: int) -> NDArray[np.float64]:
-    """Return an action as numbers from -1 to 1, (size,): those beyond are clipped.
+    """Return an action as numbers from -1 to 1, (size,): numbers outside are clipped.
 
     Raises:
-        InputError: It is not so many finite numbers.
+        InputError: It is not `size` finite numbers.
     """
     try:
         given = np.asarray(action, dtype=np.float64)
     except (TypeError, ValueError):
         given = np.empty(0)
     if given.shape != (size,) or not np.isfinite(given).all():
-        raise InputError("action", action, f"{size} finite numbers; beyond -1 and 1 they are clipped")
+        raise InputError("action", action, f"{size} finite numbers; outside [-1, 1] they are clipped")
     return np.clip(given, -1.0, 1.0)
 
 
 def control_count(gpu_types: int, controls: str = "round") -> int:
-    """Return how many numbers an action has for so many GPU types.
+    """Return the number of entries of an action for `gpu_types` GPU types.
 
     Raises:
         InputError: `controls` is neither `round` nor `jobs`.
@@ -99,7 +99,7 @@ def control_count(gpu_types: int, controls: str = "round") -> int:
 
 
 def controls_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> Controls:
-    """Return what an action sets: of 0 nothing, to the last bit.
+    """Return the controls that an action sets; an action of 0 changes nothing, to the last bit.
 
     Args:
         action: Numbers from -1 to 1, (`control_count`,).
@@ -122,12 +122,12 @@ def controls_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> C
 
 
 def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
-    """Return what the controls say of a round.
+    """Return the adaptation of a round by the controls.
 
     Args:
         controls: The controls.
-        board: The board, at the beginning of a round, with the times with which STS-X plans.
-        rate: Cost rates with which it plans [€/s], (C,).
+        board: The board at the beginning of a round, with the times with which STS-X plans.
+        rate: Cost rates with which STS-X plans [€/s], (C,).
     """
     said = np.empty((board.count[at.ACTIVE], CONTROLS))
     said[:] = controls.jobs
@@ -140,6 +140,6 @@ def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
 
 @kernel
 def forget_cheapest(board: Board) -> None:
-    """Let STS-X look up again where the active jobs are cheapest, after a round at other rates."""
+    """Clear the cheapest configurations of the active jobs in the memory of STS-X, after a round at other rates."""
     for i in range(board.count[at.ACTIVE]):
         board.memory[board.active[i], of.CHEAPEST] = 0.0

@@ -24,55 +24,53 @@ from gpusched_env.simulator.kernels import at
 from gpusched_env.workload import Scenario
 
 FIRST_WORKLOAD = 100_000
-"""The seeds from which episodes are drawn begin here, as the training seeds of tracks do."""
+"""The first of the seeds from which episodes are drawn, as for the training seeds of tracks."""
 WORKLOADS = 60
 REWARDS = ("saving", "waste", "cost")
 OPTIONS = ("workload", "instance")
 
 
 class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
-    """Set parameters of STS-X, the controls, again and again while it schedules a cluster.
+    """Set parameters of STS-X, the controls, in every step while STS-X schedules a cluster.
 
-    A step sets the controls and lets STS-X decide `rounds` rounds with them. A round is what happens at one event: a
+    A step sets the controls, and STS-X decides `rounds` rounds with them. There is a round at every event: a
     submission, the end of a job, or the end of a wait.
 
     Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more); `env.unwrapped.controls` names
-    its
-    numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
-    step is STS-X, to the last bit. Numbers beyond -1 and 1 are clipped.
+    its numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
+    step is STS-X, to the last bit. Numbers outside [-1, 1] are clipped.
 
     Observation: `Box(-1, 1, (26 + 6 V,))`, float32; `env.unwrapped.features` names its numbers. All 0 at the end.
 
-    Reward, over what the full cluster costs in an hour (`reward_scale_eur`):
+    Reward, over the cost of the full cluster in an hour (`reward_scale_eur`):
 
-    - `saving`: what STS-X alone has wasted on the same workload until the same time, less one's own waste, since the
-      last step. Over an episode it sums to the cost of STS-X less one's own.
-    - `waste`: minus one's own waste. Over an episode it sums to minus the cost, less a constant of the instance.
+    - `saving`: the waste of STS-X alone on the same workload until the same time, less that of the agent, since the
+      last step. Over an episode it sums to the cost of STS-X less that of the agent.
+    - `waste`: minus the waste of the agent. Over an episode it sums to minus the cost, less a constant of the instance.
     - `cost`: minus energy cost and tardiness cost since the last step.
 
-    Waste is what was spent beyond what had to be: see `gpusched_baselines.adaptation_env.run.waste_until_now`. It is
-    computed with the epochs that jobs *need*, which no policy knows and no observation shows: rewards of a training may
-    use them, since over an episode they change nothing but a constant.
+    Waste is the cost beyond the unavoidable cost: see `gpusched_baselines.adaptation_env.run.waste_until_now`. It is
+    computed with the epochs that jobs *need*, which no policy knows and no observation shows. Rewards of a training may
+    use them, since over an episode they change only a constant.
 
     Episode: one workload; terminated when all jobs are done, never truncated.
 
     Args:
         scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
         settings: New values of the scenario's settings by dotted name, such as `{"cluster.nodes": 20}`.
-        instance: An instance that every episode replays. `scenario` and `settings` are then left alone.
+        instance: An instance that every episode replays. `scenario` and `settings` are then not used.
         rounds: Rounds of a step, ≥ 1.
         reward: `saving`, `waste` or `cost`.
-        controls: `round`: the same for all jobs; `jobs`: besides, coefficients of seven features of a job.
-        workloads: Without a seed an episode is one of so many workloads, drawn at random: those with the seeds from
-            `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from `FIRST_SAMPLED_SEED`
-            on.
+        controls: `round`: the same for all jobs; `jobs`: also coefficients of seven features of a job.
+        workloads: Without a seed an episode is one of this number of workloads, drawn at random: those with the seeds
+            from `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from
+            `FIRST_SAMPLED_SEED` on.
         render_mode: None, `ansi` or `rgb_array`.
 
     Attributes:
         controls: Names of the numbers of an action.
         features: Names of the numbers of an observation.
-        reward_scale_eur: What counts as a reward of 1 [€]: the cost of the full cluster in an hour; 1 where energy is
-            free.
+        reward_scale_eur: The cost of a reward of 1 [€]: that of the full cluster in an hour; 1 where energy is free.
 
     Raises:
         InputError: A parameter is out of its range.
@@ -112,8 +110,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self._frames: rendering.GanttFrames | None = None
         self._actions: list[NDArray[np.float64]] = []  # of this episode
         self._workload = -1
-        self._key: tuple[str, int] | None = None  # what tells the workload from others; None: given to `reset`
-        self._worth = 0.0  # what the rewards until now sum to [€], but for a constant
+        self._key: tuple[str, int] | None = None  # identifies the workload; None: given to `reset`
+        self._worth = 0.0  # sum of the rewards until now [€], up to a constant
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -123,7 +121,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         Args:
             seed: The episode runs the workload of this seed, ≥ 0, as `gpusched compare --seeds` does; without one, see
                 `workloads`.
-            options: `{"workload": seed}` runs the workload of a seed and leaves the environment's generator alone;
+            options: `{"workload": seed}` runs the workload of a seed and does not change the environment's generator;
                 `{"instance": instance}` replays an instance with the GPU types and configurations of the scenario.
 
         Returns:
@@ -142,7 +140,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         return self._observe(), self._info(0.0, 0.0, 0)
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Set the controls, and let STS-X decide some rounds.
+        """Set the controls; STS-X then decides `rounds` rounds.
 
         Args:
             action: The controls, (2 V + 8,).
@@ -150,7 +148,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         Returns:
             Observation, reward, terminated, False, and info: `time_s`; `energy_eur` and `tardiness_eur` of this step;
             `total_energy_eur`, `total_tardiness_eur` and `total_eur` of the episode; `rounds` of this step; `workload`,
-            its seed, -1 for an instance; and at the end `base_total_eur`, what STS-X alone costs on it.
+            its seed, -1 for an instance; and at the end `base_total_eur`, the cost of STS-X alone on it.
 
         Raises:
             InputError: The action is not as many finite numbers as there are controls.
@@ -178,27 +176,27 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
     @property
     def instance(self) -> Instance:
-        """The instance of this episode."""
+        """Return the instance of this episode."""
         return self._instance
 
     def base_run(self) -> BaseRun:
-        """Return the run of STS-X alone on the workload of this episode; it is made when it is first asked for."""
+        """Return the run of STS-X alone on the workload of this episode; it is made at the first call."""
         if self._base is None:
             known = self._key is not None
             self._base = BASE_RUNS.get(self._key, self._instance) if known else BaseRun.of(self._instance)
         return self._base
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Return what the next steps depend on, as plain arrays: the workload's seed, the actions and the generator.
+        """Return the state for the next steps, as plain arrays: the workload's seed, the actions and the generator.
 
         Raises:
-            InputError: The episode replays an instance, whose seed nobody knows.
+            InputError: The episode replays an instance, which has no seed.
             gymnasium.error.ResetNeeded: No episode has begun.
         """
         if self._run is None:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
         if self._key is None:
-            raise InputError("workload", self._workload, "one of a seed: an instance that reset was given is not kept")
+            raise InputError("workload", self._workload, "a workload of a seed: an instance given to reset is not kept")
         generator = json.dumps(self.np_random.bit_generator.state).encode()
         return {
             "workload": np.array([self._workload]),
@@ -207,10 +205,10 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         }
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `get_state` returned, exactly: the actions of the episode are played again.
+        """Continue exactly from a state of `get_state`: the actions of the episode are executed again.
 
         Raises:
-            InputError: It is no such state, or one of an environment with other arguments.
+            InputError: It is not such a state, or that of an environment with other arguments.
         """
         try:
             workload = int(np.asarray(state["workload"]).item())
@@ -254,7 +252,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         return FIRST_WORKLOAD + int(self.np_random.integers(self.workloads))
 
     def _measure(self) -> float:
-        """Return what the rewards until now sum to [€], but for a constant."""
+        """Return the sum of the rewards until now [€], up to a constant."""
         run: Any = self._run
         clock = run.state.board.clock
         if self.reward == "cost":

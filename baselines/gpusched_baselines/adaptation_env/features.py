@@ -1,7 +1,7 @@
-"""What an adaptation agent sees of a round: every active job, every GPU type, and all of them together.
+"""The features of a round for adaptation agents: of every active job, of every GPU type, and of all together.
 
-Every feature lies in [-1, 1] and is a ratio, so that nothing depends on units, prices or the size of a cluster. Of what
-STS-X remembers from its last plan, jobs that it has not planned yet have none: 0.
+Every feature is a ratio in [-1, 1], so nothing depends on units, prices or the size of a cluster. Features of the last
+plan of STS-X are 0 for jobs that it has not planned yet.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpusched_env.observation.notes import Names, squash
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
-RECENT, NEWEST = 64, 8  # submissions by which the load to come is judged, and whether a burst has begun
+RECENT, NEWEST = 64, 8  # submissions that estimate the future load, and those that detect a burst
 
 feature = Names()
 DONE = feature("epochs done / maximum epochs")
@@ -71,14 +71,14 @@ OPTIONS = tuple(feature)
 
 @kernel
 def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, whole: Floats, options: Floats) -> None:
-    """Write what an agent sees of a round.
+    """Write the features of a round.
 
     Args:
         board: The board, at the beginning of a round.
         rate: Cost rates with which STS-X plans [€/s], (C,).
-        free_rate: What a GPU counts for where energy is free [€/s].
+        free_rate: Cost rate of a GPU where energy is free [€/s].
         jobs: Written: of every active job, (A, len(JOBS)).
-        whole: Written: of all, (len(ROUND),).
+        whole: Written: of all together, (len(ROUND),).
         options: Written: of every configuration, those of its GPU type first, (C, len(OPTIONS)).
     """
     active, total = board.active[: board.count[at.ACTIVE]], board.count[at.ACTIVE]
@@ -102,11 +102,11 @@ def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, wh
 
 @kernel
 def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Floats) -> tuple[float, float, int]:
-    """Write what is known of a job alone, and add to what its GPU types are worth to it.
+    """Write the features of a job alone, and add its part to the features of GPU types.
 
     Returns:
-        The GPU-seconds that it is expected to need where its epochs are cheapest; what a second was worth to it over
-        those when it was last planned, 0 if it was not; and the GPU type where its epochs are cheapest.
+        The GPU-seconds that it is expected to need where its epochs are cheapest; the value of a second of its time
+        over those in its last plan, 0 without one; and the GPU type where its epochs are cheapest.
     """
     rows, tau, configs, now, memory = board.jobs, board.tau, board.facts.configs, board.clock[at.NOW], board.memory
     largest, done = rows[job, at.MAX_EPOCHS], rows[job, at.EPOCHS]
@@ -149,7 +149,7 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
 
 @kernel
 def _look_at_quotas(board: Board, active: Ints, jobs: Floats) -> None:
-    """Write of every job how much of its tenant's quota its jobs held before this round; all of it where it is 0."""
+    """Write for every job the share of its tenant's quota that was held before this round; 1 where the quota is 0."""
     tenants, rows, configs = board.quota.shape[0], board.jobs, board.facts.configs
     held = np.zeros(tenants)
     for i in range(active.shape[0]):
@@ -167,7 +167,7 @@ def _look_at_quotas(board: Board, active: Ints, jobs: Floats) -> None:
 
 @kernel
 def _compare_jobs(need: Floats, density: Floats, jobs: Floats) -> None:
-    """Write what a job is beside the other ones."""
+    """Write the features of jobs relative to the other ones."""
     total, planned = max(1, need.shape[0]), 0
     mean, value = max(need.sum() / total, 1e-300), 0.0
     for i in range(need.shape[0]):
@@ -181,7 +181,7 @@ def _compare_jobs(need: Floats, density: Floats, jobs: Floats) -> None:
 
 @kernel
 def _look_at_nodes(board: Board, wanted: Floats, needed: float, total: int, types: Floats) -> float:
-    """Write what is known of GPU types; return the number of GPUs of the cluster."""
+    """Write the features of GPU types; return the number of GPUs of the cluster."""
     nodes, gpus = board.nodes, 0.0
     for n in range(nodes.shape[0]):
         v = nodes[n, at.NODE_TYPE]
@@ -203,7 +203,7 @@ def _look_at_nodes(board: Board, wanted: Floats, needed: float, total: int, type
 def _sum_up(
     board: Board, active: Ints, need: Floats, jobs: Floats, gpus: float, free_rate: float, whole: Floats
 ) -> None:
-    """Write what is known of all together."""
+    """Write the features of all together."""
     total, waiting, late, free, power, value = max(1, active.shape[0]), 0.0, 0.0, 0.0, 0.0, 0.0
     nodes, memory = board.nodes, board.memory
     for n in range(nodes.shape[0]):
@@ -238,11 +238,11 @@ def _offered(board: Board, job: int) -> float:
 
 @kernel
 def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
-    """Return the GPUs that the latest submissions need over all GPUs, and whether they come faster, both squashed."""
+    """Return the GPUs that the latest submissions need over all GPUs, and the rise of their rate, both squashed."""
     rows, last = board.jobs, board.count[at.SUBMITTED]
     first, newest, now = max(0, last - RECENT), max(0, last - NEWEST), board.clock[at.NOW]
     work = 0.0
-    for job in range(first, last):  # even if there is one only, which may be over when the next one comes
+    for job in range(first, last):  # also if there is only one, which may be over at the next one
         work += _offered(board, job)
     if last - first < 2:
         return 0.0, 0.0
@@ -267,13 +267,13 @@ def feature_names(gpu_types: Sequence[str]) -> tuple[str, ...]:
 
 
 def feature_count(gpu_types: int) -> int:
-    """Return how many numbers an observation has for so many GPU types."""
+    """Return the number of entries of an observation for `gpu_types` GPU types."""
     return WHOLE + TYPES * gpu_types
 
 
 @kernel
 def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, options: Floats) -> None:
-    """Write the features of a round, and leave what STS-X remembers of its jobs as it is; see `observe_round`."""
+    """Write the features of a round without a change of the memory of STS-X; see `observe_round`."""
     total, memory = board.count[at.ACTIVE], board.memory
     cheapest = np.empty(total)
     for i in range(total):
@@ -296,8 +296,8 @@ def observe(board: Board, rate: Floats, seen: Floats) -> None:
     """Write the observation of an open round.
 
     Args:
-        board: The board, at the beginning of a round, with the times with which STS-X plans.
-        rate: Cost rates with which it plans [€/s], (C,).
+        board: The board at the beginning of a round, with the times with which STS-X plans.
+        rate: Cost rates with which STS-X plans [€/s], (C,).
         seen: Written: the numbers of `feature_names`, (26 + 6 V,), from -1 to 1.
     """
     total, configs = board.count[at.ACTIVE], board.facts.configs

@@ -1,4 +1,4 @@
-"""A run that STS-X decides with given controls, its waste, and the run of STS-X alone beside it."""
+"""A run that STS-X decides with given controls, its waste, and the run of STS-X alone for comparison."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class AdaptedRun:
 
     Args:
         instance: The instance.
-        record: Whether intervals are kept, for pictures.
+        record: Whether intervals are kept, for figures.
 
     Attributes:
         state: The state of the run.
@@ -37,23 +37,23 @@ class AdaptedRun:
     def __init__(self, instance: Instance, *, record: bool = False) -> None:
         self.state = State(instance, record=record)
         board = self.state.board
-        self._plan = with_co_runners(board)  # the same arrays, but for times on shared GPUs
+        self._plan = with_co_runners(board)  # the same arrays except for times on shared GPUs
         self._beside = self._plan is not board
         self._by_utilisation = bool(
             board.facts.idle_saving.size and board.facts.utilisation.size
-        )  # rates follow the active jobs
+        )  # rates depend on the active jobs
         self.state.grow_arrays()
         next_round(board, self.state.hidden)
         self._rate = POLICY.rates(board)
 
     @property
     def over(self) -> bool:
-        """Whether every job is done."""
+        """Return whether every job is done."""
         count = self.state.board.count
         return bool(count[at.DONE] == len(self.state.instance.jobs))
 
     def decide(self, action: NDArray[np.float64], rounds: int) -> int:
-        """Let STS-X decide so many rounds with the controls of an action, fewer if the run ends; return how many.
+        """Run STS-X for `rounds` rounds with the controls of an action, fewer if the run ends; return how many.
 
         Raises:
             StalledError: Every job waits for ever (see `gpusched_env.simulate`).
@@ -66,7 +66,7 @@ class AdaptedRun:
             rate = POLICY.rates(board) if self._by_utilisation else self._rate
             write_plan_times(board, plan, self._beside)
             plan_round(plan, parts, adaptation_of(controls, plan, rate))
-            if controls.priced:  # what is cheapest at these rates need not be so in the next round
+            if controls.priced:  # the cheapest configuration at these rates may differ in the next round
                 forget_cheapest(board)
             sim.order_by(board, sim.PRESSURE, False)
             execute_plan(board, board.order[: count[at.TO_ASK]])
@@ -104,7 +104,7 @@ def next_round(board: Board, hidden: Hidden) -> bool:
 
 @kernel
 def write_plan_times(board: Board, plan: Board, beside: bool) -> None:
-    """Write the times with which the round is planned, where they are others than `board` has."""
+    """Write the times with which the round is planned, where they differ from those of `board`."""
     if not beside:
         return
     for i in range(board.count[at.ACTIVE]):
@@ -116,13 +116,13 @@ def write_plan_times(board: Board, plan: Board, beside: bool) -> None:
 
 @kernel
 def waste_until_now(board: Board, hidden: Hidden) -> float:
-    """Return what was spent beyond what had to be [€].
+    """Return the cost beyond the unavoidable cost [€].
 
-    waste = energy cost - Σ epochs done · least cost of an epoch + Σ ω · growth of the tardiness that is certain.
+    waste = energy cost - Σ epochs done · least cost of an epoch + Σ ω · growth of the certain tardiness.
 
-    Over the jobs submitted; the least cost is that in full nodes. The tardiness that is certain is that of a job that
-    goes on at once in its fastest configuration until it has done the epochs that it *needs*, which no policy knows.
-    At the end waste is the total cost less a constant of the instance, whatever the policy: it is potential-based
+    The sums are over the jobs submitted; the least cost is that in full nodes. The certain tardiness is that of a job
+    that runs from now on in its fastest configuration until it has done the epochs that it *needs*, which no policy
+    knows. At the end waste is the total cost less a constant of the instance, for any policy: it is potential-based
     shaping (Ng, Harada and Russell, 1999) of the cost.
     """
     jobs, now, total = board.jobs, board.clock[at.NOW], board.clock[at.BILL]
@@ -169,7 +169,7 @@ class BaseRun:
         return cls(time_s, waste_eur, float(clock[at.BILL] + clock[at.TARDINESS_COST]))
 
     def waste_at(self, time_s: float) -> float:
-        """Return the waste until a time [s], in a line between rounds; after the end that at the end [€]."""
+        """Return the waste until a time [s], linear between rounds; after the end that at the end [€]."""
         return float(np.interp(time_s, self.time_s, self.waste_eur))
 
 
@@ -181,7 +181,7 @@ class BaseRuns:
         self._lock = Lock()
 
     def get(self, key: Hashable, instance: Instance) -> BaseRun:
-        """Return the run on an instance that `key` tells from all others."""
+        """Return the run on an instance that `key` identifies."""
         with self._lock:
             if key in self._runs:
                 self._runs.move_to_end(key)

@@ -1,4 +1,4 @@
-"""Many adaptation environments, whose steps threads share."""
+"""A vector of adaptation environments, stepped by several threads."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from gpusched_env.model import checks
 
 
 class GpuAdaptationVectorEnv(SyncVectorEnv):
-    """Gymnasium's vector environment over `GpuAdaptationEnv`, whose steps and resets threads share.
+    """Gymnasium's vector environment over `GpuAdaptationEnv`, with steps and resets shared among threads.
 
-    What it returns is what it would return with one thread. The time of a step is that of STS-X's planning, which is
-    compiled and needs no interpreter.
+    The results are those with one thread. Most of the time of a step is the planning of STS-X, which is compiled and
+    does not hold the interpreter lock.
 
     Args:
         num_envs: Number of environments, ≥ 1.
-        scenario: As `GpuAdaptationEnv` takes it, or several: environment i runs scenario i mod their number. All must
-            have equally many GPU types.
+        scenario: As for `GpuAdaptationEnv`, or several: environment i runs scenario i mod their number. All must have
+            equally many GPU types.
         threads: Threads, ≥ 1; by default as many as there are cores, and no more than environments.
         autoreset_mode: As gymnasium defines it.
         max_episode_steps: Steps after which an episode is truncated, ≥ 1; None: never.
@@ -64,7 +64,7 @@ class GpuAdaptationVectorEnv(SyncVectorEnv):
         envs = [make(index) for index in range(number)]
         sizes = [len(env.unwrapped.instance.gpu_types) for env in envs]  # type: ignore[attr-defined]
         if len(set(sizes)) > 1:
-            allowed = f"scenarios with equally many GPU types, which observations and actions go by, not {sizes}"
+            allowed = f"scenarios with equally many GPU types, on which observations and actions depend, not {sizes}"
             raise InputError("scenario", [getattr(one, "name", one) for one in several], allowed)
         made = iter(envs)
         super().__init__([lambda: next(made)] * number, autoreset_mode=autoreset_mode)
@@ -86,27 +86,27 @@ class GpuAdaptationVectorEnv(SyncVectorEnv):
             raise InputError("actions", f"{len(actions)} of them", f"{self.num_envs}, one for each environment")
         controls = len(self._inner[0].controls)
         chosen = [None if again else action_array(a, controls) for a, again in zip(actions, begins, strict=True)]
-        each = zip(self._inner, chosen, begins, strict=True)  # all are good before anyone steps
+        each = zip(self._inner, chosen, begins, strict=True)  # all actions are checked before the first step
         self._prepare(
             [partial(e.prepare_reset) if again else partial(e.prepare_step, a, at_once) for e, a, again in each]
         )
         return super().step(actions)
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Return what the next steps depend on, as plain arrays; see `GpuAdaptationEnv.get_state`."""
+        """Return the state for the next steps, as plain arrays; see `GpuAdaptationEnv.get_state`."""
         parts = {f"{i}/{name}": array for i, env in enumerate(self._inner) for name, array in env.get_state().items()}
         return {**parts, "ended": self._autoreset_envs.copy()}
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `get_state` returned, exactly; threads share the steps that are played again.
+        """Continue exactly from a state of `get_state`; threads share the steps that are executed again.
 
         Raises:
-            InputError: It is no such state, or one of an environment with other arguments.
+            InputError: It is not such a state, or that of an environment with other arguments.
         """
         names = ("workload", "actions", "generator")
         expected = {f"{i}/{name}" for i in range(self.num_envs) for name in names} | {"ended"}
         if set(state) != expected:
-            raise InputError("state", sorted(set(state) ^ expected)[:3], "what get_state of as many returned")
+            raise InputError("state", sorted(set(state) ^ expected)[:3], "a state of get_state of as many environments")
         own = [{name: state[f"{i}/{name}"] for name in names} for i in range(self.num_envs)]
         self._prepare([partial(e.set_state, s) for e, s in zip(self._inner, own, strict=True)])
         for env, one in zip(self.envs, own, strict=True):
@@ -125,7 +125,7 @@ class GpuAdaptationVectorEnv(SyncVectorEnv):
         return [env.unwrapped for env in self.envs]  # type: ignore[misc]
 
     def _prepare(self, calls: list[Callable[[], None]]) -> None:
-        """Make the calls in threads; the first error of one is raised when all have ended."""
+        """Make the calls in threads; the first error is raised when all have ended."""
         futures = [self._pool.submit(call) for call in calls]
         for error in [future.exception() for future in futures]:
             if error is not None:
@@ -135,7 +135,7 @@ class GpuAdaptationVectorEnv(SyncVectorEnv):
 
 
 class _Prepared(GpuAdaptationEnv):
-    """An environment whose next step and reset may have been computed before they are asked for."""
+    """An environment whose next step and reset may be computed before they are called."""
 
     def __init__(self, scenario: Any, **keywords: Any) -> None:
         super().__init__(scenario, **keywords)
@@ -155,7 +155,7 @@ class _Prepared(GpuAdaptationEnv):
             self.base_run()
 
     def forget(self) -> None:
-        """Compute them again when they are asked for."""
+        """Drop what was computed: the next calls compute it again."""
         self._step = self._reset = None
 
     def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:

@@ -234,14 +234,14 @@ def _replay(board: Board, order: Ints, patience_s: float) -> None:
         if start > now:
             sim.set_timer_at(board, job, start)
             continue
-        told = int(jobs[job, at.TRACED_CONFIG])
-        config = -2 - told if told < -1 else told
+        traced = int(jobs[job, at.TRACED_CONFIG])
+        config = -2 - traced if traced < -1 else traced
         if sim.can_place(board, job, config):
             sim.place(board, job, config)
         elif now < start + patience_s:
             sim.set_timer_at(board, job, start + patience_s)
             continue
-        elif told >= 0:
+        elif traced >= 0:
             _place_elsewhere(board, job, config)
         sim.set_timer_at(board, job, np.inf)
 

@@ -65,10 +65,10 @@ class SampledArrivals:
         if not self._size:
             return
         shape = (draws, self._size)
-        gap = past / (known - 1) if known > 1 and past > 0.0 else np.inf
+        interval = past / (known - 1) if known > 1 and past > 0.0 else np.inf
         picked = rng.integers(known, size=shape)
         rows = board.jobs[picked]
-        come = now + np.cumsum(rng.exponential(size=shape), axis=1) * gap
+        come = now + np.cumsum(rng.exponential(size=shape), axis=1) * interval
         rows[..., at.DUE] += come - rows[..., at.SUBMISSION]
         rows[..., at.SUBMISSION] = come
         _renew(rows)

@@ -50,7 +50,7 @@ def proxy_with(board: Board, order: Ints, left: Floats) -> float:
 
 @kernel
 def left_out_cost(board: Board, job: int, left: float) -> float:
-    """Return the part of the proxy cost of a job that is left out [€]: a hundred times its worst-case tardiness."""
+    """Return the proxy cost of a job that is left out [€]: a hundred times the tardiness cost that it may have."""
     jobs, now = board.jobs, board.clock[at.NOW]
     late = now + left * jobs[job, at.MAX_TAU] - jobs[job, at.DUE]
     return POSTPONED * jobs[job, at.WEIGHT] * max(0.0, late)

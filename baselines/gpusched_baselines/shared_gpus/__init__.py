@@ -1,1 +1,1 @@
-"""Policies for shared GPUs: guaranteed and opportunistic jobs, priorities that fill gaps, and packing."""
+"""Policies for shared GPUs: guaranteed and opportunistic jobs, priorities, and packing."""

@@ -27,11 +27,11 @@ from gpusched_env.simulator.kernels import Board, Mask, PlannedPolicy, View, at,
 
 @kernel
 def plan_antman(board: Board, most_busy: float, auto_after_s: float, promotes: bool) -> None:
-    """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
+    """Plan the round on an empty cluster, and write the plan of every job to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     opportunistic = opportunistic_shares(board)
     held, kept = sim.begin_plan(board, True)
-    for guaranteed in (True, False):  # who runs stays
+    for guaranteed in (True, False):  # running jobs stay
         for job in active:
             if jobs[job, at.OLD_CONFIG] >= 0.0 and _guaranteed(board, job) == guaranteed:
                 sim.place(board, job, int(jobs[job, at.OLD_CONFIG]))
@@ -51,7 +51,7 @@ def _guaranteed(board: Board, job: int) -> bool:
 
 @kernel
 def _place_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask) -> bool:
-    """Place the guaranteed jobs that wait, by submission; keep nodes for the first gang that finds no room.
+    """Place the guaranteed jobs that wait, by submission; keep nodes for the first gang that does not fit.
 
     Returns:
         Whether a guaranteed job waits.
@@ -77,7 +77,7 @@ def _place_opportunistic(
 ) -> None:
     """Place the opportunistic jobs that wait, and guaranteed ones that waited too long or have no other share, in turn.
 
-    Jobs that may use no opportunistic share take what guaranteed ones leave, but none of the nodes kept for them.
+    Jobs that may use no opportunistic share take GPUs that guaranteed jobs leave, but no node that is kept for them.
     """
     jobs, now = board.jobs, board.clock[at.NOW]
     full = np.zeros(board.tau.shape[1], dtype=np.int8)
@@ -89,7 +89,7 @@ def _place_opportunistic(
             if now < until:
                 board.memory[job, sim.TIMER] = until
                 continue
-        config, node, gpu = _gap(board, most_busy, opportunistic, gpus, full, job)
+        config, node, gpu = _least_busy_share(board, most_busy, opportunistic, gpus, full, job)
         if config >= 0:
             put_share(board, opportunistic, gpus, job, config, node, gpu)
         elif not _guaranteed(board, job) and not _may_be_opportunistic(board, opportunistic, job):
@@ -97,10 +97,12 @@ def _place_opportunistic(
 
 
 @kernel
-def _gap(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, full: Mask, job: int) -> tuple[int, int, int]:
+def _least_busy_share(
+    board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, full: Mask, job: int
+) -> tuple[int, int, int]:
     """Find the opportunistic share of the least busy GPU, of equals the fastest: share, node and GPU; -1: none fits.
 
-    Shares that are found to have no room are marked in `full`, (C,).
+    Shares that fit on no GPU are marked in `full`, (C,).
     """
     nowhere = np.zeros(
         board.nodes.shape[0], dtype=np.int8
@@ -131,16 +133,16 @@ def _may_be_opportunistic(board: Board, opportunistic: Mask, job: int) -> bool:
 class AntMan(PlannedPolicy):
     """AntMan's rules for a cluster whose jobs are guaranteed or opportunistic (`Job.opportunistic`).
 
-    1. A running job keeps its place; no job is preempted but opportunistic jobs, by gangs that need their GPUs.
+    1. A running job keeps its place; only opportunistic jobs are preempted, by gangs that need their GPUs.
     2. Guaranteed jobs that wait, by submission, take the cheapest of whole GPUs and guaranteed shares that meets the
-       due date; who may be the guaranteed job of a GPU does not take it whole. A GPU on which there are opportunistic
-       jobs only counts as free for a guaranteed job; idle ones come first. For the first job on whole GPUs that finds
-       no room the nodes with most GPUs free of guaranteed jobs are kept: jobs behind it pass elsewhere.
+       due date; a job that may be the guaranteed job of a GPU does not take it whole. A GPU with only opportunistic
+       jobs counts as free for a guaranteed job; idle ones come first. For the first job on whole GPUs that does not
+       fit, the nodes with most GPUs free of guaranteed jobs are kept; the jobs after it are placed on other nodes.
     3. Opportunistic jobs that wait, by submission, take an opportunistic share of the GPU that is least busy, if that
-       is less than `most_busy` of the time: idle GPUs first, kept ones too. They leave room for a guaranteed job, where
-       both fit on one GPU. Guaranteed jobs to which nothing but opportunistic shares is open do the same.
-    4. If no guaranteed job waits, the slowest opportunistic job moves to an idle GPU with a guaranteed share, if it
-       expects to gain more time than a restart takes, and so on.
+       is less than `most_busy` of the time: idle GPUs first, kept ones too. They leave the share of a guaranteed job
+       free where both fit on one GPU. Guaranteed jobs that may use only opportunistic shares do the same.
+    4. If no guaranteed job waits, the slowest opportunistic job moves to an idle GPU with a guaranteed share, if its
+       expected gain of time is more than a restart takes, and so on.
 
     Where shares have one priority they all count as opportunistic; where there are none, opportunistic jobs come last.
 

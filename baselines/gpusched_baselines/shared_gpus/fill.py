@@ -1,4 +1,4 @@
-"""Filling gaps by priority, as FIKIT does: jobs of the highest class own GPUs, others run in what they leave idle."""
+"""Sharing by priority, as FIKIT does: jobs of the highest class own GPUs, others use the GPU time that these leave."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gpusched_env.simulator.kernels import Board, Ints, Mask, PlannedPolicy, Vie
 
 @kernel
 def plan_fill(board: Board, most_busy: float, number: int) -> None:
-    """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
+    """Plan the round on an empty cluster, and write the plan of every job to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     opportunistic, rank = opportunistic_shares(board), classes(board, number)
     held, kept = sim.begin_plan(board, True)
@@ -76,7 +76,7 @@ def _by_class(board: Board, rank: Ints) -> Ints:
 
 @kernel
 def _succeed(board: Board, opportunistic: Mask, gpus: Gpus, job: int) -> None:
-    """Let an opportunistic job become the guaranteed job of its GPU, if that has none and the share fits."""
+    """Make an opportunistic job the guaranteed job of its GPU, if that has none and the share fits."""
     jobs, config = board.jobs, int(board.jobs[job, at.CONFIG])
     if config < 0 or opportunistic[config] == 0:
         return
@@ -87,7 +87,7 @@ def _succeed(board: Board, opportunistic: Mask, gpus: Gpus, job: int) -> None:
 
 @kernel
 def _as_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, job: int, node: int, gpu: int) -> bool:
-    """Make a job guaranteed job of a GPU, in place of the share of it that it holds, if any; say whether that fits."""
+    """Make a job the guaranteed job of a GPU, in place of its share of it, if any; return whether that fits."""
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     held = int(jobs[job, at.CONFIG])
     if held >= 0:
@@ -107,11 +107,11 @@ def _as_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, job: int, node
 def _take_over(board: Board, opportunistic: Mask, gpus: Gpus, rank: Ints, i: int) -> bool:
     """Make a job guaranteed in place of one of a lower class, on the GPU with least work of its class or above.
 
-    The former guaranteed job stays with an opportunistic share if there is room; opportunistic jobs of a lower class
-    than its own leave for it. `rank`, (A,), are the classes of the active jobs, of which the job is number `i`.
+    The former guaranteed job stays with an opportunistic share if one fits; opportunistic jobs of a lower class than
+    its own are preempted for it. `rank`, (A,), are the classes of the active jobs, of which the job is number `i`.
     """
     jobs, active, job = board.jobs, board.active, board.active[i]
-    host, least = -1, np.inf
+    owner, least = -1, np.inf
     for k in range(rank.shape[0]):
         config = int(jobs[active[k], at.CONFIG])
         if (
@@ -124,22 +124,22 @@ def _take_over(board: Board, opportunistic: Mask, gpus: Gpus, rank: Ints, i: int
         if not sim.can_resize(board, job, config):
             continue
         if board.tau[job, config] < np.inf and _work_of(board, rank, k, rank[i]) < least:
-            host, least = k, _work_of(board, rank, k, rank[i])
-    if host < 0:
+            owner, least = k, _work_of(board, rank, k, rank[i])
+    if owner < 0:
         return False
-    other = active[host]
+    other = active[owner]
     config, node, gpu = int(jobs[other, at.CONFIG]), int(jobs[other, at.NODE]), int(jobs[other, at.SLOT])
     sim.release(board, other)
     put_share(board, opportunistic, gpus, job, config, node, gpu)
-    for k in range(rank.shape[0]):  # opportunistic jobs that count less than the former guaranteed job
+    for k in range(rank.shape[0]):  # opportunistic jobs of a lower class than the former guaranteed job
         there = int(jobs[active[k], at.NODE]) == node and int(jobs[active[k], at.SLOT]) == gpu
         if (
             there
-            and rank[k] < rank[host]
-            and _opportunistic_share(board, opportunistic, rank[host], other, node, gpu) < 0
+            and rank[k] < rank[owner]
+            and _opportunistic_share(board, opportunistic, rank[owner], other, node, gpu) < 0
         ):
             sim.release(board, active[k])
-    share = _opportunistic_share(board, opportunistic, rank[host], other, node, gpu)
+    share = _opportunistic_share(board, opportunistic, rank[owner], other, node, gpu)
     if share >= 0:
         put_share(board, opportunistic, gpus, other, share, node, gpu)
     return True
@@ -187,11 +187,11 @@ def _opportunistic_share(board: Board, opportunistic: Mask, own: int, job: int, 
 def _fill_in(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, own: int, job: int) -> None:
     """Place a job with an opportunistic share where it is fastest; on an idle GPU if it would be late, or does not fit.
 
-    A job to which nothing but opportunistic shares is open takes any of them on an idle GPU.
+    A job that may use only opportunistic shares takes any of them on an idle GPU.
     """
     jobs, nothing = board.jobs, np.zeros(opportunistic.shape[0], dtype=np.int8)
     closed = np.zeros(board.nodes.shape[0], dtype=np.int8)
-    config, node, gpu, seconds = _fastest_gap(board, most_busy, opportunistic, gpus, own, job)
+    config, node, gpu, seconds = _fastest_share(board, most_busy, opportunistic, gpus, own, job)
     left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
     late = config < 0 or sim.misses(left * seconds, jobs[job, at.DUE] - board.clock[at.NOW])
     if late and place_guaranteed(board, opportunistic, gpus, closed, nothing, job, -1.0):
@@ -203,7 +203,7 @@ def _fill_in(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, ow
 
 
 @kernel
-def _fastest_gap(
+def _fastest_share(
     board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, own: int, job: int
 ) -> tuple[int, int, int, float]:
     """Find the opportunistic share of a GPU in use with the shortest epoch: share, node, GPU, seconds; -1: none."""
@@ -229,19 +229,19 @@ def _fastest_gap(
 
 @dataclass(frozen=True, slots=True)
 class Fill(PlannedPolicy):
-    """Priorities that fill gaps: the class of a job is where its tardiness weight is among those submitted so far.
+    """Shares by priority: the class of a job is the rank of its tardiness weight among the jobs submitted so far.
 
     1. A running job keeps its GPU; where there is no guaranteed job, the opportunistic job of the highest class becomes
-    its guaranteed job.
-    2. Jobs that wait come by class, then by pressure. One of the highest class takes an idle GPU, as whole GPUs or a
-       guaranteed share, as cheaply as its due date allows; else it becomes the guaranteed job where opportunistic jobs
-       run, else in place of one of a lower class, which stays with an opportunistic share if there is room. It does so
-       on the GPU with least work of its own class or a higher one.
+       the guaranteed job.
+    2. Jobs that wait come by class, then by pressure. A job of the highest class takes idle whole GPUs or a guaranteed
+       share of an idle GPU, as cheaply as its due date allows; else it becomes the guaranteed job of a GPU with only
+       opportunistic jobs; else it replaces a guaranteed job of a lower class, which stays with an opportunistic share
+       if one fits. It takes the GPU with least work of its own class or a higher one.
     3. Others are opportunistic jobs where an epoch takes least now, if that GPU is busy for less than `most_busy` of
-       the time; on an idle GPU if they would be late there, or no gap has room.
+       the time; on an idle GPU if they would be late there, or no share fits.
 
-    Opportunistic shares have no priority above their job's class, but on an idle GPU for a job to which nothing else is
-    open.
+    Opportunistic shares have no priority above their job's class, except on an idle GPU for a job that may use no
+    other share.
 
     Args:
         most_busy: M, > 0.
@@ -257,7 +257,7 @@ class Fill(PlannedPolicy):
     job_order: str = "pressure"
     preemption: bool = True
 
-    jobs_over: ClassVar[int] = 5_000  # of which it sees the weights
+    jobs_over: ClassVar[int] = 5_000  # completed jobs whose weights the classes need
 
     def __post_init__(self) -> None:
         checks.positive("most_busy", self.most_busy)

@@ -1,7 +1,7 @@
 """Every shared GPU: how busy it is, whether it has a guaranteed job, and how jobs are placed on it.
 
-All through `opportunistic` are the shares of opportunistic jobs, (C,), and `gpus` the GPUs as they are now, kept up to
-date.
+In all functions `opportunistic` are the shares of opportunistic jobs, (C,), and `gpus` the present state of the GPUs,
+kept up to date.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel
 
 @kernel
 def free_of_guaranteed(board: Board, gpus: Gpus, node: int) -> int:
-    """Count the GPUs of a node that are free, or on which there are opportunistic jobs only."""
+    """Count the GPUs of a node that are free or have only opportunistic jobs."""
     count, per_node = board.nodes[node, at.FREE], sim.slots(board)
     for gpu in range(per_node):
         index = node * per_node + gpu
@@ -30,8 +30,8 @@ def free_of_guaranteed(board: Board, gpus: Gpus, node: int) -> int:
 def nodes_for(board: Board, gpus: Gpus, config: int, closed: Mask, moving: bool) -> Ints:
     """Choose the nodes for whole GPUs, (k,); none if they do not fit.
 
-    One node: that with fewest GPUs free that will do; with `moving`, where opportunistic jobs may have to leave, that
-    with most. Several: whole nodes, those with most GPUs free first.
+    One node: that with fewest free GPUs of those that suffice; with `moving`, where opportunistic jobs may be
+    preempted, that with most. Several: whole nodes, those with most free GPUs first.
     """
     nodes, configs = board.nodes, board.facts.configs
     wanted, needed = configs[config, at.CONFIG_NODES], configs[config, at.CONFIG_GPUS]
@@ -88,13 +88,13 @@ def close_emptiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
 
 
 class Gpus(NamedTuple):
-    """The shared GPUs; GPU g of node n stands at n · G + g, of N · G.
+    """The shared GPUs; GPU g of node n has the index n · G + g, of N · G.
 
     Attributes:
-        busy: Part of the time for which each is busy: Σ utilisation · speed; where utilisations are not known, what is
-            held of it.
+        busy: Part of the time for which each is busy: Σ utilisation · speed; where utilisations are not known, the part
+            of it that jobs hold.
         jobs: How many jobs hold a share of it.
-        guaranteed: 1 where one of them is a guaranteed job.
+        guaranteed: Whether one of them is a guaranteed job.
         kept: Units that opportunistic jobs leave free for a guaranteed job where there is none, by GPU type, (V,); 0:
             no share is guaranteed.
     """
@@ -109,7 +109,7 @@ class Gpus(NamedTuple):
 def opportunistic_shares(board: Board) -> Mask:
     """Return for every configuration whether it is opportunistic, (C,): a share below its type's highest priority.
 
-    Where the shares of a type have one priority, all are opportunistic: nobody with a share comes first there.
+    Where all shares of a type have the same priority, all are opportunistic: no job with a share goes first there.
     """
     configs = board.facts.configs
     opportunistic = np.zeros(configs.shape[0], dtype=np.int8)
@@ -128,7 +128,7 @@ def opportunistic_shares(board: Board) -> Mask:
 
 @kernel
 def look_at_gpus(board: Board, opportunistic: Mask) -> Gpus:
-    """Look at every GPU; `opportunistic` are the shares of opportunistic jobs, (C,)."""
+    """Compute the state of every GPU; `opportunistic` are the shares of opportunistic jobs, (C,)."""
     last, before = sim.neighbours(board)
     guaranteed = np.zeros(last.shape[0], dtype=np.int8)
     gpus = Gpus(
@@ -153,7 +153,7 @@ def _kept_for_guaranteed(board: Board, opportunistic: Mask) -> Ints:
 
 @kernel
 def look_again(board: Board, opportunistic: Mask, gpus: Gpus, node: int, slot: int) -> None:
-    """Look at one GPU again, on which a job was placed."""
+    """Update the state of one GPU after a placement on it."""
     last, before = sim.neighbours(board)
     gpu = node * sim.slots(board) + slot
     _look(board, opportunistic, gpus, gpu, last[gpu], before)
@@ -185,18 +185,18 @@ def _look(board: Board, opportunistic: Mask, gpus: Gpus, gpu: int, last: int, be
 def least_busy(
     board: Board, gpus: Gpus, config: int, guaranteed: bool, closed: Mask, most_busy: float
 ) -> tuple[int, int]:
-    """Choose the GPU for a share: the least busy with room; among equals on the node with fewest free GPUs, the first.
+    """Choose the GPU for a share: the least busy on which it fits; of equals on the node with fewest free GPUs, first.
 
-    Where there is no guaranteed job opportunistic jobs leave room for one, if both fit on a GPU and the room is there.
+    Where there is no guaranteed job, opportunistic jobs leave its share free, if both fit on a GPU and it is free.
 
     Args:
         config: The share.
-        guaranteed: Whether it is a guaranteed job's: a GPU has one guaranteed job at most.
+        guaranteed: Whether it is the share of a guaranteed job: a GPU has one guaranteed job at most.
         closed: Nodes that are closed to the job, (N,).
-        most_busy: A GPU on which somebody is must be less busy than that.
+        most_busy: A GPU with jobs must be less busy than that.
 
     Returns:
-        The node and the number of the GPU on it; -1 and -1 if no GPU has room.
+        The node and the number of the GPU on it; -1 and -1 if it fits on no GPU.
     """
     nodes, v = board.nodes, board.facts.configs[config, at.CONFIG_TYPE]
     per_node, best, best_gpu, least, fewest = sim.slots(board), -1, -1, np.inf, 0
@@ -237,8 +237,7 @@ def place_guaranteed(
         closed: Nodes that are closed to the job, (N,).
         full: Configurations that are known not to fit, (C,); more are marked.
         job: The job, which holds nothing.
-        most_busy: A GPU on which there are opportunistic jobs must be less busy than that; below 0 only idle ones will
-            do.
+        most_busy: A GPU with opportunistic jobs must be less busy than that; below 0 only idle ones are allowed.
     """
     while True:
         config = cheapest_guaranteed(board, opportunistic, full, job)
@@ -256,7 +255,7 @@ def place_guaranteed(
 
 @kernel
 def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, moving: bool) -> bool:
-    """Place a job on whole GPUs, if they fit; with `moving`, opportunistic jobs are preempted if need be."""
+    """Place a job on whole GPUs, if they fit; with `moving`, opportunistic jobs are preempted if necessary."""
     configs = board.facts.configs
     if configs[config, at.CONFIG_NODES] > 1 and closed.any():
         return False
@@ -276,7 +275,7 @@ def cheapest_guaranteed(board: Board, opportunistic: Mask, full: Mask, job: int)
     """Choose among whole GPUs and guaranteed shares within the quota and not known to be full: the cheapest in time.
 
     A job that may be the guaranteed job of a GPU does not take it whole: alone there it is as fast, and opportunistic
-    jobs can come.
+    jobs can use the rest.
     """
     jobs, tau = board.jobs, board.tau
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
@@ -318,7 +317,7 @@ def _may_be_guaranteed(board: Board, opportunistic: Mask, config: int, job: int)
 
 @kernel
 def put_share(board: Board, opportunistic: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
-    """Give a job a share of a GPU that has room for it, and look at the GPU again."""
+    """Place a job on a share of a GPU on which it fits, and update the state of the GPU."""
     sim.set_preferred_node(board, job, node, gpu)
     sim.place(board, job, config)
     look_again(board, opportunistic, gpus, node, gpu)
@@ -326,7 +325,7 @@ def put_share(board: Board, opportunistic: Mask, gpus: Gpus, job: int, config: i
 
 @kernel
 def promote(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask) -> None:
-    """Move the slowest opportunistic jobs to idle GPUs, as long as they gain more time than a restart takes.
+    """Move the slowest opportunistic jobs to idle GPUs while they gain more time than a restart takes.
 
     On `closed` nodes, (N,), no GPU counts as idle.
     """

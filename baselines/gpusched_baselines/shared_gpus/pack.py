@@ -24,7 +24,7 @@ from gpusched_env.simulator.kernels import Board, Ints, Mask, PlannedPolicy, Vie
 
 @kernel
 def plan_pack(board: Board, light: float, medium: float, most: int) -> None:
-    """Plan the round, in which running jobs keep what they have, and write it to `memory`; nothing else changes."""
+    """Plan the round, in which running jobs keep what they have; write the plan to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     opportunistic, label = opportunistic_shares(board), labels(board, light, medium)
     held, kept = sim.begin_plan(board, False)
@@ -43,7 +43,7 @@ def plan_pack(board: Board, light: float, medium: float, most: int) -> None:
             node, gpu = _gpu_to_share(board, gpus, label, most, share, job)
             if node >= 0:
                 put_share(board, opportunistic, gpus, job, share, node, gpu)
-        if not full.any():  # no whole GPUs are open to it
+        if not full.any():  # it may use no whole GPUs
             _place_share(board, opportunistic, gpus, label, most, job)
     sim.write_plan(board)
     sim.end_plan(board, held, kept)
@@ -51,7 +51,7 @@ def plan_pack(board: Board, light: float, medium: float, most: int) -> None:
 
 @kernel
 def _place_share(board: Board, opportunistic: Mask, gpus: Gpus, label: Ints, most: int, job: int) -> None:
-    """Give a job that waits the cheapest share that meets its due date, if there is room."""
+    """Place a job that waits on the cheapest share that meets its due date, if one fits."""
     nothing = np.zeros_like(opportunistic)
     share = cheapest_guaranteed(board, nothing, nothing, job)
     if share < 0:
@@ -63,9 +63,9 @@ def _place_share(board: Board, opportunistic: Mask, gpus: Gpus, label: Ints, mos
 
 @kernel
 def labels(board: Board, light: float, medium: float) -> Ints:
-    """Return the label of every application on every GPU type, (V, A): by its mean speed beside all, both jobs counted.
+    """Return the label of every application on every GPU type, (V, A): by the mean speed of its pairs with all others.
 
-    Where nothing is known of applications beside one another, all have the label 0.
+    Where slowdowns of co-runners are not known, all have the label 0.
     """
     facts = board.facts
     types, total = max(facts.utilisation.shape[0], facts.slowdown.shape[0]), facts.planned.shape[0]
@@ -123,7 +123,7 @@ def _cheapest_whole(board: Board, full: Mask, job: int) -> int:
 
 @kernel
 def _half(board: Board, opportunistic: Mask, config: int, job: int) -> int:
-    """Find the share to take in place of one whole GPU: the largest of which two fit; -1: none is open to the job."""
+    """Find the share to take in place of one whole GPU: the largest of which two fit; -1: the job may use none."""
     configs = board.facts.configs
     best, most = -1, 0
     if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
@@ -138,7 +138,7 @@ def _half(board: Board, opportunistic: Mask, config: int, job: int) -> int:
 
 @kernel
 def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, job: int) -> tuple[int, int]:
-    """Choose an idle GPU, on the node with fewest free; else the one with one job beside which it is fastest.
+    """Choose an idle GPU, on the node with fewest free; else the one with one co-runner on which it is fastest.
 
     The labels of two jobs on a GPU, `label`, (V, A), sum to `most` at most.
     """
@@ -166,15 +166,15 @@ def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, 
 class Pack(PlannedPolicy):
     """Packing by labels. Running jobs keep what they have; shortest expected GPU-seconds first.
 
-    An application has the label 0, 1 or 2 by its mean speed beside all applications, both jobs of a pair counted: from
-    `light`, from `medium`, below. Speeds are those of the instance's utilisations or pairs. A job takes the cheapest
-    whole GPUs that meet its due date; in place of a single one the largest share of which two fit, on an idle GPU, else
-    beside one other job whose label and its own sum to `most` at most, where it is fastest. A job to which no whole
-    GPUs are open takes the cheapest share that meets its due date, on such a GPU.
+    An application has the label 0, 1 or 2 by its mean speed with all applications as co-runners, averaged over both
+    jobs of a pair: 0 from `light`, 1 from `medium`, else 2. Speeds are those of the instance's utilisations or pairs. A
+    job takes the cheapest whole GPUs that meet its due date. In place of a single one it takes the largest share of
+    which two fit, on an idle GPU, else with one co-runner where it is fastest, if the labels of both sum to `most` at
+    most. A job that may use no whole GPUs takes the cheapest share that meets its due date, on such a GPU.
 
     Args:
-        light: Speed from which the label is 0, from `medium` to 1.
-        medium: Speed from which it is 1, ≥ 0.
+        light: Least speed for the label 0, from `medium` to 1.
+        medium: Least speed for the label 1, ≥ 0.
         most: Greatest sum of two labels on a GPU, ≥ 0.
 
     Raises:

@@ -95,12 +95,12 @@ def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, adaptation:
 
 
 @lean_kernel
-def _put(board: Board, job: int, config: int, may_open: bool, consolidates: bool) -> bool:
-    """Place a job, on a node that is on if one has the free capacity, on another one only with `may_open`."""
+def _put(board: Board, job: int, config: int, may_power_on: bool, consolidates: bool) -> bool:
+    """Place a job, on a node that is on if one has the free capacity, on another one only with `may_power_on`."""
     if not sim.can_place(board, job, config):
         return False
-    opening, leaves = sim.should_consolidate(board, job, config)
-    if opening and not may_open:
+    powers_on, leaves = sim.should_consolidate(board, job, config)
+    if powers_on and not may_power_on:
         return False
     if leaves and consolidates:
         sim.clear_preferred_node(board, job)

@@ -115,6 +115,6 @@ def test_what_is_no_state_is_refused():
             env.set_state(wrong)
     many = vector()
     many.reset(seed=0)
-    with refused("state", allowed="what get_state of as many returned"):
+    with refused("state", allowed="a state of get_state of as many environments"):
         many.set_state({name: array for name, array in many.get_state().items() if not name.startswith("2/")})
     many.close()
