@@ -1,4 +1,4 @@
-"""How well a cluster was used: worked out by hand for a guaranteed and an opportunistic job, and as properties of any run."""
+"""How well a cluster was used: by hand for two jobs on a shared GPU, and as properties of any run."""
 
 from __future__ import annotations
 
