@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CALLS, PASSES = 20_000, 1_000
 RECORD = np.dtype(
-    [(name, np.float64) for name in ("due", "weight", "epochs", "anchor_epochs", "anchor_s", "speed", "tardiness")]
+    [(name, np.float64) for name in ("due", "weight", "epochs", "anchor_epochs", "anchor_s", "slowdown", "tardiness")]
     + [("config", np.int64)]
 )
 COLUMNS = (at.DUE, at.WEIGHT, at.EPOCHS, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.SLOWDOWN, at.TARDINESS, at.CONFIG)
@@ -150,5 +150,5 @@ def _progress_of_records(jobs: Any, tau: Any, active: Any, passes: int) -> None:
             row.tardiness += row.weight * late
             if row.config >= 0:
                 working = max(0.0, number - row.anchor_s)
-                done = working / (tau[job, row.config] * row.pace)
+                done = working / (tau[job, row.config] * row.slowdown)
                 row.epochs = row.anchor_epochs + done

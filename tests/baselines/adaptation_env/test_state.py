@@ -100,7 +100,7 @@ def test_what_is_no_state_is_refused():
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.get_state()
     env.reset(options={"instance": make_instance(load_scenario("tiny"), 3)})
-    with refused("workload", -1, "an instance that reset was given is not kept"):
+    with refused("workload", -1, "a workload of a seed: an instance given to reset is not kept"):
         env.get_state()
     env.reset(seed=1)
     play(env, 1, 0)
