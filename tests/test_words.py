@@ -27,7 +27,7 @@ MODULES = sorted({path for package in PACKAGES for path in (ROOT / package).rglo
 PAGES = sorted(
     {ROOT / "README.md", *(ROOT / "docs").rglob("*.md")}
     - {ROOT / "docs/glossary.md"}
-    - set((ROOT / "docs/results").rglob("*.md"))
+    - set((ROOT / "docs/results").rglob("table.md"))
 )
 
 

@@ -82,7 +82,7 @@ def _second(result: TrackResult) -> Estimate | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pair:
-    """A policy that is told the distribution, and its twin that is told the worst case, on a track."""
+    """A policy that knows the distribution, and its twin that assumes the worst case, on a track."""
 
     informed: Standing
     worst: Standing
@@ -93,7 +93,7 @@ class _Pair:
 
 
 def knowing_table(runs: Runs) -> Table:
-    """Return what it saves to be told the distribution, of every policy that has a twin told the worst case alone."""
+    """Return what knowing the distribution saves, for every policy with a twin that assumes the worst case."""
     results, pairs = track_results(runs), []
     for result in results:
         by_name = {standing.policy: standing for standing in result.standings}
@@ -102,7 +102,7 @@ def knowing_table(runs: Runs) -> Table:
     columns: tuple[Column[_Pair], ...] = (
         Column("track", "track", lambda pair: pair.informed.track),
         Column("informed", "knows the distribution", lambda pair: pair.informed.policy),
-        Column("worst_case", "told the worst case", lambda pair: pair.worst.policy),
+        Column("worst_case", "assumes the worst case", lambda pair: pair.worst.policy),
         Column("informed_eur", "€", lambda pair: pair.informed.cost, MONEY),
         Column("worst_case_eur", "€", lambda pair: pair.worst.cost, MONEY),
         Column("saving", "saved by knowing", lambda pair: pair.saving, PERCENT, interval=True),

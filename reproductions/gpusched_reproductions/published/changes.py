@@ -136,7 +136,7 @@ class SpeedUp:
         return seconds
 
 
-_MISSPECIFIED_STREAM = 0x701D  # beside the instance's seed: who is told whose distribution has a stream of its own
+_MISSPECIFIED_STREAM = 0x701D  # beside the instance's seed: which job has whose distribution has a stream of its own
 _BINS = 100
 
 _Misspecified = tuple[tuple[EpochDistribution, ...], "NDArray[np.int64]"]
@@ -184,7 +184,7 @@ _WAYS: dict[str, Callable[[JobTable, int], _Misspecified]] = {
 }
 
 WAYS = tuple(_WAYS)
-"""Ways of being told wrong, from the mildest to the bluntest."""
+"""Ways of misspecifying, from the mildest to the bluntest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +193,8 @@ class Misspecified:
 
     Args:
         way: *optimistic*: S², jobs are said to stop earlier than they do (twice the hazard). *pessimistic*: √S, half
-            the hazard. *shuffled*: every job is told another job's distribution. *average*: every job is told the mean
-            of all. *uniform*: every job is told that it stops anywhere in (0, E]. *worst case*: that it needs all E.
+            the hazard. *shuffled*: every job has another job's distribution. *average*: every job has the mean
+            of all. *uniform*: every job is planned to stop anywhere in (0, E]. *worst case*: that it needs all E.
 
     Raises:
         InputError: There is no such way.

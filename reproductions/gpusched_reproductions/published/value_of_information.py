@@ -35,9 +35,9 @@ class Contrast:
     """Two runs, alike but for one thing or as near to that as there is: what the one saves against the other.
 
     Attributes:
-        policy: The policy that saves; it is told the truth.
+        policy: The policy that saves; it knows the distributions.
         against: The policy that it is compared with.
-        informed: What the latter is told of the distributions.
+        informed: What the latter assumes of the distributions.
     """
 
     policy: str
@@ -47,7 +47,7 @@ class Contrast:
     @property
     def name(self) -> str:
         """Its name, in tables and legends."""
-        return f"{self.policy} against {self.against if self.informed == TRUTH else f'itself told {self.informed}'}"
+        return f"{self.policy} against {self.against if self.informed == TRUTH else f'itself assuming {self.informed}'}"
 
     def sides(self, runs: Runs) -> tuple[Runs, Runs]:
         """Return the runs that save, and those that they are compared with."""
@@ -75,7 +75,7 @@ class Ablation:
 
 KNOW = Ablation(
     "know",
-    "Know: told the distribution, against told the worst case",
+    "Know: with the distribution, against assuming the worst case",
     (Contrast(SUBJECT, SUBJECT, WORST_CASE), Contrast("atc", "atc-worst"), Contrast("edf-conditional-mean", "edf")),
 )
 PLAN = Ablation(
@@ -93,7 +93,7 @@ ABLATIONS = (KNOW, PLAN, PREEMPT)
 
 
 def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-    """List every policy on every track, and the subject told the worst case: tracks have their own sizes and seeds."""
+    """List every policy on every track, and the subject assuming the worst case; tracks have own sizes and seeds."""
     ways: list[tuple[str, str, Change | None]] = [(policy, TRUTH, None) for policy in policies]
     ways += [(SUBJECT, WORST_CASE, Misspecified("worst case"))] if SUBJECT in policies else []
     cells: list[Cell] = []
@@ -204,11 +204,10 @@ VALUE_OF_INFORMATION_EXPERIMENT = Experiment(
     title="When does it pay to know the distribution, to plan, to preempt?",
     question=(
         f"On the tracks of suite {SUITE_VERSION} ([tracks](../../tracks.md)), each on its test seeds, pairs of "
-        "policies that differ in one thing, or as near to that as there is. Know: STS-X, ATC and EDF told how many "
-        "epochs jobs are likely to need, "
-        "against the same told the worst case. Plan: STS-X, which plans every job over its survival, against ATC, an "
-        "index rule that sees the same expectations, and against STS-X without one of its parts. Preempt: EDF that "
-        "preempts against EDF."
+        "policies that differ in one thing, or as near to that as there is. Know: STS-X, ATC and EDF informed of how "
+        "many epochs jobs are likely to need, against the same assuming the worst case. Plan: STS-X, which plans every "
+        "job over its survival, against ATC, an index rule that sees the same expectations, and against STS-X without "
+        "one of its parts. Preempt: EDF that preempts against EDF."
     ),
     policies=(SUBJECT, *ablation_names(SUBJECT), "atc", "atc-worst", "edf", "edf-conditional-mean", "edf-preemptive"),
     labels=LABELS,

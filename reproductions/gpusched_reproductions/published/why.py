@@ -98,7 +98,7 @@ AXES: dict[str, Axis] = {
         ),
     ),
     MISSPECIFIED: Axis(
-        "Policies are told a wrong distribution",
+        "Policies plan with a misspecified distribution",
         "",
         (Setting(TRUTH), *(Setting(w, change=Misspecified(w)) for w in WAYS)),
     ),
@@ -144,7 +144,7 @@ def _summary(runs: Runs) -> Table:
         *((_against(PREEMPTIVE),) if PREEMPTIVE in runs.policies else ()),
         *of.saved_against(reference, "total"),
         of.LATE,
-        of.saved("extra_energy", "energy above being told the truth", _misspecified, "energy_eur", extra=True),
+        of.saved("extra_energy", "energy above knowing the truth", _misspecified, "energy_eur", extra=True),
     )
     notes = (f"One thing at a time is changed of the published inputs at {BASE} rates.",)
     groups = [group for group in _groups(runs) if group.policy == subject]
@@ -205,7 +205,7 @@ def _misspecified_panel(runs: Runs) -> Panel:
         points = tuple((way, estimate) for way, estimate in bars.points if way != TRUTH)
         if any(estimate.value for _, estimate in points):  # others take no notice of distributions
             drawn.append(Series(bars.name, points))
-    label = "energy above being told the truth"
+    label = "energy above knowing the truth"
     small = all(abs(estimate.value) < SMALL for bars in drawn for _, estimate in bars.points)
     results = (-SMALL, SMALL) if small else None  # else the axis shows no more than rounding
     return Panel(AXES[MISSPECIFIED].title, "", label, tuple(drawn), kind="bars", percent=True, y_range=results)
@@ -218,7 +218,7 @@ WHY = Experiment(
         "Why does STS save what it saves on the published inputs? One thing at a time is changed of them, at high "
         "arrival rates: how much more GPUs help, how far due dates are, how unlike the GPU types are, what a node "
         "draws beside its GPUs, the tardiness weights, the load, the arrivals, the distributions of epochs, and what "
-        "policies are told of them while jobs need what they need (optimistic: S², pessimistic: √S, shuffled between "
+        "policies plan with them while jobs need what they need (optimistic: S², pessimistic: √S, shuffled between "
         "jobs, the average of all jobs, uniform, and the worst case, which tells nothing). Preemption is a policy, "
         "edf-preemptive."
     ),

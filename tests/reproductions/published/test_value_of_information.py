@@ -64,11 +64,11 @@ def test_every_policy_runs_on_the_test_seeds_of_every_track_and_only_the_subject
     assert {cell.seed for cell in VALUE_OF_INFORMATION_EXPERIMENT.cells(Selection(seeds=(7,)), ("edf",))} == {7}
 
 
-def test_knowing_is_worth_what_the_policy_saves_against_itself_told_the_worst_case():
+def test_knowing_is_worth_what_the_policy_saves_against_itself_assuming_the_worst_case():
     rows = table("know")
     (saved,) = (rows["a"][name] for name in rows["a"] if name != "track")  # of the others a side did not run
     assert (saved.value, saved.interval) == (pytest.approx(0.25), pytest.approx((0.25, 0.25)))
-    assert rows["b"]["sts-x_against_itself_told_the_worst_case"].value == 0.0
+    assert rows["b"]["sts-x_against_itself_assuming_the_worst_case"].value == 0.0
 
 
 def test_over_all_tracks_ratios_of_cost_are_averaged_geometrically():
@@ -82,14 +82,14 @@ def test_over_all_tracks_ratios_of_cost_are_averaged_geometrically():
 def test_the_short_table_has_every_comparison_once_with_its_least_and_its_most():
     rows = {row["contrast"]: row for row in VALUE_OF_INFORMATION_EXPERIMENT.summary(RUNS).as_dicts()}
     assert [(row["ablation"], name) for name, row in rows.items()] == [
-        ("know", "sts-x against itself told the worst case"), ("plan", "sts-x against atc"),
+        ("know", "sts-x against itself assuming the worst case"), ("plan", "sts-x against atc"),
         ("plan", "sts-x against sts-x:no-price"), ("preempt", "edf-preemptive against edf"),
     ]  # fmt: skip
     price = rows["sts-x against sts-x:no-price"]
     assert (price["least"].value, price["least_track"]) == (pytest.approx(-0.2), "a")
     assert (price["most"].value, price["most_track"]) == (pytest.approx(0.5), "b")
     assert (price["saves"], price["loses"]) == (1, 1)
-    knowing = rows["sts-x against itself told the worst case"]
+    knowing = rows["sts-x against itself assuming the worst case"]
     assert (knowing["saves"], knowing["loses"]) == (1, 0)  # on the other track it is worth nothing
 
 
