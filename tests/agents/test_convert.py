@@ -89,7 +89,7 @@ def test_a_converted_agent_chooses_as_its_model_did(tmp_path: Path, algorithm: s
     assert (again.log == run.result.log).all()
 
 
-def test_a_converted_agent_says_where_it_comes_from(archive: Path, tmp_path: Path):
+def test_a_converted_agent_names_its_origin(archive: Path, tmp_path: Path):
     described, weights = load_agent(converted(archive, "ppo", tmp_path / "agent") and tmp_path / "agent")
     facts = described.provenance["facts"]
     assert (facts["converted_from"], facts["seed"], facts["steps"]) == ("model.zip", 7, 0)

@@ -81,7 +81,7 @@ def test_a_model_runs_the_workload_that_policies_run_and_pays_the_same_for_the_s
         assert run.steps >= len(direct.completion_s)
 
 
-def test_a_model_that_waits_for_ever_is_relieved_when_its_patience_ends():
+def test_a_rule_decides_for_a_model_that_waits_for_ever_after_its_idle_reviews():
     env = make(**EDFS_WAY, idle_review_s=600.0)
     run = evaluate(Waits(), env, [0], patience=5)[0]
     last_submission_s = run.result.instance.jobs.submission_s[-1]
@@ -92,7 +92,7 @@ def test_a_model_that_waits_for_ever_is_relieved_when_its_patience_ends():
     assert np.isfinite(run.result.completion_s).all()
 
 
-def test_patience_is_paid_for():
+def test_idle_reviews_cost_time():
     env = make(**EDFS_WAY)
     short, long = (evaluate(Waits(), env, [0], patience=p)[0].result for p in (1, 30))
     assert long.tardiness_eur > short.tardiness_eur + 1.0

@@ -73,7 +73,7 @@ def arrays_of(view: Any) -> dict[str, np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("expert", expert_names())
 @pytest.mark.parametrize("name", ["tiny", "all kinds", "crowded"])
-def test_asking_a_expert_changes_nothing(expert: str, name: str):
+def test_asking_an_expert_changes_nothing(expert: str, name: str):
     """But its own memory; so the run is the same as without asking.
 
     In the crowd STS-X lets jobs leave their nodes.
@@ -102,7 +102,7 @@ def test_asking_a_expert_changes_nothing(expert: str, name: str):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("expert", expert_names())
-def test_a_expert_says_what_it_does(expert: str):
+def test_an_expert_answers_what_it_does(expert: str):
     """Followed in all that its policy chooses, it gives the schedule of `simulate`."""
     instance, master = make_instance(load_scenario("tiny"), 1), Expert(expert)
     policy = master.policy
@@ -159,7 +159,7 @@ def test_the_learning_rate_falls_to_a_tenth():
     assert rates == pytest.approx([0.01, 0.00775, 0.0055, 0.00325])
 
 
-def test_the_expert_acts_half_of_the_time_while_it_leads(monkeypatch: pytest.MonkeyPatch):
+def test_the_expert_acts_in_half_of_the_decisions_with_beta_one_half(monkeypatch: pytest.MonkeyPatch):
     """It leads for the first half of 400 decisions; the agent alone hardly ever does as FIFO would."""
     outputs: list[np.ndarray] = []
     done: list[np.ndarray] = []

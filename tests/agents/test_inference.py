@@ -90,7 +90,7 @@ def stepped(instance: Instance, made: Any, **settings: Any) -> tuple[Result, set
 @pytest.mark.parametrize("settings", [ENVIRONMENT, PLAIN, PLAIN | {"preemption": False, "job_order": "due"}])
 @pytest.mark.parametrize("kind", NETWORKS)
 @pytest.mark.parametrize(("name", "seed"), CASES)
-def test_an_agent_decides_alike_through_every_door(name: str, seed: int, kind: str, settings: dict[str, Any]):
+def test_an_agent_decides_alike_through_every_interface(name: str, seed: int, kind: str, settings: dict[str, Any]):
     """Through `simulate`, through `rollout` and as torch does in the environment that it was trained in."""
     instance = any_of(name)
     made = network(instance, kind, seed, waits=0.05)
@@ -152,7 +152,7 @@ def test_an_agent_that_would_wait_for_ever_may_not_at_last(settings: dict[str, A
     same_run(stepped(instance, made, **settings)[0], result)
 
 
-def test_an_agent_that_waits_for_jobs_to_come_is_let_wait():
+def test_an_agent_may_wait_for_jobs_to_come():
     """The first job is submitted long before the others, and waits for them."""
     instance = random_instance(0, span_s=4e7)
     agent = policy(instance, network(instance, waits=1e6))

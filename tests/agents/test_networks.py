@@ -121,7 +121,7 @@ def test_there_are_configurations_that_jobs_may_not_use():
     assert 0 < allowed.float().mean() < 1
 
 
-def test_a_job_that_may_use_nothing_is_let_wait():
+def test_a_job_that_may_use_nothing_waits():
     instance = small_instance()
     observation, _ = seen(instance)
     scores, context = scored(network(instance), observation | {"options": torch.zeros_like(observation["options"])})

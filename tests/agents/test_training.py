@@ -415,7 +415,7 @@ def test_a_run_whose_patience_has_ended_is_not_resumed(tmp_path: Path, monkeypat
         assert outcome(tmp_path / "run")[part] == outcome(tmp_path / "whole")[part]
 
 
-def test_an_agent_that_would_let_all_jobs_wait_is_evaluated_too(tmp_path: Path):
+def test_an_agent_with_which_all_jobs_wait_is_evaluated_too(tmp_path: Path):
     """About half of all untrained networks would; they are asked until they may not wait any more."""
     for seed in range(4):
         config = replace(BASE, steps=ENVS, imitation=WITHOUT, seed=seed, validation_seeds=(500,))
@@ -482,7 +482,7 @@ def test_a_checkpoint_of_something_else_is_refused(stopped: Path, whole_runs: Ca
     not_begun(stopped, str(path), allowed="a whole checkpoint")
 
 
-def test_without_its_checkpoint_a_run_begins_anew(stopped: Path, whole_runs: Callable[[str], Path]):
+def test_without_its_checkpoint_a_run_begins_again(stopped: Path, whole_runs: Callable[[str], Path]):
     (stopped / "checkpoint.safetensors").unlink()
     Training(BASE, stopped).run()
     same(outcome(stopped), outcome(whole_runs("maskable-ppo")))

@@ -121,7 +121,7 @@ def test_it_gives_what_a_dummy_vec_env_of_monitored_environments_gives_step_by_s
             assert info["TimeLimit.truncated"] is False
 
 
-def test_an_episode_that_a_limit_ends_is_truncated_and_counted_anew():
+def test_an_episode_that_a_limit_ends_is_truncated_and_the_count_begins_again():
     ours, theirs = over_single(limit=7), dummy(limit=7)
     for env in (ours, theirs):
         env.seed(3)
@@ -250,7 +250,7 @@ def test_each_environment_has_its_own_job_view_and_instance():
     assert not env.has_attr("colour")
 
 
-def test_a_wake_up_is_for_one_environment():
+def test_a_timer_is_for_one_environment():
     woken, other = over_native(), over_native()
     for env in (woken, other):
         env.seed(0)

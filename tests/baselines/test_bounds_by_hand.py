@@ -76,6 +76,6 @@ def test_a_job_with_time_is_bounded_by_its_cheapest_configuration():
     assert clairvoyant_bounds(instance(3.0, due_h=2.0)) == pytest.approx([2.0])
 
 
-def test_a_job_that_even_the_fastest_brings_home_late_pays_for_the_tardiness_left():
+def test_a_job_that_is_late_even_on_the_fastest_pays_for_the_tardiness_left():
     """Due after 0.5 h; four GPUs throughout take 0.8 h and 3.20 €: 0.3 h late at 3 €/h."""
     assert clairvoyant_bounds(instance(3.0, due_h=0.5)) == pytest.approx([3.2 + 0.3 * 3.0])

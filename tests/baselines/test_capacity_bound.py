@@ -93,7 +93,7 @@ def test_three_jobs_on_one_gpu_go_by_weight_over_length():
     assert 80.0 < capacity_bound(three) <= 81.0
 
 
-def test_who_shares_a_gpu_holds_a_part_of_it():
+def test_a_job_on_a_shared_gpu_holds_a_part_of_it():
     """Two halves of one GPU fit at once; a third job must wait for its hour."""
     jobs = [hours_job(1.0, {HALF: 1.0}, 10.0) for _ in range(3)]
     assert capacity_bound(kilowatt_cluster(jobs[:2], [1], [HALF])) == pytest.approx(1.0)

@@ -54,7 +54,7 @@ def test_a_share_counts_with_average_pairs_in_a_full_gpu():
     assert tau[:, 0] == pytest.approx([2.5, 2.5, 1.0 + 3 * 0.2])
 
 
-def test_a_guest_counts_beside_an_average_host_and_a_host_with_the_overhead():
+def test_an_opportunistic_job_counts_with_an_average_guaranteed_one_and_that_with_the_overhead():
     """The mean utilisation is (0.6 + 0.6 + 0.3) / 3 = 0.5: a guest of 0.6 fills 0.85 · 0.5 of the time."""
     tau = times(three_jobs((HOST, GUEST), UtilisationModel(np.array([[0.6, 0.3]]))))
     assert tau[:, 0] == pytest.approx([1.03] * 3)
@@ -90,7 +90,7 @@ def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_all_that_its_g
     assert rates_by_utilisation(plain.board, plain.board.least_rate) is plain.board.least_rate
 
 
-def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():
+def test_where_there_are_opportunistic_shares_sts_x_saves_by_expected_co_runners():
     values = {
         "sharing.interference": "utilisation", "sharing.utilisation": [0.1, 0.8], "sharing.fractions": [0.6, 0.4],
         "sharing.priorities": [1, 0], "jobs.count": 40, "cluster.nodes": 4,
@@ -103,7 +103,7 @@ def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():
     assert costs["sts-x"] < 0.9 * costs["sts-x:worst-co-runners"]
 
 
-def test_where_due_dates_are_guaranteed_the_worst_company_is_reckoned_with():
+def test_where_due_dates_are_guaranteed_plans_have_the_worst_co_runners():
     told = 0
     for seed in range(12):
         instance = random_instance(seed, kinds=True, interference=True)

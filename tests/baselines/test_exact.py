@@ -199,7 +199,7 @@ def test_slack_takes_the_cheapest_and_late_the_fastest():
     assert late.expected_cost_eur == pytest.approx(2 * (2 + 0.5 * 2))
 
 
-def test_epochs_that_nobody_reaches_are_run_at_full_speed_for_nothing():
+def test_epochs_that_no_job_reaches_are_run_at_full_speed_for_nothing():
     """S is 0 in the second half: all the time that must be saved is saved there, at no expected cost."""
     distribution = EpochDistribution(np.array([0, 0.5, 1]), np.array([1.0, 0.0]))
     plan = solve_single_job([10, 5], [1, 2], distribution, 4.0, 30.0)

@@ -166,7 +166,7 @@ def test_the_gpus_go_to_jobs_in_the_order_of_the_index():
         assert np.argsort(simulate(single, make_policy(name)).completion_s).tolist() == [2, 1, 0]
 
 
-def test_what_least_attained_service_runs_makes_room_after_a_quantum():
+def test_least_attained_service_preempts_after_a_quantum():
     """Two jobs of 10 h by quanta of 2 h: from 0 to 2 h the first, to 6 h the second, two hours behind, and so on."""
     policy = replace(las(), quantum=0.2)
     log = simulate(one_gpu([a_job(CERTAIN, 0.001)] * 2), policy).log
@@ -259,7 +259,7 @@ def test_expected_rests_know_nothing_of_giving_up_and_cost_more_on_two_points():
     assert expected_tardiness(instance, sept()) == pytest.approx(4.0 + 0.6 * 5.0 + 0.4 * 14.0)
 
 
-def test_a_job_that_survives_and_is_then_expected_to_take_longer_makes_room():
+def test_a_job_that_survives_and_is_then_expected_to_take_longer_is_preempted():
     """Of the first 1.9 h are expected, and 9 h after the hour in which nine of ten end: then the second runs."""
     fails = EpochDistribution(np.array([0.0, 0.1, 1.0]), np.array([1.0, 0.1]))
     jobs = [a_job(fails, 0.001), a_job(CERTAIN, 0.001, epochs=4.0)]
@@ -305,7 +305,7 @@ def test_a_job_that_waits_is_asked_again_as_its_slack_ends():
     assert simulate(one_gpu(jobs), policy).tardiness_eur == pytest.approx(0.001 * 12.0 * HOUR)
 
 
-def test_beside_company_jobs_are_packed_onto_the_gpus_that_hosts_leave():
+def test_with_co_runners_jobs_are_packed_onto_the_gpus_that_guaranteed_jobs_leave():
     """Beside the worst neighbours a share looks slow; beside those to be expected, its epochs are the cheapest."""
     scenario = load_scenario("guaranteed-and-opportunistic").replace({"cluster.nodes": 3, "jobs.count": 40})
     costs = {}
@@ -314,7 +314,7 @@ def test_beside_company_jobs_are_packed_onto_the_gpus_that_hosts_leave():
     assert costs["atc-co-located"] < 0.9 * costs["atc"]
 
 
-def test_without_shared_gpus_company_changes_nothing():
+def test_without_shared_gpus_co_runners_change_nothing():
     instance = make_instance(load_scenario("tiny"), 0)
     alone, beside = (simulate(instance, make_policy(name)) for name in ("atc", "atc-co-located"))
     np.testing.assert_array_equal(alone.completion_s, beside.completion_s)

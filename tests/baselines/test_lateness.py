@@ -125,7 +125,7 @@ def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(cas
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
-def test_the_plan_played_on_the_clock_costs_what_it_says(case: Case):
+def test_the_plan_executed_in_time_costs_what_it_states(case: Case):
     plan = case.priced()
     energy, tardiness = played(case, plan)
     near = 1e-9 * (1.0 + case.weight * case.tau.max()) * case.largest

@@ -71,7 +71,7 @@ def test_every_job_makes_the_move_that_helps_most(seed, kinds, slack):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), kinds=st.booleans(), slack=st.sampled_from([0.02, 0.5, 1.0, 5.0]))
-def test_moves_only_help_and_nobody_comes_to_wait(seed, kinds, slack):
+def test_moves_only_help_and_no_running_job_stops(seed, kinds, slack):
     view, found = constructed(seed, kinds, slack)
     before, ran = proxy(view, found), view.jobs[:, at.CONFIG] >= 0
     missed = [not may_take_now(view, found, i) for i in range(len(found.order))]

@@ -80,7 +80,7 @@ def test_no_two_policies_have_one_place_among_experts_or_colours():
     assert expert_names() == ("sts-x", "sts", "edf", "fifo", "priority", "rollout")
 
 
-def test_what_a_record_says_of_a_policy_is_so():
+def test_the_record_of_a_policy_is_true():
     for name, shipped in POLICIES.items():
         policy = shipped.make()
         assert shipped.slow == (getattr(policy, "constructions", 0) >= 1000), name
@@ -153,7 +153,7 @@ def test_the_proxy_cost_by_hand():
     assert cost == pytest.approx(2.9 * 4 / 3 + 100 * 0.002 * 2 * HOUR)
 
 
-def test_sts_keeps_due_dates_that_can_be_kept_with_room_for_all():
+def test_sts_keeps_due_dates_that_can_be_kept_with_gpus_for_all():
     for seed in range(10):
         instance = random_instance(seed, jobs=3, nodes=12, span_s=0.0)
         fastest = (instance.jobs.seconds_per_epoch.min(axis=1)) * instance.jobs.max_epochs

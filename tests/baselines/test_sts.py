@@ -68,7 +68,7 @@ def test_a_job_that_cannot_be_in_time_takes_the_fastest_that_fits_the_cheaper_on
     assert rounds(instance(job(1.0), cheap=1), 1) == [(0.0, [DEAR2])]
 
 
-def test_a_job_whose_wake_up_is_due_takes_more_gpus():
+def test_a_job_whose_timer_has_expired_takes_more_gpus():
     """The timer is set by hand in the middle of a plan that needs no more GPUs."""
     state = State(instance(job(10.0)))
     state.advance()
@@ -82,7 +82,7 @@ def test_a_job_whose_wake_up_is_due_takes_more_gpus():
     assert (state.view.now_s, state.view.jobs[0, at.CONFIG]) == (0.5 * HOUR, CHEAP2)
 
 
-def test_a_job_on_its_second_choice_moves_when_a_better_type_has_room():
+def test_a_job_on_its_second_choice_moves_when_a_better_type_is_free():
     """The tight job takes the cheap GPU; the other starts on the costly type, and moves when that is done."""
     of = instance(job(1.05, epochs=1.0), job(10.0, epochs=3.0), cheap=1)
     assert rounds(of, 2) == [(0.0, [CHEAP1, DEAR1]), (1.0, [-1, CHEAP1])]
@@ -105,7 +105,7 @@ def test_types_are_ranked_by_expected_cost_or_as_published():
     assert rounds(swapped, 1, Sts("published")) == [(0.0, [CHEAP1])]
 
 
-def test_a_more_critical_job_takes_the_gpus_of_one_that_can_wait():
+def test_a_job_of_higher_pressure_takes_the_gpus_of_one_that_can_wait():
     only_cheap = {CONFIGURATIONS[CHEAP1]: HOUR}
     patient = replace(job(30.0), seconds_per_epoch=only_cheap)
     critical = replace(job(1.3, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)

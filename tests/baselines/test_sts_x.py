@@ -39,7 +39,7 @@ def starts_h(result: Result) -> list[float]:
     return (result.start_s / HOUR).round(3).tolist()
 
 
-def test_a_job_with_slack_waits_for_company_and_starts_when_its_slack_ends():
+def test_a_job_with_slack_waits_for_others_and_starts_when_its_slack_ends():
     """Alone it would not fill a node. It may wait until 1 % of its hour before its latest start, 3 h."""
     result = simulate(cluster([job(0, 4)]), StsX())
     assert starts_h(result) == [pytest.approx(2.99, abs=0.001)]
@@ -190,7 +190,7 @@ def test_shares_are_part_of_the_hull():
     assert result.energy_eur == pytest.approx(1.2 * 4)
 
 
-def test_planning_a_round_changes_nothing_but_memory_and_wake_ups():
+def test_planning_a_round_changes_only_memory_and_timers():
     instance = random_instance(4, jobs=30, nodes=4, kinds=True, interference=True, restart_s=5.0)
     checked = 0
 

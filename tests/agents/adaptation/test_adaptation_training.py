@@ -124,7 +124,7 @@ def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(wh
     assert relative_cost(CONFIG, costs, base) == pytest.approx(float(best["relative"]), rel=1e-12)
 
 
-def test_drawn_workloads_count_as_much_as_in_the_training():
+def test_randomised_workloads_count_as_much_as_in_the_training():
     """Two scenarios of two seeds that cost e and e³ times as much, and three drawn ones that cost e⁴ times as much."""
     config = replace(CONFIG, scenarios=("tiny", "default"), validation_seeds=(500, 501))
     base = np.array([1.0, 3.0, 5.0, 5.0, 1.0, 2.0, 3.0])
@@ -249,7 +249,7 @@ def test_it_stops_when_patience_ends(tmp_path: Path):
     assert outputs.endswith("; try more decisions (--steps), or another --seed, in another --out")
 
 
-def test_what_is_measured_by_and_said_against_a_adaptation_agent():
+def test_references_and_warnings_of_an_adaptation_agent():
     assert reference_names(CONFIG) == ("sts-x", "sts", "edf")
     curve = [{"steps": 0, "total_eur": 9.0, "relative": 1.0}, {"steps": 5, "total_eur": 10.0, "relative": 0.9}]
     assert warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 11.0}) == []
@@ -380,7 +380,7 @@ except MissingExtraError as error:
 
 
 @pytest.mark.slow
-def test_it_trains_without_torch_and_the_other_algorithms_say_what_they_lack(tmp_path: Path):
+def test_it_trains_without_torch_and_the_other_algorithms_name_the_missing_package(tmp_path: Path):
     support = Path(__file__).parents[2] / "support"
     command = [sys.executable, "-c", PROGRAM, str(support), str(tmp_path / "es"), str(tmp_path / "ppo")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -119,7 +119,7 @@ def test_what_is_no_such_model_is_refused(tmp_path: Path):
         make_any_policy(f"sb3:{tmp_path / 'pendulum'}")
 
 
-def test_a_model_for_jobs_drives_the_environment_that_it_was_trained_in(tmp_path: Path):
+def test_a_model_for_jobs_decides_in_the_environment_of_its_training(tmp_path: Path):
     env = GpuClusterEnv("tiny", flat=True)
     policy = load(randomised(sb3.PPO("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16]})), tmp_path)
     result, _ = rollout(env, policy, seed=3)

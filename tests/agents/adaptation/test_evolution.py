@@ -96,7 +96,7 @@ def test_a_pair_counts_by_the_mean_of_its_workloads():
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_a_disaster_says_no_more_than_its_sign(sign: float):
+def test_a_very_costly_run_counts_only_with_its_sign(sign: float):
     differences = np.zeros((8, 2))
     differences[4, 1] = sign * CONFIG.clip
     moment = one_update(differences).mean.tolist()
@@ -123,7 +123,7 @@ def test_the_average_follows_the_weights_more_and_more_slowly():
     np.testing.assert_allclose(state.average, 0.9 * before + 0.1 * state.weights)
 
 
-def test_a_run_begins_where_nothing_is_said_with_a_hidden_layer_of_its_seed():
+def test_a_run_begins_with_no_change_and_a_hidden_layer_of_its_seed():
     first, again, other = (first_weights(4, seed) for seed in (0, 0, 1))
     randomised = {name for name, array in arrays_of(first, 4).items() if array.any()}
     assert randomised == {"code.weight"}

@@ -51,7 +51,7 @@ def test_seeds_are_those_that_all_tracks_leave_to_training():
 
 
 @pytest.mark.parametrize(("part", "fewest", "most"), [(0.0, 0, 0), (0.3, 60, 120), (1.0, 300, 300)])
-def test_a_part_of_them_are_drawn(part: float, fewest: int, most: int):
+def test_a_part_of_them_are_randomised(part: float, fewest: int, most: int):
     randomised = sum(place.scenario == RANDOMISED for place in places(CONFIG, part, 0, 300))
     assert fewest <= randomised <= most
 
@@ -66,7 +66,7 @@ def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
     assert instance_at(config, TrainingPlace(RANDOMISED, 100_007), 5) == randomised_instance(100_007, 5)
 
 
-def test_a_drawn_cluster_is_the_same_every_time_and_another_one_for_another_seed():
+def test_a_randomised_cluster_is_the_same_every_time_and_another_one_for_another_seed():
     assert randomised_instance(3, 6) == randomised_instance(3, 6)
     assert randomised_instance(3, 6) != randomised_instance(4, 6)
 
@@ -77,7 +77,7 @@ def test_whatever_is_drawn_is_a_workload():
     assert all(len(randomised_instance(seed, 1).jobs.submission_s) == 1 for seed in range(250))
 
 
-def test_drawn_clusters_differ_and_are_loaded_as_is_said():
+def test_randomised_clusters_differ_and_have_the_documented_load():
     instances = [randomised_instance(seed, 60) for seed in range(40)]
     types = {tuple(gpu_type.name for gpu_type in instance.gpu_types) for instance in instances}
     assert len(types) > 20
@@ -95,7 +95,7 @@ def test_drawn_clusters_differ_and_are_loaded_as_is_said():
     assert {configuration.kind for each in instances for configuration in each.configurations} == KINDS_OF_PLACES
 
 
-def test_drawn_clusters_are_small_and_larger_with_few_jobs_and_many():
+def test_randomised_clusters_are_small_with_few_jobs_and_larger_with_many():
     instances = [randomised_instance(seed, 60) for seed in range(40)]
     nodes = [len(instance.nodes) for instance in instances]
     assert min(nodes) == 1
@@ -106,7 +106,7 @@ def test_drawn_clusters_are_small_and_larger_with_few_jobs_and_many():
     assert len(set(jobs)) > 10
 
 
-def test_an_agent_is_chosen_by_drawn_workloads_where_it_learns_on_some():
+def test_an_agent_is_chosen_by_randomised_workloads_where_it_learns_on_some():
     listed = [TrainingPlace(index, seed) for index in range(len(SCENARIOS)) for seed in CONFIG.validation_seeds]
     assert validation_places(CONFIG) == listed
     randomised = validation_places(TrainingConfig(agent=EsConfig(randomised=0.5), scenarios=SCENARIOS))

@@ -170,7 +170,7 @@ def test_the_controls_are_logarithms_of_factors():
     assert not controls_of(np.zeros(control_count(types)), configs, types).priced
 
 
-def test_a_type_that_is_said_to_be_costly_is_used_less():
+def test_a_type_with_a_higher_price_is_used_less():
     env = GpuAdaptationEnv("slack", settings={"jobs.count": 40}, render_mode="ansi")
     name = env.controls.index("price of V100, deferrable")
     used = []
@@ -241,7 +241,7 @@ def test_numbers_beyond_1_are_clipped():
 
 
 @pytest.mark.parametrize("identifier", ["gpusched_env/GpuAdaptation-v0", "gpusched_env/SlackAdaptation-v0"])
-def test_the_checkers_have_nothing_to_say(identifier: str):
+def test_the_checkers_of_stable_baselines3_and_gymnasium_find_no_error(identifier: str):
     env = gymnasium.make(identifier, settings=SMALL)
     check_env(env.unwrapped, skip_render_check=True)
     sb3 = pytest.importorskip("stable_baselines3.common.env_checker")

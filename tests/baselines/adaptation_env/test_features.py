@@ -236,7 +236,7 @@ def test_types_and_configurations_by_hand(by_hand):
     assert not one[:, [of.SHARE, of.SPREAD, of.PRIORITY]].any()
 
 
-def test_shares_and_several_nodes_are_told_apart():
+def test_shares_and_several_nodes_are_distinguished():
     instance = random_instance(2, jobs=4, nodes=6, types=1, kinds=True, equal=True)
     options = rounds_of(instance)[0].options
     for configuration, row in zip(instance.configurations, options, strict=True):

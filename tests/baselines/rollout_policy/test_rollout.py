@@ -41,7 +41,7 @@ def begun(instance: Instance) -> tuple[State, SimulationCopy]:
 
 @pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_roll_out_with_the_true_epochs_costs_what_the_simulator_says(name: str, seed: int):
+def test_a_simulation_with_the_true_epochs_costs_what_the_simulator_charges(name: str, seed: int):
     """All jobs are there at the beginning. What STS-X has remembered of the first round may move its later ones."""
     instance = random_instance(seed, span_s=0.0, kinds=True, restart_s=20.0)
     state, copy = begun(instance)
@@ -52,7 +52,7 @@ def test_a_roll_out_with_the_true_epochs_costs_what_the_simulator_says(name: str
     assert cost == pytest.approx(simulate(instance, make_policy(name)).total_eur, rel=1e-3)
 
 
-def test_a_roll_out_stops_in_time():
+def test_a_simulation_stops_in_time():
     state, copy = begun(random_instance(1, span_s=0.0))
     rate, base = StsX().rates(state.board), BASES["sts-x"]
     outcome = np.full((12, at.OUTCOME_COLUMNS), np.inf)
@@ -62,7 +62,7 @@ def test_a_roll_out_stops_in_time():
     assert simulate_copy(copy, outcome, rate, plan, base, np.inf, 1)[1] == 0.0
 
 
-def test_a_job_that_is_told_to_wait_waits_for_a_while_and_others_are_planned_without_it():
+def test_a_job_that_must_wait_waits_for_a_while_and_others_are_planned_without_it():
     state, copy = begun(random_instance(1, span_s=0.0))
     rate, base = StsX().rates(state.board), BASES["sts-x"]
     own = plan_of(copy, rate, base)
@@ -82,7 +82,7 @@ def test_deviations_differ_from_the_plan_and_from_one_another():
     assert len({plan[:, :TIMER].tobytes() for plan in [own, *found]}) == len(found) + 1
 
 
-def test_looking_ahead_leaves_the_run_as_it_is():
+def test_simulations_leave_the_run_as_it_is():
     state, _ = begun(random_instance(4, kinds=True, interference=True))
     before = arrays(state)
     QUICK.choose(state.view, int(state.view.active[0]))

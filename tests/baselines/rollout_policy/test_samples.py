@@ -42,7 +42,7 @@ def test_draws_of_a_job_are_even():
     np.testing.assert_array_equal(np.sort((drawn * 5).astype(int), axis=0), np.tile(np.arange(5)[:, None], (1, 40)))
 
 
-def test_a_job_that_runs_will_be_complete_when_its_drawn_epochs_are_done():
+def test_a_job_that_runs_will_be_complete_when_its_sampled_epochs_are_done():
     """After 10 s at a second an epoch, 50 epochs end at 50 s."""
     state = begun((0.0, 10.0))
     state.view.place(0, 0)

@@ -85,17 +85,17 @@ def held(instance: Instance, policy: Policy, until_s: float = 0.0) -> list[tuple
     ]
 
 
-def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_a_guest_on_the_least_busy_one():
+def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_an_opportunistic_one_on_the_least_busy_one():
     instance = cluster([job(0.6), job(0.3), job(0.5, opportunistic=True)], (2,))
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.6!", 0, 1), ("Vx0.4", 0, 1)]
 
 
-def test_antman_makes_a_job_host_that_could_have_the_gpu_whole_even_if_it_is_late():
+def test_antman_gives_a_guaranteed_share_to_a_job_that_could_have_the_whole_gpu_even_if_it_is_late():
     instance = cluster([job(0.5, due_s=1.0, configurations=(HOST, GUEST, ONE))], (1,), (HOST, GUEST, ONE))
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0)]
 
 
-def test_antman_gives_a_guest_an_idle_gpu_first_and_none_on_which_hosts_are_too_busy():
+def test_antman_gives_an_opportunistic_job_an_idle_gpu_first_and_none_that_is_too_busy():
     instance = cluster([job(0.3), job(0.5, opportunistic=True)], (2,))
     assert held(instance, AntMan())[1] == ("Vx0.4", 0, 1)
     busy = cluster([job(0.85), job(0.5, opportunistic=True)], (1,))
@@ -103,7 +103,7 @@ def test_antman_gives_a_guest_an_idle_gpu_first_and_none_on_which_hosts_are_too_
     assert held(busy, AntMan(most_busy=0.9))[1] == ("Vx0.4", 0, 0)
 
 
-def test_antman_lets_a_host_in_where_there_is_only_a_guest_which_stays():
+def test_antman_puts_a_guaranteed_job_where_there_is_only_an_opportunistic_one_which_stays():
     instance = cluster([job(0.5, opportunistic=True), job(0.5, at_s=100.0)], (1,))
     result = simulate(instance, AntMan())
     assert result.switches.tolist() == [0, 0]
@@ -111,14 +111,14 @@ def test_antman_lets_a_host_in_where_there_is_only_a_guest_which_stays():
     assert result.completion_s == pytest.approx([1130.0 + 900.0 - 0.85 * 1030.0, 1130.0])
 
 
-def test_antmans_guests_leave_room_for_a_host():
+def test_antmans_opportunistic_jobs_leave_a_guaranteed_share_free():
     opportunistic = [job(0.1, opportunistic=True), job(0.1, opportunistic=True)]
     instance = cluster([*opportunistic, job(0.1, at_s=10.0)], (1,))
     assert held(instance, AntMan()) == [("Vx0.4", 0, 0), None]
     assert held(instance, AntMan(), until_s=10.0) == [("Vx0.4", 0, 0), None, ("Vx0.6!", 0, 0)]
 
 
-def test_antmans_guests_keep_no_room_for_a_host_with_which_they_never_fit():
+def test_antmans_opportunistic_jobs_leave_no_share_free_with_which_they_never_fit():
     opportunistic = [job(0.1, opportunistic=True, configurations=(HOST, HALF)) for _ in range(3)]
     host = job(0.1, at_s=10.0, configurations=(HOST, HALF))
     instance = cluster([*opportunistic, host], (1,), (HOST, HALF, ONE))
@@ -126,12 +126,12 @@ def test_antmans_guests_keep_no_room_for_a_host_with_which_they_never_fit():
     assert held(instance, AntMan(), until_s=1000.0)[2:] == [None, ("Vx0.6!", 0, 0)]
 
 
-def test_antman_runs_a_guaranteed_job_that_may_only_be_a_guest_as_a_guest():
+def test_antman_runs_a_guaranteed_job_that_may_use_only_opportunistic_shares_on_one():
     instance = cluster([job(0.3), job(0.3, configurations=(GUEST,))], (1,))
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
 
 
-def test_antman_keeps_the_roomiest_node_for_a_gang_open_to_guests_and_lets_others_pass_elsewhere():
+def test_antman_keeps_the_emptiest_node_for_a_gang_and_opportunistic_jobs_and_places_others_elsewhere():
     """Four guaranteed jobs on nodes of 2, 2 and 1 GPUs leave one free on node 1, which is kept for the gang of two."""
     jobs = [
         job(0.5, configurations=(ONE,), epochs=50.0), *(job(0.5, configurations=(ONE,)) for _ in range(3)),
@@ -145,7 +145,7 @@ def test_antman_keeps_the_roomiest_node_for_a_gang_open_to_guests_and_lets_other
     assert after[4:] == [None, ("Vx0.6!", 2, 0), ("Vx0.4", 1, 0)]
 
 
-def test_antman_moves_guests_for_a_gang_and_evicts_nobody_else():
+def test_antman_preempts_only_opportunistic_jobs_for_a_gang():
     jobs = [job(0.5, opportunistic=True), job(0.5, opportunistic=True), job(0.9, at_s=10.0, configurations=(TWO,))]
     found = held(cluster(jobs, (2,)), AntMan(), until_s=10.0)
     assert found == [None, None, ("Vx2", 0, -1)]
@@ -154,7 +154,7 @@ def test_antman_moves_guests_for_a_gang_and_evicts_nobody_else():
     assert ("Vx0.4", 1, 0) in elsewhere[:2]
 
 
-def test_antman_never_evicts_a_guaranteed_job():
+def test_antman_never_preempts_a_guaranteed_job():
     instance = by_utilisation(random_instance(3, jobs=30, kinds=True))
     label = np.arange(30) % 2 == 0
     instance = replace(instance, jobs=replace(instance.jobs, opportunistic=label))
@@ -164,7 +164,7 @@ def test_antman_never_evicts_a_guaranteed_job():
         assert own["start_s"].n_unique() == 1
 
 
-def test_antman_promotes_the_slowest_guest_to_an_idle_gpu_if_that_gains_more_than_a_restart_takes():
+def test_antman_promotes_the_slowest_opportunistic_job_to_an_idle_gpu_if_that_gains_more_than_a_restart_takes():
     """When the guaranteed job of GPU 1 ends, the opportunistic job of GPU 0 moves there, if the gain is worth it."""
     jobs = [job(0.7, epochs=5000.0), job(0.9, epochs=100.0), job(0.9, opportunistic=True)]
     cheap, costly = cluster(jobs, (2,), restart_s=10.0), cluster(jobs, (2,), restart_s=1e5)
@@ -173,13 +173,13 @@ def test_antman_promotes_the_slowest_guest_to_an_idle_gpu_if_that_gains_more_tha
     assert held(cheap, AntMan(promotes=False), until_s=50.0)[2] == ("Vx0.4", 0, 0)
 
 
-def test_antman_lets_a_guaranteed_job_run_as_a_guest_once_it_has_waited_too_long():
+def test_antman_runs_a_guaranteed_job_on_an_opportunistic_share_once_it_has_waited_too_long():
     instance = cluster([job(0.3, epochs=3000.0), job(0.3)], (1,))
     assert simulate(instance, AntMan()).start_s[1] == pytest.approx(3000.0)
     assert simulate(instance, AntMan(auto_after_s=60.0)).start_s[1] == pytest.approx(60.0)
 
 
-def test_guaranteed_jobs_keep_their_promise_whatever_guests_there_are():
+def test_guaranteed_jobs_run_at_their_speed_with_any_opportunistic_jobs():
     for seed in range(6):
         instance = by_utilisation(random_instance(seed, jobs=25, kinds=True))
         label = np.arange(25) % 2 == 0
@@ -194,12 +194,12 @@ def test_guaranteed_jobs_keep_their_promise_whatever_guests_there_are():
                 assert own["end_s"].max() - own["start_s"].min() == pytest.approx(alone_s)
 
 
-def test_fill_gives_the_highest_class_a_gpu_and_the_others_its_gaps():
+def test_fill_gives_the_highest_class_a_gpu_and_the_others_its_idle_time():
     jobs = [job(0.5, weight=0.002), job(0.5, weight=0.001)]
     assert held(cluster(jobs, (2,)), Fill()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
 
 
-def test_fill_opens_an_idle_gpu_for_a_job_that_would_be_late_in_a_gap():
+def test_fill_uses_an_idle_gpu_for_a_job_that_would_be_late_on_an_opportunistic_share():
     """In the gap it takes 1,000 / 0.85 s."""
     jobs = [job(0.5, weight=0.002), job(0.5, weight=0.001, due_s=1100.0)]
     assert held(cluster(jobs, (2,)), Fill())[1] == ("Vx0.6!", 0, 1)
@@ -207,7 +207,7 @@ def test_fill_opens_an_idle_gpu_for_a_job_that_would_be_late_in_a_gap():
     assert held(cluster(slack, (2,)), Fill())[1] == ("Vx0.4", 0, 0)
 
 
-def test_fill_makes_room_for_a_higher_class_and_the_former_host_stays_as_a_guest():
+def test_fill_puts_a_higher_class_first_and_the_former_guaranteed_job_stays_as_an_opportunistic_one():
     jobs = [job(0.5, weight=0.001), job(0.4, at_s=100.0, weight=0.002)]
     instance = cluster(jobs, (1,))
     assert held(instance, Fill(), until_s=100.0) == [("Vx0.4", 0, 0), ("Vx0.6!", 0, 0)]
@@ -215,7 +215,7 @@ def test_fill_makes_room_for_a_higher_class_and_the_former_host_stays_as_a_guest
     assert simulate(instance, Fill()).completion_s == pytest.approx([1000.0, 1000.0 + 1000.0 - 900.0 / 1.03])
 
 
-def test_fill_makes_the_guest_host_when_its_host_leaves():
+def test_fill_makes_the_opportunistic_job_guaranteed_when_the_guaranteed_one_leaves():
     jobs = [job(0.5, weight=0.002, epochs=100.0), job(0.5, weight=0.001)]
     assert held(cluster(jobs, (1,)), Fill(), until_s=50.0)[1] == ("Vx0.6!", 0, 0)
 
@@ -265,7 +265,7 @@ def test_pack_takes_the_shortest_job_first():
 
 
 @pytest.mark.parametrize("name", ["antman", "fill", "pack"])
-def test_nobody_waits_for_ever_whatever_shares_are_open_to_whom(name: str):
+def test_no_job_waits_for_ever_whichever_shares_it_may_use(name: str):
     """Shares that may not fit together, in one priority or several, on 30 clusters of one or two GPUs."""
     for seed in range(30):
         rng = np.random.default_rng(seed)

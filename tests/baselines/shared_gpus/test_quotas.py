@@ -44,7 +44,7 @@ def test_a_job_that_only_its_quota_holds_back_keeps_no_node_from_others(name: st
 
 
 @pytest.mark.parametrize("name", ["antman", "fill"])
-def test_no_guest_is_stopped_for_a_place_that_its_tenant_may_not_have(name: str):
+def test_no_opportunistic_job_is_stopped_for_a_place_beyond_the_quota_of_a_tenant(name: str):
     """Two jobs fill the first tenant's one GPU: the opportunistic one stays there when the other GPU becomes idle."""
     shares = {HOST: 10_000.0, GUEST: 10_000.0}
     jobs = [

@@ -29,7 +29,7 @@ def stopping_at(monkeypatch: pytest.MonkeyPatch, *point: float) -> None:
     monkeypatch.setattr(published, "minimise", lambda *_: Iterate(np.array(point), -1, "out of iterations"))
 
 
-def test_ramps_lie_before_the_edges_and_bins_without_mass_are_one_with_the_next():
+def test_ramps_are_before_the_edges_and_bins_without_mass_are_joined_to_the_next():
     """Masses ½, 0, 0, ½: bins of ¼ and ¾, so ramps of 0.0025 and 0.0075, down to ½ at ¼ and to 0 at 1."""
     edges, survival = np.linspace(0.0, 1.0, 5), np.array([1.0, 0.5, 0.5, 0.5])
     smoothed = SmoothedSurvival.published(edges, survival)
@@ -81,7 +81,7 @@ def test_derivatives_are_those_of_the_functions():
             assert second[k] == pytest.approx(curved, rel=1e-3, abs=1e-3)
 
 
-def test_an_iterate_out_of_order_is_read_as_who_follows_it_does():
+def test_an_iterate_out_of_order_is_read_as_it_is_followed():
     """Of 0, 3, 1, 5: the first runs to 3; the second would end at 1 and runs nothing; the third runs to the end."""
     tau, price = [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]
     problem = SingleJobProblem(tau, price, EpochDistribution.from_masses([1.0]), 4.0, 8.0)
@@ -140,7 +140,7 @@ def test_slack_takes_the_cheapest_and_late_the_fastest(hours: float, status: str
 
 
 @pytest.mark.parametrize("hours", [3.5, 9.0])
-def test_without_cyipopt_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, hours: float):
+def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, hours: float):
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     with pytest.raises(SolverMissingError, match="apt-get install coinor-libipopt-dev"):
         solve_ipopt(*two_speeds(hours * HOUR).arguments)
