@@ -1,4 +1,4 @@
-"""The schedule that really ran, worked out by hand."""
+"""The replay of a traced schedule, by hand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The clairvoyant bound of a job for which being late is cheaper than being fast.
 
-GPUs of 1,000 W without base power, at 1 €/kWh: whoever shares a node, a GPU costs 1 €/h.
+GPUs of 1,000 W without base power, at 1 €/kWh: a GPU costs 1 €/h with any jobs on its node.
 
     GPUs   epoch takes   epoch costs   a second saved costs, against the line above
     1      1 h           1.00 €
@@ -39,7 +39,7 @@ def instance(weight_eur_per_h: float, due_h: float = 1.0) -> Instance:
 
 @dataclass(frozen=True)
 class Always:
-    """A policy that gives every job the same configuration, whatever its due date."""
+    """A policy that places every job on the same configuration, for any due date."""
 
     config: int
     name: str = "always"

@@ -1,4 +1,4 @@
-"""Times on shared GPUs with the expected co-runners there; by hand, and what it is worth to STS-X."""
+"""Times on shared GPUs with the expected co-runners; by hand, and their value to STS-X."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_share_counts_with_average_pairs_in_a_full_gpu():
 
 
 def test_an_opportunistic_job_counts_with_an_average_guaranteed_one_and_that_with_the_overhead():
-    """The mean utilisation is (0.6 + 0.6 + 0.3) / 3 = 0.5: a guest of 0.6 fills 0.85 · 0.5 of the time."""
+    """Mean utilisation (0.6 + 0.6 + 0.3) / 3 = 0.5: an opportunistic job of 0.6 fills 0.85 · 0.5 of the time."""
     tau = times(three_jobs((HOST, GUEST), UtilisationModel(np.array([[0.6, 0.3]]))))
     assert tau[:, 0] == pytest.approx([1.03] * 3)
     assert tau[:, 1] == pytest.approx([0.6 / 0.425, 0.6 / 0.425, 1.0])
@@ -110,4 +110,4 @@ def test_where_due_dates_are_guaranteed_plans_have_the_worst_co_runners():
         guaranteed = simulate(instance, StsX(guarantees=True)).log.tobytes()
         assert guaranteed == simulate(instance, StsX(guarantees=True, co_located=False)).log.tobytes()
         told += simulate(instance, StsX()).log.tobytes() != simulate(instance, StsX(co_located=False)).log.tobytes()
-    assert told > 0  # elsewhere company makes a difference on these instances
+    assert told > 0  # elsewhere co-runners change the costs on these instances

@@ -242,7 +242,7 @@ def test_a_job_on_a_bin_edge_has_survived_the_bin_before_it_whichever_edge(bins:
 
 
 def test_a_job_on_a_bin_edge_begins_to_speed_up_at_the_epoch_it_is_at():
-    """All that is left must be run fast: the plan leaves out no sliver of an epoch before the edge."""
+    """All that is left must be run fast: the plan omits no part of an epoch before the edge."""
     distribution = EpochDistribution.from_masses([0.5, 0.0, 0.0, 0.5])
     for done in (25.0, np.nextafter(25.0, 0.0), 25.0 - 5e-11):
         plan = solve_single_job([2.0, 1.0], [1.0, 3.0], distribution, 100.0, 100.0 - done, epochs_done=done)

@@ -1,4 +1,4 @@
-"""The exact solver where prices tie: against the dual of the plan problem in rational numbers, and its plan played."""
+"""The exact solver where prices tie: against the dual of the plan problem in rational numbers, and the cost of its plan."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def played(case: Case, plan: Plan) -> float:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw whole seconds, and cents on a line or near one; a second of delay often costs what one saved does."""
+    """Draw whole seconds, and cents on a line or near one; a second of delay often costs as much as one saved."""
     tau = sorted(draw(st.sets(st.integers(5, 60), min_size=1, max_size=5)), reverse=True)
     first, each = draw(st.integers(1, 9)) / 100, draw(st.integers(1, 9)) / 1000
     price = [round(first + each * (tau[0] - t), 3) for t in tau]

@@ -94,7 +94,7 @@ def linear_program(case: Case) -> float:
 
 
 def played(case: Case, plan: Plan) -> tuple[float, float]:
-    """Play a plan epoch by epoch on the clock; give its expected energy and tardiness from now on [€].
+    """Execute a plan epoch by epoch; return its expected energy and tardiness from now on [€].
 
     Bins are cut where configurations change and where the due date is, so that all is constant in between.
     """

@@ -32,7 +32,7 @@ def back_to(view: View, saved: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Non
 
 
 def sweep_slowly(view: View, found: Constructions) -> int:
-    """Do what `sweep_moves` does, by trying; return how many jobs moved."""
+    """Try all moves as `sweep_moves` does; return how many jobs moved."""
     moved = 0
     for i, job in enumerate(found.order):
         saved, best, least = snapshot(view), -1, proxy(view, found) * (1 - 1e-12)
@@ -134,7 +134,7 @@ def test_the_tardiness_of_a_job_that_has_just_been_placed_counts_too():
 
 
 def test_there_are_rounds_in_which_running_and_waiting_jobs_move():
-    """Else the tests above would show nothing."""
+    """The instances of the tests above have moves that help."""
     running = waiting = 0
     for seed in range(30):
         view, found = constructed(seed, kinds=bool(seed % 2))

@@ -1,4 +1,4 @@
-"""What each reference policy does, on instances small enough to follow."""
+"""The decisions of each reference policy, on small instances."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def test_a_rule_with_the_wrong_number_of_keys_is_refused():
 
 
 def test_greedy_fill_gives_idle_gpus_to_the_job_that_gains_the_most_speed_and_greedy_does_not():
-    """With C alone on node 0, at ease: x1 is cheapest, the second GPU is idle and speeds it up."""
+    """With C alone on node 0 and slack: x1 is cheapest, the second GPU is idle and speeds it up."""
     instance = three_jobs()
     jobs = instance.jobs
     alone = replace(instance, jobs=replace(jobs, submission_s=[0, 1e5, 1e5], due_s=[1e5, 1e6, 1e6]))
@@ -169,7 +169,7 @@ def test_sts_refuses_an_unknown_rank():
 
 @pytest.mark.parametrize("nodes", [2, 150])
 def test_after_any_policy_jobs_can_still_be_placed(nodes: int):
-    """Whoever builds on a policy's round finds the books in order: what fits is what is free."""
+    """After a policy's round the state is consistent: the configurations that fit are those of the free GPUs."""
     instance = random_instance(7, jobs=10, nodes=nodes, span_s=0.0)
     for name in policy_names():
         policy = quick_policy(name)

@@ -32,7 +32,7 @@ def placed(*pairs: tuple[int, int]) -> View:
 
 
 def walk(view: View, *goal: int) -> tuple[float, list[tuple[int, int]]]:
-    """Walk towards the configurations `goal` of A, B, C; give the best value on the way, and what they hold there."""
+    """Move towards the configurations `goal` of A, B, C; return the best value on the way, and what they hold there."""
     held, kept = np.full((3, 3), np.nan), np.zeros_like(view.nodes)
     best = relink(view.board, ORDER, LEFT, np.array(goal, dtype=float)[ORDER], held, kept)
     there = {int(job): (int(row[0]), int(row[1])) for job, row in zip(ORDER, np.nan_to_num(held, nan=-9), strict=True)}

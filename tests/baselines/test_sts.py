@@ -123,7 +123,7 @@ def test_cheapest_meeting_the_due_date_means_in_the_worst_case_and_to_the_second
 
 
 def test_a_plan_that_ends_exactly_at_its_due_date_is_not_late_for_rounding():
-    """Whatever the due date, the second segment is the one planned, not the other type's faster, costlier GPUs."""
+    """For any due date the second segment is the one planned, not the other type's faster, costlier GPUs."""
     rng = np.random.default_rng(0)
     for due_h in rng.uniform(1.25, 1.95, 200):
         of = instance(job(float(due_h)))
@@ -143,8 +143,8 @@ def test_with_less_than_one_per_cent_to_go_a_job_with_time_stays_cheap():
 def paused(policy: Sts) -> list[int]:
     """Return what a job that held two GPUs, and was paused, has in three rounds: at 0, at 0.25 h, and at 0.85 h.
 
-    Only the cheap node counts. The first job, four epochs due at 30 h, is given two GPUs by hand; the second takes both
-    for 36 min from 0.25 h on, since it has no time to lose. At 0.85 h the first would be in time on one.
+    Only the cheap node counts. The first job, four epochs due at 30 h, gets two GPUs by hand; the second takes both
+    for 36 min from 0.25 h on, since it has no slack. At 0.85 h the first would be in time on one.
     """
     only_cheap = {c: HOUR * (1.0 if c.gpus_per_node == 1 else 0.6) for c in CONFIGURATIONS[:2]}
     first = replace(job(30.0, epochs=4.0), seconds_per_epoch=only_cheap)

@@ -1,4 +1,4 @@
-"""STS with other solvers: the same decisions, whoever makes the plans."""
+"""STS with other solvers: the same decisions with the plans of any solver."""
 
 import pickle
 import sys

@@ -44,7 +44,7 @@ def hold(of: State, config: int, timer_h: float = -np.inf) -> None:
 
 
 def decide(of: State) -> tuple[int, float]:
-    """Let STS decide; give the configuration and the timer [h] of the job."""
+    """Decide by STS; return the configuration and the timer [h] of the job."""
     Sts().decide(of.view, np.random.default_rng(0))
     return int(of.view.jobs[0, at.CONFIG]), of.view.jobs[0, at.TIMER_S] / HOUR
 
@@ -57,7 +57,7 @@ def test_at_its_first_start_a_timer_expires_when_the_segment_ends_without_any_re
 def test_the_timer_of_a_job_that_resumes_expires_later_by_the_restart_overhead():
     """It runs until 0.5 h and rests until 1 h. Then 1.5 epochs are left for 1.3 h: 0.2 h must be saved.
 
-    So one GPU for one epoch, which begins at 1.1 h: it wakes up at 2.1 h.
+    So one GPU for one epoch, which begins at 1.1 h: its timer expires at 2.1 h.
     """
     resumed = state(due_h=2.3)
     hold(resumed, ONE)
