@@ -1,4 +1,4 @@
-"""What an agent in training is measured by, and what is said against the one that is kept."""
+"""The references of an agent in training, and the warnings on the agent that is kept."""
 
 from __future__ import annotations
 

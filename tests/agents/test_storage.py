@@ -1,4 +1,4 @@
-"""Agents on disk: what was saved comes back, and nothing else does."""
+"""Agents on disk: a saved agent is read back, and anything else is refused."""
 
 from __future__ import annotations
 

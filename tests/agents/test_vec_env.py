@@ -1,4 +1,4 @@
-"""The vector environment behind Stable-Baselines3's interface, beside a `DummyVecEnv` of single environments."""
+"""The vector environment with Stable-Baselines3's interface, against a `DummyVecEnv` of single environments."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def dummy(num_envs: int = ENVS, limit: int | None = None) -> DummyVecEnv:
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """Keep torch to one thread: its networks are tiny here, and more threads only wait for each other."""
+    """Set torch to one thread: its networks are small here, and more threads only wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -78,7 +78,7 @@ def allowed(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two infos or observations hold the same, but for the time of day."""
+    """Return whether two infos or observations are equal, except for the time of day."""
     if isinstance(one, dict):
         keys = one.keys() - {"t"}
         return keys == other.keys() - {"t"} and all(same(one[key], other[key]) for key in keys)
@@ -86,7 +86,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def walk(ours: VecEnv, theirs: VecEnv, steps: int) -> list[dict[str, Any]]:
-    """Take random allowed steps in both, compare all that they give, and give the infos of the episodes that ended."""
+    """Take random allowed steps in both, compare all results, and return the infos of the episodes that ended."""
     rng, ended = np.random.default_rng(0), []
     ours.reset_infos = [{} for _ in range(ours.num_envs)]  # those of autoresets must be put there
     for _ in range(steps):

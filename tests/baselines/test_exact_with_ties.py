@@ -1,4 +1,4 @@
-"""The exact solver where prices tie: against the dual of the plan problem in rational numbers, and the cost of its plan."""
+"""The exact solver where prices tie: against the dual of the plan problem in rational numbers, and its plan's cost."""
 
 from __future__ import annotations
 

@@ -298,7 +298,7 @@ def test_apparent_tardiness_costs_come_near_the_best_and_what_sees_no_due_dates_
 
 
 def test_a_job_that_waits_is_asked_again_as_its_slack_ends():
-    """The first runs, since the other, 2 h of work of larger weight, has slack until 3 h; then the first is preempted."""
+    """The first runs, since the other, 2 h of work of larger weight, has slack until 3 h; then it is preempted."""
     jobs = [a_job(CERTAIN, 0.001), a_job(CERTAIN, 0.01, epochs=2.0, due=5.0 * HOUR)]
     policy = replace(atc(), due_scale=0.01)
     np.testing.assert_allclose(simulate(one_gpu(jobs), policy).completion_s / HOUR, [12.0, 5.0])

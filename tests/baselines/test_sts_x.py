@@ -1,4 +1,4 @@
-"""STS-X: who runs, who waits, and where; by hand on nodes of two GPUs."""
+"""STS-X: which jobs run, which wait, and where; by hand on nodes of two GPUs."""
 
 from __future__ import annotations
 
@@ -240,7 +240,7 @@ def test_a_wrong_fullness_is_named(share: float):
 
 
 def test_free_energy_is_the_limit_of_cheap_energy():
-    """Nothing costs anything but tardiness: GPUs still count, since others want them."""
+    """Only tardiness has a cost: GPUs still count, since other jobs need them."""
     track = load_track("lognormal").scenario.replace({"jobs.count": 60, "arrivals.rate": 2.0})
     instance = make_instance(track, 0)
     free, cheap, edf = (

@@ -1,4 +1,4 @@
-"""STS-X can be adapted: what is said of a round does what it is for, by hand on clusters whose busy GPUs cost 1 €/h."""
+"""The adaptation of STS-X: the effect of every factor, by hand on clusters whose busy GPUs cost 1 €/h."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_factors_of_1_change_nothing():
 
 @pytest.mark.parametrize("more", [{}, {"restart_s": 30.0}, {"kinds": True}])
 def test_an_adaptation_of_0_changes_nothing(more: dict):
-    """Also where what deferrable jobs find cheapest is not kept."""
+    """Also where the cheapest configuration of deferrable jobs is not kept."""
     instance = random_instance(5, jobs=25, nodes=4, span_s=2000.0, **more)
     expected = simulate(instance, StsX()).log.tobytes()
     assert simulate(instance, Given()).log.tobytes() == expected
@@ -77,7 +77,7 @@ def test_a_deferrable_job_leaves_a_type_with_a_higher_price_for_deferrable_ones(
 
 
 def test_a_job_that_waits_follows_later_prices():
-    """It waits for company on V; when that comes, V is costly, and both fill a node of W."""
+    """It waits for another job on V; when that arrives, V is costly, and both fill a node of W."""
     types = KILOWATT, GpuType("W", 1500.0, 0.0, 16.0, 8)
     jobs = [replace(hours_job(50.0, {ONE: 1.0, OTHER: 1.0}), submission_s=at_h * HOUR) for at_h in (0.0, 1.0)]
     nodes = [Node("V", 2), Node("W", 2)]

@@ -1,4 +1,4 @@
-"""Time slices, worked out by hand: jobs that need one GPU each, on nodes of one GPU."""
+"""Time slicing by hand: jobs that need one GPU each, on nodes of one GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CRITICAL = 1.0
 
 
 def job(seconds: float, at_s: float = 0.0, weight: float = 0.01, due_s: float = 1e6, **costs: float | None) -> Job:
-    """Make a job of so many seconds on any GPU."""
+    """Make a job with its seconds on any GPU."""
     return Job(at_s, due_s, weight, 1.0, CERTAIN, 1.0, {ONE: seconds, OTHER: seconds}, **costs)
 
 

@@ -1,4 +1,4 @@
-"""The examples run as a user runs them, on a small setting, and print what they printed before."""
+"""The examples run as commands on a small setting, and their output is that of the golden files."""
 
 from __future__ import annotations
 

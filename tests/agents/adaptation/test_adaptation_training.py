@@ -1,4 +1,4 @@
-"""Training runs of adaptation agents: a function of their settings, resumed exactly wherever they were interrupted."""
+"""Training runs of adaptation agents: a function of their settings, resumed exactly after any interrupt."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ CONFIG = TrainingConfig(
     validation_seeds=(500, 501),
     evaluate_every=250,
 )
-LISTED = 4  # validation workloads that are not drawn
+LISTED = 4  # validation workloads that are not randomised
 
 
 def smaller(patch: pytest.MonkeyPatch) -> None:
-    """Train in this process, with few drawn workloads that choose the agent."""
+    """Train in this process, with few randomised validation workloads."""
     patch.setattr("gpusched_agents.training.evolution.ProcessPoolExecutor", InThisProcess)
     patch.setattr("gpusched_agents.training.worlds.RANDOMISED_VALIDATION", range(20_000, 20_003))
     patch.setattr("gpusched_agents.training.worlds.MOST_RANDOMISED", 12)
@@ -70,7 +70,7 @@ def points(folder: Path) -> list[dict[str, str]]:
 
 
 def outcome(folder: Path) -> dict[str, Any]:
-    """Return all that a finished run must give again."""
+    """Return all that a finished run must reproduce."""
     description, weights = load_agent(folder / "agent")
     last = Checkpoint.read(folder / "checkpoint.safetensors")
     progress = {name: value for name, value in last.facts["progress"].items() if name not in {"seconds", "curve"}}
@@ -125,18 +125,18 @@ def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(wh
 
 
 def test_randomised_workloads_count_as_much_as_in_the_training():
-    """Two scenarios of two seeds that cost e and e³ times as much, and three drawn ones that cost e⁴ times as much."""
+    """Two scenarios of two seeds, e and e³ times as costly, and three randomised ones, e⁴ times as costly."""
     config = replace(CONFIG, scenarios=("tiny", "default"), validation_seeds=(500, 501))
     base = np.array([1.0, 3.0, 5.0, 5.0, 1.0, 2.0, 3.0])
     costs = base * np.exp([1.0, 1.0, 3.0, 3.0, 4.0, 4.0, 4.0])
     assert relative_cost(config, costs[:4], base[:4]) == pytest.approx(np.exp(2.0))
     randomised = replace(config, agent=replace(CONFIG.agent, randomised=0.25))
     assert relative_cost(randomised, costs, base) == pytest.approx(np.exp(0.75 * 2.0 + 0.25 * 4.0))
-    assert relative_cost(randomised, np.zeros(7), np.zeros(7)) == pytest.approx(1.0)  # free is free
+    assert relative_cost(randomised, np.zeros(7), np.zeros(7)) == pytest.approx(1.0)  # a cost of 0 over 0 counts as 1
 
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *, after: bool = False) -> None:
-    """Interrupt a run at the so many-th call of something, before it or after."""
+    """Interrupt a run at the n-th call of a function, before it or after."""
     function, left = getattr(owner, name), [call]
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
@@ -239,7 +239,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
 
 
 def test_it_stops_when_patience_ends(tmp_path: Path):
-    """One who takes no steps gets no better."""
+    """A training without steps yields no better agent."""
     lazy = replace(CONFIG.agent, learning_rate=1e-12, final_learning_rate=1e-12, pairs=1, randomised=0.0)
     config = replace(CONFIG, agent=lazy, steps=10**6, evaluate_every=1, patience=2, validation_seeds=(500,))
     training = train(tmp_path / "run", config)

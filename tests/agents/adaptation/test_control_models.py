@@ -1,4 +1,4 @@
-"""Models of Stable-Baselines3 as policies: what was taken out of an archive acts as the model does."""
+"""Models of Stable-Baselines3 as policies: the network from an archive acts as the model does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BY_JOB = {"ppo": sb3.PPO, "dqn": sb3.DQN, "maskable": contrib.MaskablePPO}
 
 
 def randomised(model: object) -> object:
-    """Draw the weights of a model, so that it says something."""
+    """Draw the weights of a model, so that its actions are not 0."""
     generator = torch.Generator().manual_seed(0)
     for parameter in model.policy.parameters():
         parameter.data.normal_(0.0, 0.4, generator=generator)
@@ -46,7 +46,7 @@ def load(model: object, path: Path) -> object:
 
 
 def total(env: gymnasium.Env, model: object, seed: int, masked: bool = False) -> float:
-    """Return what an episode costs in which the model acts through its own `predict`."""
+    """Return the cost of an episode in which the model acts through its own `predict`."""
     observation, info = env.reset(seed=seed)
     state, first, over = None, np.ones(1, dtype=bool), False
     while not over:

@@ -1,6 +1,6 @@
-"""Trainings on the adaptation environment: what they begin as, what they learn on, and the agents that they keep.
+"""Trainings on the adaptation environment: their first agents, their workloads, and the agents that they keep.
 
-That they are resumed exactly, and keep the best agent, is tested with the other trainings of Stable-Baselines3.
+The tests of the other trainings of Stable-Baselines3 cover exact resumption and the choice of the best agent.
 """
 
 from __future__ import annotations

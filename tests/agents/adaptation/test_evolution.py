@@ -1,4 +1,4 @@
-"""Evolution strategies: they go down, in pairs, and the same way every time."""
+"""Evolution strategies: they reduce costs, by pairs of changes, and are reproducible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GOAL, ALL = np.array([0.5, -0.25, 1.0]), np.ones(3)
 
 
 def at(weights: np.ndarray) -> Evolution:
-    """Begin anywhere."""
+    """Return the first state, at arbitrary weights."""
     return Evolution(weights.copy(), weights.copy(), np.zeros_like(weights), np.zeros_like(weights))
 
 
@@ -38,7 +38,7 @@ def one_update(
 
 
 def by_first_weight() -> np.ndarray:
-    """What changes cost where it is the first weight alone, (8, 1)."""
+    """Return the costs of changes where only the first weight counts, (8, 1)."""
     tried = at(np.zeros(3)).candidates(CONFIG, 3, ALL)[:, :1].astype(np.float64)
     return tried[0::2] - tried[1::2]
 

@@ -1,4 +1,4 @@
-"""The network of an adaptation agent: what it says, against the same in NumPy."""
+"""The network of an adaptation agent: its outputs against the same in NumPy."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_its_outputs_are_those_of_its_formula():
 
 
 def test_weights_of_0_change_exactly_nothing():
-    """Whatever the hidden layer makes of it: a run begins with one that is drawn."""
+    """With any hidden layer: a run begins with a random one."""
     for flat in (nothing(), saying(code__weight={(0, 0): 3.0}, code__bias={(1,): -2.0})):
         jobs, prices, max_deferral = outputs(flat)
         assert not np.any(jobs)

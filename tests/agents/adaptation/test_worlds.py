@@ -1,4 +1,4 @@
-"""The workloads of evolution strategies: which come when, and clusters that are drawn."""
+"""The workloads of evolution strategies: their order, and randomised clusters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_scenario_comes_once_before_one_comes_again():
 
 
 def test_workloads_are_the_same_however_they_are_asked_for():
-    """So a run that is resumed goes on with those that would have come."""
+    """So a run that is resumed goes on with the same workloads."""
     whole = places(CONFIG, 0.5, 0, 30)
     assert places(CONFIG, 0.5, 0, 7) + places(CONFIG, 0.5, 7, 23) == whole
     assert places(TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS, seed=1), 0.5, 0, 30) != whole
@@ -73,7 +73,7 @@ def test_a_randomised_cluster_is_the_same_every_time_and_another_one_for_another
 
 @pytest.mark.slow
 def test_whatever_is_drawn_is_a_workload():
-    """Every kind with every cluster that may be drawn for it: not all applications run on all of them."""
+    """Every kind with every possible cluster: not all applications run on all of them."""
     assert all(len(randomised_instance(seed, 1).jobs.submission_s) == 1 for seed in range(250))
 
 
@@ -83,7 +83,7 @@ def test_randomised_clusters_differ_and_have_the_documented_load():
     assert len(types) > 20
     assert {name for names in types for name in names} <= {*POOLS, "M60"}
     loads = np.array([offered_load(instance) for instance in instances])
-    together = ~np.isfinite(loads)  # jobs that come all at once
+    together = ~np.isfinite(loads)  # jobs that are submitted all at once
     assert 0 < together.sum() < 10
     assert loads[~together].min() > LOADS[0] / 2.0  # hastened days have another rhythm
     assert loads[~together].max() < LOADS[1] * 2.0

@@ -1,4 +1,4 @@
-"""The state of adaptation environments: from it they go on exactly, alone and side by side."""
+"""The state of adaptation environments: they continue from it exactly, single ones and vectors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def vector(
 
 
 def play(env: Any, steps: int, seed: int) -> list[Any]:
-    """Play at random; return all that the steps returned, as plain values, with a reset after an episode's end."""
+    """Take random actions; return the results of the steps as plain values, with a reset after an episode's end."""
     rng, told = np.random.default_rng(seed), []
     for _ in range(steps):
         seen, reward, ended, _, info = env.step(rng.uniform(-1.0, 1.0, env.action_space.shape))
@@ -100,7 +100,7 @@ def test_what_is_no_state_is_refused():
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.get_state()
     env.reset(options={"instance": make_instance(load_scenario("tiny"), 3)})
-    with refused("workload", -1, "an instance that reset was given is not kept"):
+    with refused("workload", -1, "an instance given to reset is not kept"):
         env.get_state()
     env.reset(seed=1)
     play(env, 1, 0)

@@ -1,4 +1,4 @@
-"""Roll-outs play what the simulator plays, and rollout decides on what may be known alone."""
+"""Simulations of the rollout policy are those of the simulator, and its decisions use only known information."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ QUICK = RolloutPolicy(QUICK_LOOK)
 
 
 def begun(instance: Instance) -> tuple[State, SimulationCopy]:
-    """Open the first round, and make its stage."""
+    """Open the first round, and make its simulation copy."""
     state = State(instance)
     state.advance()
     state.begin_round(True)
@@ -42,7 +42,7 @@ def begun(instance: Instance) -> tuple[State, SimulationCopy]:
 @pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("seed", [1, 2])
 def test_a_simulation_with_the_true_epochs_costs_what_the_simulator_charges(name: str, seed: int):
-    """All jobs are there at the beginning. What STS-X has remembered of the first round may move its later ones."""
+    """All jobs are submitted at the beginning. STS-X's memory of the first round may change its later ones."""
     instance = random_instance(seed, span_s=0.0, kinds=True, restart_s=20.0)
     state, copy = begun(instance)
     outcome = np.full((len(instance.jobs), at.OUTCOME_COLUMNS), np.inf)

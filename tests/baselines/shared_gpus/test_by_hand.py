@@ -1,4 +1,4 @@
-"""What the policies of shared clusters do, rule by rule, on clusters of one to four GPUs."""
+"""The policies for shared GPUs, rule by rule, on clusters of one to four GPUs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def job(
     due_s: float = 1e9,
     configurations: tuple[Configuration, ...] = (HOST, GUEST),
 ) -> tuple[float, Job]:
-    """Make a job of so many epochs, a second each alone, and its utilisation."""
+    """Make a job with its number of epochs, a second each alone, and its utilisation."""
     seconds = dict.fromkeys(configurations, 1.0)
     return utilisation, Job(at_s, due_s, weight, epochs, CERTAIN, epochs, seconds, opportunistic=opportunistic)
 
@@ -61,7 +61,7 @@ def job(
 def cluster(
     jobs: list[tuple[float, Job]], gpus: tuple[int, ...], configurations: tuple[Configuration, ...] = ALL, **told: float
 ) -> Instance:
-    """Make a cluster of nodes with so many GPUs; jobs of different utilisation are different applications."""
+    """Make a cluster of nodes with these numbers of GPUs; jobs of different utilisation are different applications."""
     made = [replace(one, application=f"{i}", **told) for i, (_, one) in enumerate(jobs)]
     utilisation = UtilisationModel(np.array([[utilisation for utilisation, _ in jobs]]))
     nodes = [Node("V", count) for count in gpus]
@@ -200,7 +200,7 @@ def test_fill_gives_the_highest_class_a_gpu_and_the_others_its_idle_time():
 
 
 def test_fill_uses_an_idle_gpu_for_a_job_that_would_be_late_on_an_opportunistic_share():
-    """In the gap it takes 1,000 / 0.85 s."""
+    """In the time that is left it takes 1,000 / 0.85 s."""
     jobs = [job(0.5, weight=0.002), job(0.5, weight=0.001, due_s=1100.0)]
     assert held(cluster(jobs, (2,)), Fill())[1] == ("Vx0.6!", 0, 1)
     slack = [jobs[0], job(0.5, weight=0.001, due_s=1200.0)]
@@ -232,12 +232,12 @@ def test_fill_goes_where_an_epoch_takes_least():
 
 
 def test_pack_puts_light_jobs_together_and_heavy_ones_apart():
-    """Utilisations 0.05 and 0.1 have the label 0, 0.95 has 2: beside itself it takes 1.9 times as long."""
+    """Utilisations 0.05 and 0.1 have the label 0, 0.95 has 2: two jobs of it on a GPU take 1.9 times as long."""
     jobs = [job(u, configurations=(HALF, ONE)) for u in (0.95, 0.95, 0.1, 0.95, 0.05)]
     found = held(cluster(jobs, (2, 1), (HALF, ONE)), Pack())
     places = [each and each[1:] for each in found]
     assert places[:3] == [(1, 0), (0, 0), (0, 1)]
-    assert places[3] == (0, 1)  # 0 + 2 go together, 2 + 2 do not
+    assert places[3] == (0, 1)  # 0 + 2 may share a GPU, 2 + 2 may not
     assert places[4] in {(1, 0), (0, 0)}
 
 

@@ -1,4 +1,4 @@
-"""Policies that share GPUs, within quotas: what a tenant may not have keeps nothing from anybody."""
+"""Policies that share GPUs, within quotas: a job that only its quota stops takes nothing from others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solvers that fail: the exact one answers, and it is said once."""
+"""Solvers that fail: the exact one is used, with one warning."""
 
 import pickle
 import sys

@@ -1,4 +1,4 @@
-"""The published nonlinear program: as described, after ten iterations of Ipopt, and used as it is."""
+"""The published nonlinear program: as described, and its result after ten iterations of Ipopt."""
 
 import sys
 
@@ -24,7 +24,7 @@ def _needs_ipopt():
 
 
 def stopping_at(monkeypatch: pytest.MonkeyPatch, *point: float) -> None:
-    """Let Ipopt stop at `point`."""
+    """Make Ipopt stop at `point`."""
     monkeypatch.setattr(published, "load_cyipopt", lambda: None)
     monkeypatch.setattr(published, "minimise", lambda *_: Iterate(np.array(point), -1, "out of iterations"))
 
@@ -90,7 +90,7 @@ def test_an_iterate_out_of_order_is_read_as_it_is_followed():
 
 
 def test_an_iterate_that_misses_the_due_date_is_used_as_it_is_with_its_own_objective(monkeypatch: pytest.MonkeyPatch):
-    """Three epochs of 1 h and one of 40 min: 10 min late. The point ends at 3.9, and costs what is up to there."""
+    """Three epochs of 1 h and one of 40 min: 10 min late. The point ends at 3.9, and its cost is that until there."""
     stopping_at(monkeypatch, 0.0, 3.0, 3.9)
     plan = FallbackSolver("ipopt")(TIGHT)
     assert [(s.configuration, s.end_epoch) for s in plan.segments] == [(0, 3.0), (1, 4.0)]

@@ -14,7 +14,7 @@ from refusals import refused
 from single_job import SingleJob, random_single_job, tight_single_jobs, two_speeds
 
 HOUR = 3600.0
-STEPS = 40  # that a ramp is cut into
+STEPS = 40  # of a ramp
 
 
 @pytest.fixture
