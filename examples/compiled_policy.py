@@ -45,5 +45,5 @@ class ExpectedCost:
 if __name__ == "__main__":
     policy, instance = ExpectedCost(), make_instance(load_scenario("default"), seed=0)
     env = GpuClusterEnv("default", job_order=policy.job_order, preemption=policy.preemption, milestones=0)
-    for door, result in (("simulate", simulate(instance, policy)), ("rollout", rollout(env, policy, seed=0)[0])):
-        print(f"{door:10}{result.energy_eur:8.2f} € energy{result.tardiness_eur:8.2f} € tardiness")
+    for interface, result in (("simulate", simulate(instance, policy)), ("rollout", rollout(env, policy, seed=0)[0])):
+        print(f"{interface:10}{result.energy_eur:8.2f} € energy{result.tardiness_eur:8.2f} € tardiness")

@@ -12,7 +12,7 @@ import numpy as np
 from gpusched_baselines import DispatchPolicy, Sts, edf
 from gpusched_env import InputError, load_scenario, make_instance, simulate
 
-# A rule returns a number for every active job; the smallest goes first. `gpusched_env.ActiveJobs` lists what it may use.
+# A rule returns a number for every active job; the smallest goes first. `gpusched_env.ActiveJobs` lists its inputs.
 # This one is the classic for weighted tardiness: jobs with large weight and short expected time first.
 weighted_shortest = DispatchPolicy(
     "weighted shortest",

@@ -1,4 +1,4 @@
-"""The networks as policies of Stable-Baselines3: all four algorithms learn with them, and their weights are exported."""
+"""The networks as policies of Stable-Baselines3: all four algorithms learn with them; their weights are exported."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def test_a_job_that_runs_will_be_complete_when_its_sampled_epochs_are_done():
 
 
 def test_jobs_that_may_come_are_like_those_that_came_at_the_rate_at_which_they_came():
-    """Jobs arrived at 0 s and 10 s: so they arrive every 10 s in the mean from now on, with the same time to the due date."""
+    """Jobs arrived at 0 s and 10 s: so they arrive every 10 s in the mean, with the same time to the due date."""
     state = begun((0.0, 10.0))
     state.commit_round()
     state.advance()
