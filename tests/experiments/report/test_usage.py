@@ -1,4 +1,4 @@
-"""How well a cluster was used: worked out by hand for a host and a guest, and as properties of any run."""
+"""How well a cluster was used: by hand for two jobs on a shared GPU, and as properties of any run."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from guaranteed_and_opportunistic import guaranteed_and_opportunistic
 
 from gpusched_baselines import AntMan, make_policy
 from gpusched_env import simulate
 from gpusched_experiments.report.usage import JobTimes, Usage, run_and_usage
+from guaranteed_and_opportunistic import guaranteed_and_opportunistic
 from instances import by_utilisation, random_instance, three_jobs
 
 
-def test_the_usage_of_a_host_and_a_guest_by_hand():
-    """The host ends at 1,030 s, the guest at 1,482.8125 s: 500 + 800 s of work, 10 and 5 of 20 GiB."""
+def test_the_usage_of_two_jobs_on_a_gpu_by_hand():
+    """The guaranteed job ends at 1,030 s, the other at 1,482.8125 s: 500 + 800 s of work, 10 and 5 of 20 GiB."""
     result = simulate(guaranteed_and_opportunistic(), AntMan())
     usage = Usage.of(result)
     assert usage.makespan_s == pytest.approx(1482.8125)
