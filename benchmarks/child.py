@@ -59,10 +59,10 @@ class Contender:
         Raises:
             RuntimeError: It has ended; the reason is on the error stream.
         """
-        asked, told = self._process.stdin, self._process.stdout
+        asked, reply = self._process.stdin, self._process.stdout
         try:
             print(file=asked, flush=True)
-            return float(told.readline())  # type: ignore[union-attr]
+            return float(reply.readline())  # type: ignore[union-attr]
         except (BrokenPipeError, ValueError):
             raise RuntimeError(f"{self._name} ended before it had measured") from None
 

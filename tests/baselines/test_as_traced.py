@@ -141,10 +141,10 @@ def test_the_audit_and_the_reader_refuse_what_cannot_have_been(column, value, tm
 
 
 def test_other_policies_do_not_notice_that_start_times_are_there(tmp_path):
-    told = replay(tmp_path, HAND)
+    traced = replay(tmp_path, HAND)
     bare = replay(tmp_path, HAND.replace("start_s", "began"))
     for name in ("edf", "sts"):
-        a, b = (simulate(instance, make_policy(name)) for instance in (told, bare))
+        a, b = (simulate(instance, make_policy(name)) for instance in (traced, bare))
         assert (a.energy_eur, a.tardiness_eur, a.completion_s.tolist()) == (
             b.energy_eur, b.tardiness_eur, b.completion_s.tolist()
         )  # fmt: skip

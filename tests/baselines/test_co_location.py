@@ -24,7 +24,7 @@ from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance
 from instances import random_instance
 
-QUARTER, HOST, GUEST = (
+QUARTER, GUARANTEED, OPPORTUNISTIC = (
     Configuration("V", 1, share=0.25),
     Configuration("V", 1, share=0.6, priority=1),
     Configuration("V", 1, share=0.4),
@@ -56,7 +56,7 @@ def test_a_share_counts_with_average_pairs_in_a_full_gpu():
 
 def test_an_opportunistic_job_counts_with_an_average_guaranteed_one_and_that_with_the_overhead():
     """Mean utilisation (0.6 + 0.6 + 0.3) / 3 = 0.5: an opportunistic job of 0.6 fills 0.85 · 0.5 of the time."""
-    tau = times(three_jobs((HOST, GUEST), UtilisationModel(np.array([[0.6, 0.3]]))))
+    tau = times(three_jobs((GUARANTEED, OPPORTUNISTIC), UtilisationModel(np.array([[0.6, 0.3]]))))
     assert tau[:, 0] == pytest.approx([1.03] * 3)
     assert tau[:, 1] == pytest.approx([0.6 / 0.425, 0.6 / 0.425, 1.0])
 
@@ -104,10 +104,12 @@ def test_where_there_are_opportunistic_shares_sts_x_saves_by_expected_co_runners
 
 
 def test_where_due_dates_are_guaranteed_plans_have_the_worst_co_runners():
-    told = 0
+    different = 0
     for seed in range(12):
         instance = random_instance(seed, kinds=True, interference=True)
         guaranteed = simulate(instance, StsX(guarantees=True)).log.tobytes()
         assert guaranteed == simulate(instance, StsX(guarantees=True, co_located=False)).log.tobytes()
-        told += simulate(instance, StsX()).log.tobytes() != simulate(instance, StsX(co_located=False)).log.tobytes()
-    assert told > 0  # elsewhere co-runners change the costs on these instances
+        different += (
+            simulate(instance, StsX()).log.tobytes() != simulate(instance, StsX(co_located=False)).log.tobytes()
+        )
+    assert different > 0  # elsewhere co-runners change the costs on these instances

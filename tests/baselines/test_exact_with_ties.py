@@ -68,7 +68,7 @@ def least_cost(case: Case) -> Fraction | None:
     return max(sum((b - a) * min(s * p + y * t for t, p in ways) for a, b, s in bins) - y * time_left for y in at)
 
 
-def played(case: Case, plan: Plan) -> float:
+def executed(case: Case, plan: Plan) -> float:
     """Return the expected cost of a plan's segments, one after the other on the clock."""
     clock, cost, weight = Fraction(0), Fraction(0), Fraction(case.weight or 0.0)
     for segment in plan.segments:
@@ -111,7 +111,7 @@ def test_a_plan_is_optimal_and_costs_what_it_says_wherever_prices_tie(case: Case
     assert all(a < b for a, b in pairwise(ends))
     seconds = [case.tau[segment.configuration] for segment in plan.segments]
     assert all(slow > fast for slow, fast in pairwise(seconds))
-    assert plan.expected_cost_eur == pytest.approx(played(case, plan), rel=1e-11)
+    assert plan.expected_cost_eur == pytest.approx(executed(case, plan), rel=1e-11)
     if optimum is None:
         assert plan.status == "late"
         return

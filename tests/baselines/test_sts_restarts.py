@@ -34,7 +34,7 @@ def state(due_h: float) -> State:
 
 
 def hold(of: State, config: int, timer_h: float = -np.inf) -> None:
-    """Give the job a configuration by hand, with a timer, and open the next round, half an hour later."""
+    """Place the job on a configuration by hand, with a timer, and open the next round, half an hour later."""
     if config != NOTHING:
         of.view.place(0, config)
     of.view.set_timer(0, timer_h * HOUR)

@@ -103,10 +103,10 @@ def test_a_job_comes_back_to_the_node_where_it_was():
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("told", [False, True])
-def test_any_run_is_in_order(tmp_path, seed: int, told: bool):
+@pytest.mark.parametrize("switching", [False, True])
+def test_any_run_is_in_order(tmp_path, seed: int, switching: bool):
     instance = random_instance(seed, jobs=20, nodes=4, span_s=500.0, kinds=True, restart_s=3.0)
-    instance = with_switching(instance, seed) if told else instance
+    instance = with_switching(instance, seed) if switching else instance
     weight = np.median(instance.jobs.tardiness_weight_eur_per_s).item()
     result = simulate(instance, TimeSlice(quantum_s=15.0, critical_eur_per_s=weight, efficiency=2.0), seed=seed)
     write_run(result, tmp_path / "run")

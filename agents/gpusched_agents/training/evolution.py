@@ -133,7 +133,7 @@ class Workers:
 
     def __exit__(self, *error: object) -> None:
         """End the processes at once."""
-        children = list((self._pool._processes or {}).values())  # noqa: SLF001 - nobody waits for what they are at
+        children = list((self._pool._processes or {}).values())  # noqa: SLF001 - their results are not needed
         if error[0] is not None:
             for child in children:
                 child.kill()

@@ -95,16 +95,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_changes_its_weights_and_evaluates_them_on_the_way(whole: Path):
-    told = outcome(whole)
-    steps = [int(point["steps"]) for point in told["curve"]]
+    result = outcome(whole)
+    steps = [int(point["steps"]) for point in result["curve"]]
     assert steps[0] == 0
     assert len(steps) > 2
     assert steps == sorted(set(steps))
     assert all(later - former >= CONFIG.evaluate_every for former, later in pairwise(steps[:-1]))
     assert steps[-1] >= CONFIG.steps
-    assert told["updates"] > 3
-    assert len({point["relative"] for point in told["curve"]}) > 1
-    assert told["progress"]["phase"] == "done"
+    assert result["updates"] > 3
+    assert len({point["relative"] for point in result["curve"]}) > 1
+    assert result["progress"]["phase"] == "done"
 
 
 def test_it_begins_as_sts_x(whole: Path):

@@ -67,9 +67,9 @@ def test_a_job_that_must_wait_waits_for_a_while_and_others_are_planned_without_i
     rate, base = StsX().rates(state.board), BASES["sts-x"]
     own = plan_of(copy, rate, base)
     job = int(np.flatnonzero(own[:, CONFIG] >= 0)[0])
-    told = plan_of(copy, rate, base, Order(job, -1))
-    assert told[job, CONFIG] == -1
-    assert 0.0 < told[job, TIMER] < np.inf
+    plan = plan_of(copy, rate, base, Order(job, -1))
+    assert plan[job, CONFIG] == -1
+    assert 0.0 < plan[job, TIMER] < np.inf
     assert same_plan(plan_of(copy, rate, base), own)
 
 

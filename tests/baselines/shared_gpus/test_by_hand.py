@@ -36,11 +36,11 @@ from refusals import refused
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
+GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=2)
-ALL = (HOST, GUEST, TWO)
+ALL = (GUARANTEED, OPPORTUNISTIC, TWO)
 
 
 def job(
@@ -51,7 +51,7 @@ def job(
     weight: float = 0.001,
     epochs: float = 1000.0,
     due_s: float = 1e9,
-    configurations: tuple[Configuration, ...] = (HOST, GUEST),
+    configurations: tuple[Configuration, ...] = (GUARANTEED, OPPORTUNISTIC),
 ) -> tuple[float, Job]:
     """Make a job with its number of epochs, a second each alone, and its utilisation."""
     seconds = dict.fromkeys(configurations, 1.0)
@@ -59,10 +59,13 @@ def job(
 
 
 def cluster(
-    jobs: list[tuple[float, Job]], gpus: tuple[int, ...], configurations: tuple[Configuration, ...] = ALL, **told: float
+    jobs: list[tuple[float, Job]],
+    gpus: tuple[int, ...],
+    configurations: tuple[Configuration, ...] = ALL,
+    **values: float,
 ) -> Instance:
     """Make a cluster of nodes with these numbers of GPUs; jobs of different utilisation are different applications."""
-    made = [replace(one, application=f"{i}", **told) for i, (_, one) in enumerate(jobs)]
+    made = [replace(one, application=f"{i}", **values) for i, (_, one) in enumerate(jobs)]
     utilisation = UtilisationModel(np.array([[utilisation for utilisation, _ in jobs]]))
     nodes = [Node("V", count) for count in gpus]
     return Instance.from_jobs([GPU], nodes, made, configurations, interference=utilisation)
@@ -91,7 +94,9 @@ def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_an_opportunistic_one_on_th
 
 
 def test_antman_gives_a_guaranteed_share_to_a_job_that_could_have_the_whole_gpu_even_if_it_is_late():
-    instance = cluster([job(0.5, due_s=1.0, configurations=(HOST, GUEST, ONE))], (1,), (HOST, GUEST, ONE))
+    instance = cluster(
+        [job(0.5, due_s=1.0, configurations=(GUARANTEED, OPPORTUNISTIC, ONE))], (1,), (GUARANTEED, OPPORTUNISTIC, ONE)
+    )
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0)]
 
 
@@ -119,15 +124,15 @@ def test_antmans_opportunistic_jobs_leave_a_guaranteed_share_free():
 
 
 def test_antmans_opportunistic_jobs_leave_no_share_free_with_which_they_never_fit():
-    opportunistic = [job(0.1, opportunistic=True, configurations=(HOST, HALF)) for _ in range(3)]
-    host = job(0.1, at_s=10.0, configurations=(HOST, HALF))
-    instance = cluster([*opportunistic, host], (1,), (HOST, HALF, ONE))
+    opportunistic = [job(0.1, opportunistic=True, configurations=(GUARANTEED, HALF)) for _ in range(3)]
+    host = job(0.1, at_s=10.0, configurations=(GUARANTEED, HALF))
+    instance = cluster([*opportunistic, host], (1,), (GUARANTEED, HALF, ONE))
     assert held(instance, AntMan()) == [("Vx0.5", 0, 0), ("Vx0.5", 0, 0), None]
     assert held(instance, AntMan(), until_s=1000.0)[2:] == [None, ("Vx0.6!", 0, 0)]
 
 
 def test_antman_runs_a_guaranteed_job_that_may_use_only_opportunistic_shares_on_one():
-    instance = cluster([job(0.3), job(0.3, configurations=(GUEST,))], (1,))
+    instance = cluster([job(0.3), job(0.3, configurations=(OPPORTUNISTIC,))], (1,))
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
 
 
@@ -137,7 +142,7 @@ def test_antman_keeps_the_emptiest_node_for_a_gang_and_opportunistic_jobs_and_pl
         job(0.5, configurations=(ONE,), epochs=50.0), *(job(0.5, configurations=(ONE,)) for _ in range(3)),
         job(0.5, at_s=1.0, configurations=(TWO,)), job(0.5, at_s=1.0), job(0.5, at_s=1.0, opportunistic=True),
     ]  # fmt: skip
-    instance = cluster(jobs, (2, 2, 1), (HOST, GUEST, TWO, ONE))
+    instance = cluster(jobs, (2, 2, 1), (GUARANTEED, OPPORTUNISTIC, TWO, ONE))
     before = held(instance, AntMan(), until_s=1.0)
     assert before[:4] == [("Vx1", 2, -1), ("Vx1", 0, -1), ("Vx1", 0, -1), ("Vx1", 1, -1)]
     assert before[4:] == [None, None, ("Vx0.4", 1, 0)]
@@ -242,8 +247,8 @@ def test_pack_puts_light_jobs_together_and_heavy_ones_apart():
 
 
 def test_pack_labels_by_measured_pairs_too_and_puts_no_third_job_on_a_gpu():
-    jobs = [job(0.1, configurations=(HALF, GUEST, ONE)) for _ in range(4)]
-    instance = cluster(jobs, (1,), (HALF, GUEST, ONE))
+    jobs = [job(0.1, configurations=(HALF, OPPORTUNISTIC, ONE)) for _ in range(4)]
+    instance = cluster(jobs, (1,), (HALF, OPPORTUNISTIC, ONE))
     light = replace(instance, interference=Interference(np.full((1, 4, 4), 1.01)))
     heavy = replace(instance, interference=Interference(np.full((1, 4, 4), 1.5)))
     assert sum(each is not None for each in held(light, Pack())) == 2
@@ -252,7 +257,11 @@ def test_pack_labels_by_measured_pairs_too_and_puts_no_third_job_on_a_gpu():
 
 def test_fill_and_pack_give_a_job_to_which_only_shares_are_open_a_share_of_an_idle_gpu():
     low, high = Configuration("V", 1, share=0.3), Configuration("V", 1, share=0.3, priority=1)
-    for shares, open_ones in (((HALF, GUEST), (HALF,)), ((low, high, HOST), (high,)), ((HOST, GUEST), (HOST,))):
+    for shares, open_ones in (
+        ((HALF, OPPORTUNISTIC), (HALF,)),
+        ((low, high, GUARANTEED), (high,)),
+        ((GUARANTEED, OPPORTUNISTIC), (GUARANTEED,)),
+    ):
         instance = cluster([job(0.5, configurations=open_ones)], (1,), (*shares, ONE))
         for policy in (Fill(), Pack()):
             assert held(instance, policy) == [(open_ones[0].name, 0, 0)]
