@@ -1,1 +1,1 @@
-"""How fast it is: `python -m benchmarks` measures all, `python -m benchmarks rounds steps` a choice."""
+"""Measurements of speed: `python -m benchmarks` measures all, `python -m benchmarks rounds steps` a choice."""

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from benchmarks.figure import Figure
 
 BESIDE = {"before-after": before_after, "house": house}
-"""Those that are measured beside an earlier commit, and only when they are named."""
+"""Those that compare with an earlier commit; they run only when they are named."""
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "rounds": rounds.measure,
     "steps": steps.measure,
@@ -60,19 +60,19 @@ TITLES = {
     "learning": "Rollouts of Stable-Baselines3: scenario default",
     "runs": "Whole simulations: scenario large, 100 nodes",
     "scale": "Growth: all jobs at t = 0, five GPU types, fresh states; and long runs",
-    "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up on the way",
-    "bounds": "The bound with capacity: scenario default on a few nodes, tardiness cheap",
+    "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up",
+    "bounds": "The bound with capacity: scenario default on a few nodes, with cheap tardiness",
     "startup": "Start-up of a fresh process",
-    "compiled-policy": "A policy of one's own, compiled and in plain Python: examples/compiled_policy.py",
-    "state": "How kernels get the state",
+    "compiled-policy": "A user's policy, compiled and in plain Python: examples/compiled_policy.py",
+    "state": "Ways to pass the state to kernels",
     "service": "Decisions of a service: 100 nodes, 400 jobs at first, five GPU types; from the request to the answer",
-    "before-after": "How many times as fast the present sources are as those of the commit before, in pairs",
-    "house": "Size and order of the sources, beside an earlier commit",
+    "before-after": "Ratio of the speed of the present sources to that of an earlier commit, in pairs",
+    "house": "Size and order of the sources, against an earlier commit",
 }
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print the tables, and write the figures; give the exit code: 0, or 2 for bad input."""
+    """Measure, print the tables, and write the figures; return the exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed; takes some minutes.")
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; by default all but the last two"
@@ -82,7 +82,7 @@ def main(arguments: Sequence[str]) -> int:
         "--before",
         default=house.BEFORE,
         metavar="COMMIT",
-        help="what `before-after` and `house` hold the present sources against (default: %(default)s)",
+        help="the commit with which `before-after` and `house` compare the present sources (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in BENCHMARKS]

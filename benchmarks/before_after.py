@@ -1,4 +1,4 @@
-"""The present sources beside those of an earlier commit: how many times as fast they are, in pairs of one run."""
+"""The present sources against those of an earlier commit: ratios of speed, in pairs of one run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Tree:
     """A tree of sources.
 
     Args:
-        path: Where it is.
+        path: Its folder.
         cache: Folder of Numba's cache for it.
     """
 
@@ -42,7 +42,7 @@ class Tree:
         return Worker(self.path, self.cache, arguments)
 
     def start(self, cache: Path | None = None) -> float:
-        """Measure the processor's time from the start of a process to its first step [s]."""
+        """Measure the processor time from the start of a process to its first step [s]."""
         program = f"{FIRST_STEP}print(time.process_time())"
         printed = run_python(["-P", "-c", program], environment=environment_of(self.path, cache or self.cache))
         return float(printed.split()[-1])
@@ -54,11 +54,11 @@ class Case:
 
     Args:
         name: What is measured.
-        arguments: The measurement on the present sources, as `either_tree` takes it.
-        target: How many times as fast it should be as what it is held against.
-        other: The measurement that it is held against; the same by default.
-        before: Whether that runs on the sources before; else on the present ones, too.
-        beside_busy: Whether all cores are kept busy meanwhile.
+        arguments: The measurement on the present sources: arguments of `either_tree`.
+        target: Target of its speed over that of the other measurement.
+        other: The measurement with which it is compared; the same by default.
+        before: Whether the other one runs on the earlier sources; else on the present ones, too.
+        beside_busy: Whether all cores are kept busy at the same time.
         pairs: Pairs in each sitting.
     """
 
@@ -129,8 +129,8 @@ def measure(
 
     Args:
         before: The commit.
-        cases: What to measure beside start-up.
-        sittings: Times that each case gets fresh processes: where their memory lies is not what is measured.
+        cases: What to measure besides start-up.
+        sittings: Number of times that each case gets fresh processes, to average over their layouts of memory.
         cold_starts: Pairs of first starts, with an empty cache.
         warm_starts: Pairs of later starts.
 
@@ -147,7 +147,7 @@ def measure(
 
 
 def paired(below: Callable[[], float], above: Callable[[], float], pairs: int) -> tuple[float, ...]:
-    """Measure the seconds of two by turns, in the order A B B A ..., and divide the first's by the second's."""
+    """Measure the seconds of two in turn, in the order A B B A ..., and divide the first's by the second's."""
     measured = []
     for pair in range(pairs):
         if pair % 2 == 0:

@@ -1,4 +1,4 @@
-"""The bound with capacity: how long it takes, and how much tighter it is."""
+"""The bound with capacity: its time, and how much tighter it is."""
 
 from __future__ import annotations
 

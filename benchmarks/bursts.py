@@ -1,4 +1,4 @@
-"""Bursts: instances whose jobs are all submitted at t = 0, for the largest rounds that there can be."""
+"""Bursts: instances whose jobs are all submitted at t = 0, for the largest possible rounds."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def burst(nodes: int, jobs_per_node: int) -> Instance:
 
 
 def hardest_burst(nodes: int, jobs_per_node: int) -> Instance:
-    """Make a burst in which every problem needs a plan with many speed-ups on the way.
+    """Make a burst in which every problem needs a plan with many speed-ups.
 
-    In an ordinary burst most problems are settled at once: the cheapest configuration is in time, or none is. Here
+    In an ordinary burst most problems need no solver: the cheapest configuration is in time, or none is. Here
     all GPU types are equally fast, times fall as GPUs^-0.4, and nodes draw no base power, so every number of GPUs is
     on the hull; due dates leave a tenth more than the fastest configuration takes.
     """

@@ -1,4 +1,4 @@
-"""Other work on the machine, made on purpose."""
+"""Artificial load on the machine."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ while os.getppid() == parent:
 
 @contextmanager
 def busy() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Keep every core busy with a process that never waits, as long as this one lives; give the processes."""
+    """Keep every core busy with a process that never waits, as long as this one lives; return the processes."""
     endless = [sys.executable, "-c", ENDLESS]
     with ExitStack() as stack:
         processes = []

@@ -15,15 +15,15 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 def run_python(arguments: Sequence[str], *, environment: Mapping[str, str] | None = None, errors: bool = False) -> str:
-    """Run this Python with `arguments` in the repository, and give what it printed.
+    """Run this Python with `arguments` in the repository, and return its output.
 
     Args:
         arguments: Arguments of the interpreter.
-        environment: Variables to set beside the present ones.
-        errors: Whether to give what it wrote to the error stream instead.
+        environment: Variables to set besides the present ones.
+        errors: Whether to return its error stream instead.
 
     Raises:
-        RuntimeError: It failed; the message is what it wrote to the error stream.
+        RuntimeError: It failed; the message is its error stream.
     """
     done = subprocess.run(  # noqa: S603 - this interpreter, with arguments of this package
         [sys.executable, *arguments],
@@ -39,11 +39,11 @@ def run_python(arguments: Sequence[str], *, environment: Mapping[str, str] | Non
 
 
 class Contender:
-    """A process of its own that measures whenever it is called, and waits meanwhile.
+    """A separate process that measures at every call, and waits between them.
 
     Args:
         module: The module of this package that is run; it calls `answer`.
-        arguments: Its arguments.
+        *arguments: Its arguments.
     """
 
     def __init__(self, module: str, *arguments: object) -> None:
@@ -54,15 +54,15 @@ class Contender:
         self._name = " ".join(command[2:])
 
     def __call__(self) -> float:
-        """Let it measure once.
+        """Measure once.
 
         Raises:
-            RuntimeError: It has ended; why, it has written to the error stream.
+            RuntimeError: It has ended; the reason is on the error stream.
         """
-        asked, told = self._process.stdin, self._process.stdout
+        asked, reply = self._process.stdin, self._process.stdout
         try:
             print(file=asked, flush=True)
-            return float(told.readline())  # type: ignore[union-attr]
+            return float(reply.readline())  # type: ignore[union-attr]
         except (BrokenPipeError, ValueError):
             raise RuntimeError(f"{self._name} ended before it had measured") from None
 
@@ -73,6 +73,6 @@ class Contender:
 
 
 def answer(measure: Callable[[], float]) -> None:
-    """Measure for each line of the input, and print what comes out: what a `Contender` runs."""
+    """Measure for each line of the input, and print the result: the program of a `Contender`."""
     for _ in sys.stdin:
         print(measure(), flush=True)

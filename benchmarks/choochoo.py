@@ -1,4 +1,4 @@
-"""`gpu-choochoo` from PyPI, another Gymnasium environment for GPU scheduling, to be measured beside ours."""
+"""`gpu-choochoo` from PyPI, another Gymnasium environment for GPU scheduling, for comparison."""
 
 from __future__ import annotations
 
@@ -23,8 +23,7 @@ def make_env() -> gymnasium.Env[Any, Any]:
     """Make its environment with 8 nodes of 8 GPUs and 800 jobs over two days.
 
     Its own makers of clusters fail (version 0.1.0: a variable without a value), so the nodes are listed here; the jobs
-    come from its generator. It is not wrapped: the two wrappers that `gymnasium.make` adds to ours are no handicap to
-    it.
+    come from its generator. It is not wrapped; ours has the two wrappers that `gymnasium.make` adds.
     """
     package, node = import_module("gpu_choochoo"), import_module("gpu_choochoo.core.node").Node
     nodes = [

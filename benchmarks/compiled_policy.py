@@ -28,7 +28,7 @@ class InPython:
     name, preemption, job_order = "expected-cost in Python", True, "pressure"
 
     def decide(self, view: View, _: object) -> None:
-        """Give every job, in order, the configuration in which it is expected to cost least, of those that fit now."""
+        """Place every job, in order, on the configuration with least expected cost of those that fit now."""
         order = ask_order(view, self.job_order, waiting_only=not self.preemption)
         for job, left in zip(order, ActiveJobs(view, order).expected_epochs_left, strict=True):
             seconds = left * view.tau[job]
@@ -52,10 +52,10 @@ def measure(
         nodes: Numbers of nodes of the first rounds.
         repetitions: Repetitions of everything, the two in turn.
         scenario: Name of the scenario of the whole runs.
-        seeds: Number of its workloads on which the two must give the same schedule.
+        seeds: Number of its workloads on which both must have the same schedule.
 
     Raises:
-        RuntimeError: They do not.
+        RuntimeError: The schedules differ.
     """
     figures: list[Figure] = []
     for count in nodes:
@@ -72,13 +72,13 @@ def measure(
 
 @dataclass
 class MeanRound:
-    """A whole run, ready to be timed again and again."""
+    """A whole run that can be timed several times."""
 
     instance: Instance
     policy: Policy
 
     def __call__(self) -> float:
-        """Run the policy; give its mean time for a round [ms]."""
+        """Run the policy; return its mean time for a round [ms]."""
         result = simulate(self.instance, self.policy, record=False)
         return 1000.0 * result.decision_s / result.rounds
 
@@ -93,12 +93,12 @@ def _compared(title: str, timed: Callable[[Policy], Callable[[], float]], repeti
 
 
 def _same_intervals(instance: Instance) -> int:
-    """Run both policies, and give the number of intervals.
+    """Run both policies, and return the number of intervals.
 
     Raises:
-        RuntimeError: They differ.
+        RuntimeError: The schedules differ.
     """
     compiled, in_python = (simulate(instance, policy) for policy in POLICIES)
     if not np.array_equal(compiled.log, in_python.log):
-        raise RuntimeError(f"{instance.name}: the compiled policy and the same in Python give different schedules")
+        raise RuntimeError(f"{instance.name}: the compiled policy and the same in Python have different schedules")
     return len(compiled.log)

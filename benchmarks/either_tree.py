@@ -1,7 +1,7 @@
-"""Measurements that run on the present sources and on those of an earlier commit alike: only public names are used.
+"""Measurements for the present sources and for those of an earlier commit: they use only public names.
 
-`python -P either_tree.py NAME ARGUMENT...` makes a measurement ready and prints a line; then it measures once for each
-line that it reads, and prints the seconds. Which sources it measures, PYTHONPATH says.
+`python -P either_tree.py NAME ARGUMENT...` prepares a measurement and prints a line; then it measures once for each
+line that it reads, and prints the seconds. PYTHONPATH names the sources.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ if TYPE_CHECKING:
     from gpusched_env import View
 
 ROUNDS = 2000
-"""A run is repeated until there were so many rounds, and once at least: short ones need more."""
+"""Least number of rounds: a run is repeated until it is reached, at least once."""
 STEPS, WALKS = 1000, 5
 
 
 class Rounds:
-    """The rounds of a run that is simulated several times: of each round the least time counts.
+    """The rounds of a run that is simulated several times; the least time of each round counts.
 
     Args:
         policy: Name of the policy.
         scenario: Name of the scenario.
-        changes: Other settings than the scenario's, `name=number`.
+        *changes: Other settings than the scenario's, `name=number`.
     """
 
     def __init__(self, policy: str, scenario: str, *changes: str) -> None:
@@ -54,7 +54,7 @@ class Rounds:
 
 
 class Timed:
-    """A policy that notes how long each of its rounds took, in `seconds`, and is else the given one."""
+    """A policy with the decisions of the given one, that records the time of each round in `seconds`."""
 
     def __init__(self, policy: Any) -> None:
         self._policy = policy
@@ -64,14 +64,14 @@ class Timed:
         return getattr(self._policy, name)
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Let the policy decide, and note the time."""
+        """Decide by the policy, and record the time."""
         begin = time.perf_counter()
         self._policy.decide(view, rng)
         self.seconds.append(time.perf_counter() - begin)
 
 
 class Steps:
-    """The steps of a walk through the environment that is gone several times: of each step the least time counts."""
+    """The steps of a walk through the environment, several times; the least time of each step counts."""
 
     def __init__(self) -> None:
         self._env = GpuClusterEnv("default")
@@ -102,7 +102,7 @@ class VectorSteps:
         threads: Number of threads.
         envs: Number of environments.
         steps: Steps in a measurement.
-        step: Which step counts: the "median" is the same whatever else a machine does now and then, the "mean" is not.
+        step: Which step counts: the "median" does not depend on occasional other load, the "mean" does.
     """
 
     def __init__(self, threads: str, envs: str, steps: str, step: str) -> None:
@@ -131,7 +131,7 @@ MEASUREMENTS: dict[str, Callable[..., Callable[[], float]]] = {
 
 
 def answer(name: str, *arguments: str) -> None:
-    """Make a measurement ready, and measure for each line of the input."""
+    """Prepare a measurement, and measure for each line of the input."""
     measure = MEASUREMENTS[name](*arguments)
     measure()
     print("ready", flush=True)

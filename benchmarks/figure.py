@@ -1,4 +1,4 @@
-"""A measured figure, and the target it is held against."""
+"""A measured figure, and its target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PAUSE_S = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What a figure should reach.
+    """The target of a figure.
 
     Args:
         limit: The limit, in the figure's unit.
@@ -41,10 +41,10 @@ class Figure:
 
     Args:
         name: What was measured.
-        values: One value for each repetition; empty if it could not be measured, and then `note` says why.
+        values: One value for each repetition; empty if it could not be measured, and then `note` has the reason.
         unit: Unit of the values.
-        target: What the median should reach, if anything.
-        note: What else there is to know.
+        target: Target of the median, if any.
+        note: Further information.
     """
 
     name: str
@@ -64,7 +64,7 @@ class Figure:
         return self.target.met(self.median) if self.target and self.median is not None else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figure as JSON can hold it."""
+        """Return the figure in types of JSON."""
         return {
             "name": self.name,
             "unit": self.unit,
@@ -89,10 +89,10 @@ def at_most(limit: float) -> Target:
 def interleaved(
     contenders: Mapping[str, Callable[[], T]], repetitions: int, *, warm_up: bool = True
 ) -> dict[str, tuple[T, ...]]:
-    """Measure contenders in turn, `repetitions` times: what else the machine does meets all of them alike.
+    """Measure contenders in turn, `repetitions` times, so that other load on the machine affects all equally.
 
     Args:
-        contenders: By name, a function that does the work once and gives its measure.
+        contenders: By name, a function that does the work once and returns its measure.
         repetitions: Number of repetitions, ≥ 1.
         warm_up: Whether each runs once before, unmeasured: compilation and caches are not what is measured.
 

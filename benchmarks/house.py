@@ -1,4 +1,4 @@
-"""The size and the order of the sources, beside those of an earlier commit: lines, modules, imports."""
+"""The size and the order of the sources, against those of an earlier commit: lines, modules, imports."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from benchmarks.figure import Target
 
 BEFORE = "78b8e47"
-"""The commit that the present sources are held against unless another is named."""
+"""The commit with which the present sources are compared by default."""
 INSTALLED = ("gpusched_env", "baselines", "agents", "experiments")
 PACKAGES = (*INSTALLED, "reproductions")
 FACE = ("gpusched_env.simulator.kernels", "gpusched_env.simulator.stepping")
@@ -63,7 +63,7 @@ def measure(before: str = BEFORE) -> list[Figure]:
 
 
 def counts(tree: Path) -> dict[str, int]:
-    """Count what Git knows of a tree: sources of all packages, how they import one another, and tests."""
+    """Count the tracked files of a tree: sources of all packages, imports between them, and tests."""
     files = {package: _python_files(tree, package) for package in PACKAGES}
     lines = {package: sum(_lines(path) for path in paths) for package, paths in files.items()}
     sources = [path for paths in files.values() for path in paths]
@@ -93,7 +93,7 @@ def _loaded(tree: Path, folder: Path, program: str) -> int:
 
 
 def _circular(modules: Mapping[str, ast.Module]) -> int:
-    """Count the arrows between rooms of one package that reach each other, at run time: in layers there are none."""
+    """Count the run-time imports between subpackages of one package that import each other; layers have none."""
     arrows = {
         (_room(importer), _room(name))
         for importer, module in modules.items()

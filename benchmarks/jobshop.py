@@ -1,4 +1,4 @@
-"""`jumanji` from PyPI, whose environments jax compiles and runs by the thousand: its JobShop, beside ours."""
+"""`jumanji` from PyPI, whose environments jax compiles and runs in thousands: its JobShop, for comparison."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Walk:
         self.pool.shutdown()
 
     def __call__(self) -> float:
-        """Walk on; give the steps a second, of all environments together."""
+        """Continue the walk; return the steps a second, of all environments together."""
         begin = time.perf_counter()
         self.states = list(
             self.pool.map(lambda state, draws: self.wait(self.run(state, draws)), self.states, self.draws)
@@ -61,7 +61,7 @@ class Walk:
 
 
 def _scan(jax: Any, step: Callable[..., Any]) -> Any:
-    """Compile a function of states and random numbers (steps, envs, machines) that gives the states after all steps."""
+    """Compile a function from states and random numbers (steps, envs, machines) to the states after all steps."""
     jnp = jax.numpy
 
     def allowed(mask: Any, draws: Any) -> Any:

@@ -54,7 +54,7 @@ def _dummy(envs: int) -> Any:
 class Rollouts:
     """Rollouts of an untrained model that go on from one repetition to the next.
 
-    torch has one thread meanwhile: for a network this small, more threads mostly wait for each other.
+    torch has one thread: for a network this small, more threads mostly wait for each other.
 
     Args:
         name: "ours" or "dummy": through which environment.
@@ -77,7 +77,7 @@ class Rollouts:
         self.env.close()
 
     def __call__(self) -> float:
-        """Collect one; give the steps a second."""
+        """Collect one; return the steps a second."""
         model, threads = self.model, self.torch.get_num_threads()
         self.torch.set_num_threads(1)
         try:

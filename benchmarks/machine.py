@@ -1,4 +1,4 @@
-"""The machine that figures were measured on."""
+"""The machine on which figures were measured."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def usable_cores() -> int:
 
 
 def peak_memory_mib() -> float:
-    """Return the most memory that this process has held so far [MiB]; 0 where the system does not say (not Linux).
+    """Return the peak memory of this process so far [MiB]; 0 where the system does not report it (not Linux).
 
-    `resource.getrusage` would report the parent's peak if that is larger: Linux hands it down through `exec`.
+    `resource.getrusage` would report the parent's peak if that is larger: Linux keeps it through `exec`.
     """
     return _kib("self/status", "VmHWM") / 1024.0
 

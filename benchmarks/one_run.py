@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def run(jobs: int, policy_name: str, *, record: bool) -> dict[str, float]:
-    """Simulate the scenario `large` with so many jobs.
+    """Simulate the scenario `large` with a given number of jobs.
 
     Returns:
-        `jobs_per_s`, `rounds`, `load` (see `load`; 0 if intervals are not recorded), and `memory_kib`: what the
-        instance and its run added to the peak memory.
+        `jobs_per_s`, `rounds`, `load` (see `load`; 0 if intervals are not recorded), and `memory_kib`: the increase of
+        the peak memory by the instance and its run.
     """
     policy = make_policy(policy_name)
     simulate(make_instance(load_scenario("tiny"), 0), policy)  # compiled code is loaded before anything is measured

@@ -1,4 +1,4 @@
-"""Decision rounds: how long a policy takes for one, and how that grows with the jobs."""
+"""Decision rounds: the time of a policy for one, and its growth with the number of jobs."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _sts_whole_run(title: str, instance: Instance) -> list[Figure]:
 
 @dataclass
 class Round:
-    """The first round of an instance, ready to be timed again and again."""
+    """The first round of an instance, which can be timed several times."""
 
     instance: Instance
     policy: Policy
@@ -105,7 +105,7 @@ class Round:
 
 @dataclass
 class TimedPolicy:
-    """A policy that notes how long each of its rounds took.
+    """A policy that records the time of each of its rounds.
 
     Args:
         policy: The policy to time.
@@ -117,16 +117,16 @@ class TimedPolicy:
 
     @property
     def name(self) -> str:
-        """Name of the policy."""
+        """Return the name of the policy."""
         return self.policy.name
 
     @property
     def preemption(self) -> bool:
-        """Whether a round begins from an empty cluster."""
+        """Return whether a round begins from an empty cluster."""
         return self.policy.preemption
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Let the policy decide, and note the time."""
+        """Decide by the policy, and record the time."""
         begin = time.perf_counter()
         self.policy.decide(view, rng)
         self.seconds.append(time.perf_counter() - begin)

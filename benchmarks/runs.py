@@ -19,7 +19,7 @@ Answers = tuple[dict[str, float], ...]
 
 
 def one_run(policy: str, jobs: int, *, recorded: bool) -> dict[str, float]:
-    """Run a policy once in a process of its own, and give what `one_run.run` gives."""
+    """Run a policy once in a separate process, and return the result of `one_run.run`."""
     mode = "recorded" if recorded else "bare"
     answer: dict[str, float] = json.loads(run_python(["-m", "benchmarks.one_run", str(jobs), policy, mode]))
     return answer
@@ -40,7 +40,7 @@ class _Run:
     recorded: bool
 
     def __call__(self) -> dict[str, float]:
-        """Run it once, and give what `one_run.run` gives."""
+        """Run it once, and return the result of `one_run.run`."""
         return one_run(self.policy, self.jobs, recorded=self.recorded)
 
     @property

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpusched_env import Instance
 
 JOBS_PER_NODE = 4
-SLOW_S = 20.0  # a policy whose round takes longer is not taken to larger sizes
+SLOW_S = 20.0  # a policy whose round takes longer is not measured at larger sizes
 
 
 def measure(
@@ -44,7 +44,7 @@ def measure(
 
 
 def _growth(name: str, instances: dict[int, Instance]) -> list[Figure]:
-    """Time a policy's round at every size, and give its growth for twice the nodes and jobs."""
+    """Time a policy's round at every size, and return its growth for twice the nodes and jobs."""
     figures, sizes, medians = [], [], []
     policy = make_policy(name)
     for count, instance in instances.items():

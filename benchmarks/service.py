@@ -36,7 +36,7 @@ def measure(
 
     Args:
         nodes: Nodes of the cluster.
-        jobs_per_node: Jobs that are there at the beginning, for each node.
+        jobs_per_node: Jobs at the beginning, for each node.
         events: Events whose requests are made.
         repetitions: How often each request is answered; those of policies that take a second, once.
         policies: The policies; by default the usual ones, and the agent that is shipped.

@@ -1,4 +1,4 @@
-"""Start-up: from the first `import` to the first result, with compiled code to make or to load."""
+"""Start-up: from the first `import` to the first result, with code to compile or to load."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def measure(repetitions: int = 5, programs: Mapping[str, str] = PROGRAMS) -> lis
 
     Args:
         repetitions: Repetitions with a warm cache; the cold one is run once.
-        programs: What to run, by what its end is called.
+        programs: The programs to run, by the names of their ends.
     """
     figures = [figure for end, program in programs.items() for figure in _cold_and_warm(end, program, repetitions)]
     dependencies = tuple(_timed(DEPENDENCIES)[-1] for _ in range(repetitions))
@@ -75,7 +75,7 @@ def _timed(program: str, cache: str | None = None) -> list[float]:
 
 
 def _heaviest_imports() -> list[Figure]:
-    """List what `import gpusched_env` spends most on, by package, from `-X importtime` (which slows it down)."""
+    """List the packages with most time in `import gpusched_env`, from `-X importtime` (which slows it down)."""
     own_ms: dict[str, float] = {}
     for line in run_python(["-X", "importtime", "-c", "import gpusched_env"], errors=True).splitlines():
         microseconds, _, rest = line.removeprefix("import time:").partition("|")

@@ -1,4 +1,4 @@
-"""How kernels get the state: ways to hand over many arrays, and columns of numbers beside records."""
+"""Ways to pass the state to kernels: many arrays as arguments, and columns of numbers against records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = (at.DUE, at.WEIGHT, at.EPOCHS, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.SLOWD
 
 
 class Tuple(NamedTuple):
-    """The arrays of a board, as Numba takes them without any help."""
+    """The arrays of a board, in a form that Numba takes without conversion."""
 
     jobs: Any
     tau: Any
@@ -50,7 +50,7 @@ class Tuple(NamedTuple):
 
 
 def measure(rounds: int = 200, repetitions: int = 9) -> list[Figure]:
-    """Time calls from Python that do nothing, and the progress of all jobs of a full cluster after so many rounds."""
+    """Time calls from Python that do nothing, and the progress of all jobs of a full cluster after some rounds."""
     state = _in_the_middle(rounds)
     board = state.board
     arrays = Tuple(*(getattr(board, name) for name in Tuple._fields))
@@ -69,7 +69,7 @@ def measure(rounds: int = 200, repetitions: int = 9) -> list[Figure]:
     first, second = passes["columns"].jobs[:submitted, COLUMNS], passes["records"].jobs[:submitted]
     for k, name in enumerate(RECORD.names or ()):
         if not np.array_equal(first[:, k], second[name], equal_nan=RECORD[name].kind == "f"):
-            raise RuntimeError(f"{name}: columns and records do not give the same numbers")
+            raise RuntimeError(f"{name}: columns and records have different numbers")
     return [
         *figures,
         Figure(f"progress of {board.count[at.ACTIVE]} jobs, columns", columns, "us"),
@@ -80,13 +80,13 @@ def measure(rounds: int = 200, repetitions: int = 9) -> list[Figure]:
 
 @dataclass
 class Calls:
-    """A kernel that does nothing, ready to be called again and again."""
+    """A kernel that does nothing, which can be called many times."""
 
     kernel: Callable[..., int]
     arguments: tuple[Any, ...]
 
     def __call__(self) -> float:
-        """Call it; give the time of a call [us]."""
+        """Call it; return the time of a call [us]."""
         begin = time.perf_counter()
         for _ in range(CALLS):
             self.kernel(*self.arguments)
@@ -95,21 +95,21 @@ class Calls:
 
 @dataclass
 class Passes:
-    """A kernel that goes over the jobs, ready to do so again and again."""
+    """A kernel that goes over the jobs, which can be called many times."""
 
     kernel: Callable[..., None]
     board: Board
     jobs: Any
 
     def __call__(self) -> float:
-        """Let it go over the jobs; give the time of a pass [us]."""
+        """Go over the jobs; return the time of a pass [us]."""
         begin = time.perf_counter()
         self.kernel(self.jobs, self.board.tau, self.board.active[: self.board.count[at.ACTIVE]], PASSES)
         return 1e6 * (time.perf_counter() - begin) / PASSES
 
 
 def _in_the_middle(rounds: int) -> State:
-    """Run EDF on 100 nodes for so many rounds."""
+    """Run EDF on 100 nodes for a given number of rounds."""
     state, policy, rng = State(make_instance(load_scenario("large"), 1)), edf(), np.random.default_rng(0)
     while state.board.count[at.ROUND] < rounds and state.advance():
         state.begin_round(policy.preemption)

@@ -1,4 +1,4 @@
-"""Environment steps a second, beside CartPole and beside another GPU scheduling environment."""
+"""Environment steps a second, compared with CartPole and with another GPU scheduling environment."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class _Walk:
     """A random walk through an environment that goes on from one repetition to the next.
 
     Actions are drawn from the action mask where `info` has one, else from the whole action space. The random numbers
-    are drawn before, so that drawing them is not what is measured.
+    are drawn before, so that the time does not include that.
 
     Args:
         env: The environment.
@@ -91,7 +91,7 @@ class _Walk:
         self.masked = "action_mask" in self.info
 
     def __call__(self) -> float:
-        """Walk on, with new episodes as old ones end; give the steps a second."""
+        """Continue the walk, with a new episode at the end of each; return the steps a second."""
         begin = time.perf_counter()
         if self.masked:
             self._walk_masked()

@@ -1,4 +1,4 @@
-"""Trees of sources: the present one, an earlier commit beside it, and processes that run on either."""
+"""Trees of sources: the present one, that of an earlier commit, and processes that run on either."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PROGRAM = Path(__file__).with_name("either_tree.py")
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """Check out a commit of this repository in a temporary folder, which is removed at the end, also when it is ended.
+    """Check out a commit of this repository in a temporary folder, which is removed at the end, also after SIGTERM.
 
     Raises:
         InputError: There is no such commit here.
@@ -42,7 +42,7 @@ def checked_out(commit: str) -> Iterator[Path]:
 
 @contextmanager
 def _orderly_end() -> Iterator[None]:
-    """Let a request to end this process (SIGTERM) leave the blocks that it is in."""
+    """Turn a request to end this process (SIGTERM) into an exception, so that its context managers end."""
 
     def leave(*_: object) -> None:
         sys.exit(128 + signal.SIGTERM)
@@ -88,7 +88,7 @@ class Worker:
         """Measure once [s].
 
         Raises:
-            RuntimeError: The process failed; it has written why.
+            RuntimeError: The process failed; the reason is on the error stream.
         """
         pipe = _pipe(self._process.stdin)
         pipe.write("\n")
@@ -114,7 +114,7 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def git(*arguments: str, check: bool = True) -> str:
-    """Run Git in the repository; give what it printed.
+    """Run Git in the repository; return its output.
 
     Raises:
         RuntimeError: It failed, and that is not allowed.

@@ -38,7 +38,7 @@ def measure(
 
     Args:
         envs: Environments of the native vector environment.
-        steps: Its steps in each repetition; the default is longer than an episode, so each is paid for with its reset.
+        steps: Its steps in each repetition; the default is longer than an episode, so the time includes resets.
         few: Environments of gymnasium's own vector environments.
         few_steps: Steps in each repetition of theirs; the single environment has as many decisions.
         shops: Environments of jumanji, an even number; they take a hundredth of `steps`.

@@ -1,7 +1,7 @@
-"""Where the processor's time of a decision goes in the native vector environment.
+"""The parts of the processor time of a decision in the native vector environment.
 
-`python -m benchmarks.vector_parts PART ENVS STEPS` makes a walk of one thread ready; then it walks once for each line
-that it reads, and prints the processor's time of that part [µs per decision].
+`python -m benchmarks.vector_parts PART ENVS STEPS` prepares a walk of one thread; then it walks once for each line that
+it reads, and prints the processor time of that part [µs per decision].
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ PARTS = {
     "begun": "new episodes: instances and their states",
     "else": "the rest: Python around the call, arrays, infos, choosing actions",
 }
-"""The parts of a decision's time, and what they are."""
+"""The parts of a decision's time, and their descriptions."""
 
 
 class PartWalk:
-    """A walk through the native vector environment that tells the time of a part of it.
+    """A walk through the native vector environment that measures the time of a part of it.
 
     Args:
         part: One of `PARTS`.
@@ -44,7 +44,7 @@ class PartWalk:
         self.spent = dict.fromkeys(PARTS, 0.0)
 
     def __call__(self) -> float:
-        """Walk on; give the processor's time of the part [µs per decision]."""
+        """Continue the walk; return the processor time of the part [µs per decision]."""
         self.spent = dict.fromkeys(PARTS, 0.0)
         with ExitStack() as patched:
             for owner, name, part in (

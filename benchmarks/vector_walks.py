@@ -1,6 +1,6 @@
 """Walks through many environments at once, by name: ours, a single one, gymnasium's vectorisation, and jumanji's.
 
-`python -m benchmarks.vector_walks NAME ENVS STEPS` makes one ready; then it walks once for each line that it reads, and
+`python -m benchmarks.vector_walks NAME ENVS STEPS` prepares one; then it walks once for each line that it reads, and
 prints the decisions a second.
 """
 
@@ -30,14 +30,14 @@ class Walk(Protocol):
     """A walk that goes on from one repetition to the next."""
 
     def __call__(self) -> float:
-        """Walk on; give the decisions a second, of all environments together."""
+        """Continue the walk; return the decisions a second, of all environments together."""
 
     def close(self) -> None:
-        """Give back what it holds."""
+        """Release its resources."""
 
 
 def walk(name: str, envs: int, steps: int) -> Walk:
-    """Make a walk ready.
+    """Prepare a walk.
 
     Args:
         name: "two" or "one" (the native vector environment with so many threads), "single", "sync" or "async"
@@ -81,7 +81,7 @@ class VectorWalk:
         self.env.close()
 
     def __call__(self) -> float:
-        """Walk on; give the decisions a second."""
+        """Continue the walk; return the decisions a second."""
         begin = time.perf_counter()
         for draws in self.draws:
             draw_allowed(self.masks, draws, self.actions)
@@ -90,7 +90,7 @@ class VectorWalk:
 
 
 class SingleWalk:
-    """The same through a single environment."""
+    """A random walk through a single environment."""
 
     def __init__(self, env: GpuClusterEnv, steps: int) -> None:
         self.env = env
@@ -102,7 +102,7 @@ class SingleWalk:
         self.env.close()
 
     def __call__(self) -> float:
-        """Walk on; give the decisions a second."""
+        """Continue the walk; return the decisions a second."""
         begin = time.perf_counter()
         for draw in self.draws:
             _, _, ended, _, info = self.env.step(draw_one(self.mask, draw))

@@ -1,6 +1,6 @@
-"""Ask a service who runs where on what: once by hand, and then at every event of simulated clusters.
+"""Ask a service for the schedule of jobs: once with one request, and then at every event of simulated clusters.
 
-Start one with `gpusched serve --policies edf,sts-x`, and run `python examples/ask_the_service.py` beside it.
+Start one with `gpusched serve --policies edf,sts-x`, and run `python examples/ask_the_service.py` in another terminal.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ REQUEST = {
 
 
 def ask(url: str) -> None:
-    """Send one request with nothing but the standard library, and print what every job gets."""
+    """Send one request with only the standard library, and print what every job gets."""
     request = urllib.request.Request(  # noqa: S310 - the user's own address
         f"{url}/v1/decide", json.dumps(REQUEST).encode(), {"Content-Type": "application/json"}
     )
@@ -41,7 +41,7 @@ def ask(url: str) -> None:
 
 
 def main() -> None:
-    """Ask once, then run policies through the service and beside it: the schedules are the same to the last bit."""
+    """Ask once, then run policies with the service and without it: the schedules are the same to the last bit."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--url", default="http://127.0.0.1:8000", help="where the service is")
     parser.add_argument("--scenario", default="tiny", help="name of a built-in scenario, or a .toml file")

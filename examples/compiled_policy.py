@@ -20,7 +20,7 @@ def cheapest(board: Board, job: int) -> int:
 
 @kernel
 def place_all(board: Board) -> None:
-    """Give every job that the round asks, in order, its cheapest configuration."""
+    """Place every job that the round asks, in order, on its cheapest configuration."""
     for job in board.order[: board.count[at.TO_ASK]]:
         config = cheapest(board, job)
         if config >= 0:
@@ -33,17 +33,17 @@ class ExpectedCost:
     name, preemption, job_order = "expected-cost", True, "pressure"
 
     def decide(self, view: View, _: object) -> None:
-        """Decide a round, as `simulate` asks."""
+        """Decide a round, for `simulate`."""
         ask_order(view, self.job_order, waiting_only=not self.preemption)
         place_all(view.board)
 
     def choose(self, view: View, job: int) -> Choice:
-        """Decide for one job, as the environment asks."""
+        """Decide one job, for the environment."""
         return Choice(cheapest(view.board, job))
 
 
 if __name__ == "__main__":
     policy, instance = ExpectedCost(), make_instance(load_scenario("default"), seed=0)
     env = GpuClusterEnv("default", job_order=policy.job_order, preemption=policy.preemption, milestones=0)
-    for door, result in (("simulate", simulate(instance, policy)), ("rollout", rollout(env, policy, seed=0)[0])):
-        print(f"{door:10}{result.energy_eur:8.2f} € energy{result.tardiness_eur:8.2f} € tardiness")
+    for interface, result in (("simulate", simulate(instance, policy)), ("rollout", rollout(env, policy, seed=0)[0])):
+        print(f"{interface:10}{result.energy_eur:8.2f} € energy{result.tardiness_eur:8.2f} € tardiness")

@@ -1,6 +1,6 @@
-"""Describe a cluster of your own: its hardware, what it costs, and what is trained on it. Then compare policies on it.
+"""Describe your own cluster: its hardware, its costs, and the applications. Then compare policies on it.
 
-Run `python examples/own_cluster.py --seeds 5`. The same fits into a file: docs/your-cluster.md.
+Run `python examples/own_cluster.py --seeds 5`. A file can hold the same: docs/your-cluster.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Write a dispatch rule of your own in a line, and compare it with EDF and STS.
+"""Write your own dispatch rule in one line, and compare it with EDF and STS.
 
 Run `python examples/own_rule.py --scenario default --seeds 10`.
 """
@@ -12,8 +12,8 @@ import numpy as np
 from gpusched_baselines import DispatchPolicy, Sts, edf
 from gpusched_env import InputError, load_scenario, make_instance, simulate
 
-# A rule gives every active job a number; the smallest goes first. `gpusched_env.ActiveJobs` lists what it may use.
-# This one is the classic for weighted tardiness: costly and short jobs first, by the time they are expected to need.
+# A rule returns a number for every active job; the smallest goes first. `gpusched_env.ActiveJobs` lists its inputs.
+# This one is the classic for weighted tardiness: jobs with large weight and short expected time first.
 weighted_shortest = DispatchPolicy(
     "weighted shortest",
     lambda jobs: jobs.expected_epochs_left / jobs.epochs_left * jobs.min_execution_s / jobs.tardiness_weight_eur_per_s,

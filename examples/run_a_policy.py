@@ -14,7 +14,7 @@ from gpusched_env import InputError, Result, rollout
 
 
 def random_agent(env: gymnasium.Env, seed: int) -> Result:
-    """Choose at random among what can be placed now; action 0 lets the current job wait."""
+    """Choose at random among the actions that can be placed now; with action 0 the current job waits."""
     env.action_space.seed(seed)
     _, info = env.reset(seed=seed)  # the seed makes the workload: the same for every agent and policy
     done = False
@@ -34,7 +34,7 @@ def main() -> None:
     name = "gpusched_env:gpusched_env/GpuCluster-v0"
     results = [random_agent(gymnasium.make(name, scenario=args.scenario), args.seed)]
     for policy in (edf(), Sts()):
-        # A policy is asked in its own order; `milestones=0` leaves it to the policy when to look again.
+        # The environment asks a policy in its own order; with `milestones=0` only the policy sets timers.
         own_way = {"job_order": policy.job_order, "preemption": policy.preemption, "milestones": 0}
         result, _ = rollout(gymnasium.make(name, scenario=args.scenario, **own_way), policy, seed=args.seed)
         results.append(result)

@@ -1,4 +1,4 @@
-"""Search settings of a training with Optuna; the same command goes on. It needs the extras `agents` and `search`.
+"""Search settings of a training with Optuna; the same command continues. It needs the extras `agents` and `search`.
 
 Run `python examples/search_hyperparameters.py --trials 20 --steps 20000 --out runs/search`.
 """
@@ -14,9 +14,9 @@ from gpusched_agents import ImitationConfig, NetworkConfig, Training, TrainingCo
 
 
 def main() -> None:
-    """Print a line per trial, what expert, STS and EDF cost on the same workloads, and the best trial."""
+    """Print a line per trial, the costs of expert, STS and EDF on the same workloads, and the best trial."""
     parser = argparse.ArgumentParser()
-    parser.add_argument("--trials", type=int, default=20, help="trials in all, those of former runs included")
+    parser.add_argument("--trials", type=int, default=20, help="trials in all, those of earlier runs included")
     parser.add_argument("--steps", type=int, default=20_000, help="decisions of each phase of a training")
     parser.add_argument("--out", type=Path, default=Path("runs/search"), help="folder of trials and their database")
     (args := parser.parse_args()).out.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Train PPO and MaskablePPO for a few thousand steps, and evaluate them beside EDF and STS on held-out workloads.
+"""Train PPO and MaskablePPO for a few thousand steps, and compare them with EDF and STS on held-out workloads.
 
 Run `python examples/train_agents.py --steps 8192 --seeds 20`; it needs the extra `agents`.
 """
@@ -20,7 +20,7 @@ SETTINGS = {"learning_rate": 1e-3, "n_steps": 256, "batch_size": 64, "gamma": 1.
 
 
 def show(name: str, results: list[Result], forced: int = 0) -> None:
-    """Print mean costs, and how many decisions a rule had to take as the agent let everything wait for ever."""
+    """Print mean costs, and the number of decisions that a rule took because all jobs waited (`forced`)."""
     energy, tardiness, late = np.mean([(r.energy_eur, r.tardiness_eur, r.late_jobs) for r in results], axis=0)
     print(f"{name:24}{energy:10.2f}{tardiness:14.2f}{energy + tardiness:12.2f}{late:12.1f}{forced:10d}", flush=True)
 

@@ -1,4 +1,4 @@
-"""What tests of agents share."""
+"""Fixtures of the tests of agents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """Let torch compute in one thread: sums come out alike, and tests side by side do not wait for each other."""
+    """Set torch to one thread: sums are reproducible, and parallel tests do not wait for each other."""
     torch = pytest.importorskip("torch", reason="needs the extra `agents`")
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

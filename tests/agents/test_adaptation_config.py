@@ -1,4 +1,4 @@
-"""Settings of algorithms on the adaptation environment: which there are, their ranges, and their defaults."""
+"""Settings of algorithms on the adaptation environment: names, ranges, and defaults."""
 
 from __future__ import annotations
 

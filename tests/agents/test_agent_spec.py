@@ -1,4 +1,4 @@
-"""What an agent was trained for, and which clusters it refuses."""
+"""The spec of an agent, and the clusters that it refuses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of training: bad values are named, and the settings can be written down."""
+"""Settings of training: bad values are named, and the settings can be written as JSON."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ def make_env() -> GpuClusterEnv:
 
 
 def make_model(algorithm: str, env: GpuClusterEnv, network: str = "set") -> Any:
-    """Make an untrained model that would rather do anything than wait."""
+    """Make an untrained model that prefers every other action to waiting."""
     names = [gpu_type.name for gpu_type in env.instance.gpu_types]
     extractor = {
         "kind": network,
@@ -89,7 +89,7 @@ def test_a_converted_agent_chooses_as_its_model_did(tmp_path: Path, algorithm: s
     assert (again.log == run.result.log).all()
 
 
-def test_a_converted_agent_says_where_it_comes_from(archive: Path, tmp_path: Path):
+def test_a_converted_agent_names_its_origin(archive: Path, tmp_path: Path):
     described, weights = load_agent(converted(archive, "ppo", tmp_path / "agent") and tmp_path / "agent")
     facts = described.provenance["facts"]
     assert (facts["converted_from"], facts["seed"], facts["steps"]) == ("model.zip", 7, 0)
@@ -144,7 +144,7 @@ class _RunsCode:
 
 
 def test_an_archive_that_runs_code_shows_why_there_is_a_warning(tmp_path: Path, archive: Path, monkeypatch):
-    """What is warned of does happen: an agent's folder is what to hand on."""
+    """The warning is true: an archive runs code; an agent's folder does not."""
     monkeypatch.setenv("CONVERT_TEST_FOLDER", str(tmp_path / "made by the archive"))
     with zipfile.ZipFile(archive) as whole, zipfile.ZipFile(tmp_path / "evil.zip", "w") as evil:
         data = json.loads(whole.read("data"))

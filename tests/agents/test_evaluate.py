@@ -1,4 +1,4 @@
-"""Evaluation of a model, with models that are small enough to know what they do."""
+"""Evaluation of a model, with models whose actions are known."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ EDFS_WAY = {"job_order": "due", "preemption": False, "milestones": 0}
 
 
 class Waits:
-    """Lets every job wait, for ever."""
+    """A model with which every job waits for ever."""
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
         return np.array(0), None
 
 
 class FollowsEdf:
-    """Takes EDF's choice, as it may look at the environment."""
+    """A model that takes EDF's choice from the environment."""
 
     def __init__(self, env: GpuClusterEnv) -> None:
         self.env = env
@@ -35,14 +35,14 @@ class FollowsEdf:
 
 
 class Greediest:
-    """Always asks for the last configuration, whether it fits or not; waits when asked to draw."""
+    """A model that always chooses the last configuration, whether it fits or not; it waits if it may sample."""
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
         return np.array(len(observation["options"].reshape(-1, len(OPTION_FEATURES))) if deterministic else 0), None
 
 
 class Masked:
-    """Takes the last action that the mask allows, and remembers the masks."""
+    """A model that takes the last action that the mask allows, and keeps the masks."""
 
     def __init__(self) -> None:
         self.masks: list[Any] = []
@@ -53,7 +53,7 @@ class Masked:
 
 
 class Counts:
-    """Has a memory: counts its steps in it, and remembers where episodes started; places like `Masked`."""
+    """A model with a recurrent state: it counts its steps in it, and keeps episode starts; it acts like `Masked`."""
 
     def __init__(self) -> None:
         self.states: list[Any] = []
@@ -81,18 +81,18 @@ def test_a_model_runs_the_workload_that_policies_run_and_pays_the_same_for_the_s
         assert run.steps >= len(direct.completion_s)
 
 
-def test_a_model_that_waits_for_ever_is_relieved_when_its_patience_ends():
+def test_a_rule_decides_for_a_model_that_waits_for_ever_after_its_idle_reviews():
     env = make(**EDFS_WAY, idle_review_s=600.0)
     run = evaluate(Waits(), env, [0], patience=5)[0]
     last_submission_s = run.result.instance.jobs.submission_s[-1]
     # Idle reviews come every 600 s after the last submission; at the fifth, the rule starts what fits.
     assert run.result.start_s.min() == pytest.approx(last_submission_s + 5 * 600.0)
-    # Once something runs, the rule retires: it decided in every round that it found idle, never in the others.
+    # The rule decides in every idle round, and in no round in which a job runs.
     assert 0 < run.forced < run.steps
     assert np.isfinite(run.result.completion_s).all()
 
 
-def test_patience_is_paid_for():
+def test_idle_reviews_cost_time():
     env = make(**EDFS_WAY)
     short, long = (evaluate(Waits(), env, [0], patience=p)[0].result for p in (1, 30))
     assert long.tardiness_eur > short.tardiness_eur + 1.0

@@ -17,7 +17,7 @@ HOURS = {ONE: 10.0, TWO: 6.0, FOUR: 4.0}  # of one epoch: 10, 12 and 16 € of e
 
 
 def guard(choice: int, due_h: float, weight_eur_per_h: float = 100.0, gpus: int = 4) -> int:
-    """Return what is made of a choice for the only job, all of whose epochs are sure to be needed."""
+    """Return the guarded choice for the only job, which needs all its epochs for certain."""
     state = State(kilowatt_cluster([hours_job(due_h, HOURS, weight_eur_per_h)], [gpus], [ONE, TWO, FOUR]))
     state.advance()
     state.begin_round(preemption=True)
@@ -28,8 +28,8 @@ def test_a_choice_that_is_in_time_stays():
     assert [guard(choice, due_h=10.5) for choice in (0, 1, 2)] == [0, 1, 2]
 
 
-def test_one_that_must_be_late_makes_room_for_the_cheapest_that_is_not():
-    assert guard(0, due_h=7.0) == 1  # 12 € of energy beside 10 and 300 of tardiness
+def test_one_that_must_be_late_is_replaced_by_the_cheapest_that_is_not():
+    assert guard(0, due_h=7.0) == 1  # 12 € of energy against 10 and 300 of tardiness
     assert guard(0, due_h=5.0) == guard(1, due_h=5.0) == 2
 
 
@@ -38,7 +38,7 @@ def test_it_stays_where_tardiness_is_cheaper_than_energy():
     assert guard(0, due_h=9.0, weight_eur_per_h=2.1) == 1
 
 
-def test_it_stays_where_all_are_late_or_what_is_in_time_has_no_room():
+def test_it_stays_where_all_are_late_or_what_is_in_time_does_not_fit():
     assert guard(0, due_h=3.0) == 0
     assert guard(0, due_h=5.0, gpus=2) == 0
 

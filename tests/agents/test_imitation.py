@@ -1,4 +1,4 @@
-"""The warm start: the expert is asked and changes nothing, and the agent learns to do as it says."""
+"""The warm start: asking the expert changes nothing, and the agent learns its actions."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def arrays_of(view: Any) -> dict[str, np.ndarray]:
 @pytest.mark.slow
 @pytest.mark.parametrize("expert", expert_names())
 @pytest.mark.parametrize("name", ["tiny", "all kinds", "crowded"])
-def test_asking_a_expert_changes_nothing(expert: str, name: str):
-    """But its own memory; so the run is the same as without asking.
+def test_asking_an_expert_changes_nothing(expert: str, name: str):
+    """Only its own memory changes; so the run is the same as without asking.
 
-    In the crowd STS-X lets jobs leave their nodes.
+    In the crowded scenario STS-X moves jobs from their nodes.
     """
     instance = any_of(name)
     asked, other = (AnyInstance(instance, **ENVIRONMENT) for _ in range(2))
@@ -102,8 +102,8 @@ def test_asking_a_expert_changes_nothing(expert: str, name: str):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("expert", expert_names())
-def test_a_expert_says_what_it_does(expert: str):
-    """Followed in all that its policy chooses, it gives the schedule of `simulate`."""
+def test_an_expert_answers_what_it_does(expert: str):
+    """With all actions of the expert the schedule is that of `simulate`."""
     instance, master = make_instance(load_scenario("tiny"), 1), Expert(expert)
     policy = master.policy
     env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
@@ -112,7 +112,7 @@ def test_a_expert_says_what_it_does(expert: str):
     while not over:
         memory = env.view.memory.copy()
         (action,) = master.actions((env.view,), np.array([env.job]))
-        env.view.memory[:] = memory  # it plans again only if it does not remember that it has
+        env.view.memory[:] = memory  # it plans again only without the memory of its plan
         choice = policy.choose(env.view, env.job)
         assert choice.config + 1 == action
         env.view.apply(env.job, choice)
@@ -159,8 +159,8 @@ def test_the_learning_rate_falls_to_a_tenth():
     assert rates == pytest.approx([0.01, 0.00775, 0.0055, 0.00325])
 
 
-def test_the_expert_acts_half_of_the_time_while_it_leads(monkeypatch: pytest.MonkeyPatch):
-    """It leads for the first half of 400 decisions; the agent alone hardly ever does as FIFO would."""
+def test_the_expert_acts_in_half_of_the_decisions_with_beta_one_half(monkeypatch: pytest.MonkeyPatch):
+    """It acts in the first half of 400 decisions; the agent alone rarely takes FIFO's actions."""
     outputs: list[np.ndarray] = []
     done: list[np.ndarray] = []
     ask = Expert.actions

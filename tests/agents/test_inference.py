@@ -1,4 +1,4 @@
-"""Agents as policies: the compiled network is that of PyTorch, and an agent decides alike through every door."""
+"""Agents as policies: the compiled network is that of PyTorch, and every interface has the same decisions."""
 
 from __future__ import annotations
 
@@ -68,9 +68,9 @@ def test_compiled_scores_are_those_of_torch(kind: str, name: str, hidden: int):
 
 
 def stepped(instance: Instance, made: Any, **settings: Any) -> tuple[Result, set[int]]:
-    """Step the environment with the best action by torch; give the run, and which actions there were.
+    """Step the environment with the best action by torch; return the run and its set of actions.
 
-    Where nothing has run for so long that an agent may not wait any more, it is the best of the others, if any.
+    Where no job has run for so long that an agent may not wait, it is the best of the other actions, if any.
     """
     env, actions, over = AnyInstance(instance, **settings), set(), False
     observation, info = env.reset()
@@ -90,8 +90,8 @@ def stepped(instance: Instance, made: Any, **settings: Any) -> tuple[Result, set
 @pytest.mark.parametrize("settings", [ENVIRONMENT, PLAIN, PLAIN | {"preemption": False, "job_order": "due"}])
 @pytest.mark.parametrize("kind", NETWORKS)
 @pytest.mark.parametrize(("name", "seed"), CASES)
-def test_an_agent_decides_alike_through_every_door(name: str, seed: int, kind: str, settings: dict[str, Any]):
-    """Through `simulate`, through `rollout` and as torch does in the environment that it was trained in."""
+def test_an_agent_decides_alike_through_every_interface(name: str, seed: int, kind: str, settings: dict[str, Any]):
+    """Through `simulate`, through `rollout`, and by torch in the environment of its training."""
     instance = any_of(name)
     made = network(instance, kind, seed, waits=0.05)
     agent = policy(instance, made, kind, **settings)
@@ -125,7 +125,7 @@ def test_an_agent_decides_alike_in_the_vector_environment(kind: str):
 
 @pytest.mark.parametrize("setting", ["consolidation", "due_date_timers"])
 def test_the_settings_of_its_environment_make_a_difference(setting: str):
-    """So that the test of all doors has seen them."""
+    """The test of all interfaces includes them."""
     instance = any_of("crowded")
     made = network(instance, seed=17, waits=0.05)
     one, other = (policy(instance, made, **(ENVIRONMENT | {setting: flag})) for flag in (True, False))
@@ -133,7 +133,7 @@ def test_the_settings_of_its_environment_make_a_difference(setting: str):
 
 
 def test_a_best_action_that_cannot_be_placed_is_not_taken():
-    """A network without masks, as DQN trains it, chooses among what can be placed all the same."""
+    """A network without masks, as DQN trains it, also chooses only among actions that can be placed."""
     instance = small_instance()
     free, masked = (policy(instance, network(instance, masks=masks)) for masks in (False, True))
     same_run(simulate(instance, free), simulate(instance, masked))
@@ -141,7 +141,7 @@ def test_a_best_action_that_cannot_be_placed_is_not_taken():
 
 @pytest.mark.parametrize("settings", [ENVIRONMENT, PLAIN])
 def test_an_agent_that_would_wait_for_ever_may_not_at_last(settings: dict[str, Any]):
-    """Its jobs are all there after the last submission; then it may wait a day's idle reviews at most."""
+    """After the last submission it may wait for at most a day of idle reviews."""
     instance = make_instance(load_scenario("tiny"), 0)
     made = network(instance, waits=1e6)
     result = simulate(instance, policy(instance, made, **settings))
@@ -152,7 +152,7 @@ def test_an_agent_that_would_wait_for_ever_may_not_at_last(settings: dict[str, A
     same_run(stepped(instance, made, **settings)[0], result)
 
 
-def test_an_agent_that_waits_for_jobs_to_come_is_let_wait():
+def test_an_agent_may_wait_for_jobs_to_come():
     """The first job is submitted long before the others, and waits for them."""
     instance = random_instance(0, span_s=4e7)
     agent = policy(instance, network(instance, waits=1e6))
@@ -200,7 +200,7 @@ def test_an_agent_keeps_nothing_of_a_run():
 
 
 def saved(folder: Path, **changes: Any) -> str:
-    """Save an agent for the configurations of `tiny`; give its name for `load_policy`."""
+    """Save an agent for the configurations of `tiny`; return its name for `load_policy`."""
     env = GpuClusterEnv("tiny")
     spec = agent_folders.AgentSpec.of("set", env.configurations, env.instance.gpu_types, **changes)
     save_agent(folder, agent_folders.description(spec=spec), agent_folders.weights(of=spec))

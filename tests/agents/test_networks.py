@@ -1,4 +1,4 @@
-"""Networks: what they may see, what they mask, and what does not matter to them."""
+"""Networks: their features, their masks, and invariances."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_rows_of_a_batch_do_not_see_each_other(kind: str):
 
 @pytest.mark.parametrize("place", [0, 4])
 def test_configurations_that_the_job_may_not_use_change_nothing(place: int):
-    """They are rows of zeros. Here three more, of a type of which there is nothing else, stand among the others."""
+    """They are rows of zeros. Three more rows of a type without other configurations are inserted here."""
     instance = small_instance()
     observation, _ = seen(instance)
     made, types = network(instance), instance.type_of_configuration.tolist()
@@ -116,12 +116,12 @@ def test_configurations_that_the_job_may_not_use_change_nothing(place: int):
 
 
 def test_there_are_configurations_that_jobs_may_not_use():
-    """So the mean over configurations is one over those that the job may use, or the last test would fail here."""
+    """The mean over configurations is one over those that the job may use; else the last test would fail here."""
     allowed = rows(seen(small_instance())[0], "options")[..., SHARE] > 0.0
     assert 0 < allowed.float().mean() < 1
 
 
-def test_a_job_that_may_use_nothing_is_let_wait():
+def test_a_job_that_may_use_nothing_waits():
     instance = small_instance()
     observation, _ = seen(instance)
     scores, context = scored(network(instance), observation | {"options": torch.zeros_like(observation["options"])})

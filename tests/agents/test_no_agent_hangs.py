@@ -1,4 +1,4 @@
-"""Stable-Baselines3's own tools with their defaults come to an end, whatever the agent does."""
+"""Stable-Baselines3's own tools with their defaults end with any agent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def make(**settings: object) -> gymnasium.Env:
 
 
 class Lazy:
-    """Lets every job wait."""
+    """A model with which every job waits."""
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
         return [0] * len(observation["job"]), state
@@ -51,7 +51,7 @@ def test_untrained_agents_are_evaluated_by_the_callback(seed):
 
 
 def test_a_learner_puts_a_value_to_what_is_left_of_a_stalled_episode():
-    """PPO adds it to the last reward, so that waiting until the end is no way out of the costs."""
+    """PPO adds it to the last reward, so that waiting until the end does not avoid the costs."""
     model = PPO("MultiInputPolicy", make(max_idle_reviews=1), n_steps=64, batch_size=64, seed=0, device="cpu")
     asked: list[dict] = []
     predict = model.policy.predict_values
@@ -63,7 +63,7 @@ def test_a_learner_puts_a_value_to_what_is_left_of_a_stalled_episode():
 
 
 def test_waiting_earns_nothing_back_for_work_that_was_not_done():
-    """Rewards leave out what the work must cost at least: of a stalled episode only what was done."""
+    """Rewards leave out the least cost of the work: for a stalled episode only of the work that was done."""
     env = make_env(TrainingConfig(scenarios=("tiny",), envs=1))
     env.seed_each([1000])
     env.reset()

@@ -1,4 +1,4 @@
-"""The networks as policies of Stable-Baselines3: all four algorithms learn with them, and their weights come out."""
+"""The networks as policies of Stable-Baselines3: all four algorithms learn with them; their weights are exported."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_settings_reach_the_algorithm(algorithm: str):
 @pytest.mark.parametrize("kind", NETWORKS)
 @pytest.mark.parametrize("algorithm", WITH_A_CRITIC)
 def test_what_cannot_be_placed_is_never_chosen(algorithm: str, kind: str):
-    """Neither by the best action nor by one that is drawn, and no masks are handed over."""
+    """Neither with the best action nor with a sampled one, and without masks as arguments."""
     model = model_of(algorithm, kind).learn(2 * 16 * ENVS)
     observation, allowed = tiny_rounds()
     rows = np.arange(len(allowed))
@@ -185,7 +185,7 @@ def test_what_is_exported_is_a_copy():
 
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_what_a_network_may_not_see_is_forgotten_when_it_is_exported(kind: str):
-    """An exported network has no list of what it may see: the scores are the same without one."""
+    """An exported network has no list of its features: the scores are the same without one."""
     model = model_of("ppo", network=NetworkConfig(kind, HIDDEN, distribution=False)).learn(16 * ENVS)
     _, config, weights = export_model(model)
     assert config["network"]["distribution"] is False

@@ -1,4 +1,4 @@
-"""What an agent in training is measured by, and what is said against the one that is kept."""
+"""The references of an agent in training, and the warnings on the agent that is kept."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_the_references_are_the_expert_sts_and_edf_each_once():
 
 
 @pytest.mark.parametrize("costs", [(5000.0, 100.0), (5000.0, 90.0, 130.0)])
-def test_nothing_is_said_against_an_agent_as_good_as_its_expert(costs):
+def test_there_is_no_warning_on_an_agent_as_good_as_its_expert(costs):
     assert warnings_of(TAUGHT, curve(*costs), COSTS) == []
 
 
@@ -36,7 +36,7 @@ def test_an_agent_a_little_costlier_than_its_expert_is_named_with_what_to_try():
     )
 
 
-def test_an_agent_costlier_than_edf_is_named_twice_if_it_had_a_expert():
+def test_an_agent_costlier_than_edf_is_named_twice_if_it_had_an_expert():
     first, second = warnings_of(TAUGHT, curve(5000.0, 180.0), COSTS)
     assert "80.0% more than its expert sts-x" in first
     assert "50.0% more than edf (120.00 €)" in second

@@ -1,4 +1,4 @@
-"""Stable-Baselines3 and sb3-contrib take the environment as it is, and evaluation takes their models."""
+"""Stable-Baselines3 and sb3-contrib use the environment without changes, and evaluation uses their models."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents on disk: what was saved comes back, and nothing else does."""
+"""Agents on disk: a saved agent is read back, and anything else is refused."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_description_survives_pickling_and_keeps_nothing_that_others_hold():
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301 - our own
 
 
-def test_arrays_that_do_not_lie_in_one_piece_are_saved_by_their_values(tmp_path: Path):
+def test_arrays_that_are_not_contiguous_are_saved_by_their_values(tmp_path: Path):
     views = weights() | {name: array.T.copy().T[::-1] for name, array in weights(1).items() if "weight" in name}
     assert not views["context.weight"].flags.c_contiguous
     save_agent(tmp_path / "a", description(), views)
@@ -208,7 +208,7 @@ def test_a_description_that_was_changed_is_refused_even_if_each_of_its_values_co
     not_loaded(saved, f"{saved}/agent.json: content_sha256", ANY, "changed after it was written")
 
 
-def test_a_description_may_be_laid_out_anew(saved: Path):
+def test_a_description_may_have_another_layout(saved: Path):
     before = load_description(saved)
     (saved / "agent.json").write_text(json.dumps(json.loads((saved / "agent.json").read_text()), indent="\t"))
     assert load_description(saved) == before
@@ -309,7 +309,7 @@ def test_a_description_that_is_no_text_is_refused(saved: Path):
         (len(HALF).to_bytes(8, "little") + HALF + b"\0\0", ("weights", "'BF16'")),
     ],
 )
-def test_weights_that_match_their_hash_are_still_looked_at(saved: Path, data: bytes, error: tuple[Any, ...]):
+def test_weights_that_match_their_hash_are_still_checked(saved: Path, data: bytes, error: tuple[Any, ...]):
     (saved / "weights.safetensors").write_bytes(data)
     forged = replace(description(), weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
     (saved / "agent.json").write_text(description_text(forged))

@@ -1,4 +1,4 @@
-"""The variants of a study: what each leaves out, and what is written down when one has been trained."""
+"""The variants of a study: the part that each leaves out, and the record of a finished training."""
 
 from dataclasses import replace
 

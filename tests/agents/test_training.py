@@ -1,4 +1,4 @@
-"""Training runs: a function of their settings, resumed exactly wherever they stopped, and judged on held-out seeds."""
+"""Training runs: a function of their settings, resumed exactly after any stop, and evaluated on held-out seeds."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def curve(folder: Path) -> list[dict[str, str]]:
 
 
 def outcome(folder: Path) -> dict[str, Any]:
-    """Return all that a finished run must give again: everything but the seconds that it took."""
+    """Return all that a finished run must reproduce: everything except the seconds that it took."""
     points = [{name: value for name, value in point.items() if name != "seconds"} for point in curve(folder)]
     last = Checkpoint.read(folder / "checkpoint.safetensors")
     progress = last.facts["progress"]
@@ -142,7 +142,7 @@ def whole_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
 
 
 def stop_after(calls: int, counts: Callable[[], bool] = lambda: True) -> Callable[[int, int, str], None]:
-    """Stop the training when it reports for the so many-th time since `counts`."""
+    """Stop the training at the n-th report since `counts`."""
     left = [calls]
 
     def on_progress(done: int, total: int, text: str) -> None:
@@ -226,7 +226,7 @@ Training(config, sys.argv[1], on_progress=lambda *report: print(*report, flush=T
 def test_a_killed_run_is_never_corrupt_and_ends_as_if_it_had_not_been(
     whole_runs: Callable[[str], Path], tmp_path: Path
 ):
-    """Killed (SIGKILL) three times, a moment after it has reported for the so many-th time."""
+    """Killed (SIGKILL) three times, shortly after its n-th report."""
     folder, rng = tmp_path / "run", np.random.default_rng()
     command = [sys.executable, "-c", PROGRAM, str(folder), repr(CASES["maskable-ppo"])]
     for lines in (1, 4, 3):
@@ -281,7 +281,7 @@ def test_a_run_that_fails_while_it_writes_a_file_leaves_whole_ones(
 def test_reinforcement_learning_begins_with_the_best_imitator_a_little_more_decided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    """Its scores are three times as far apart, and the optimiser knows nothing of the imitation."""
+    """Its scores are three times as far apart, and the optimiser has no state from the imitation."""
     training = Training(replace(BASE, imitation=replace(BASE.imitation, inverse_temperature=3.0)), tmp_path / "run")
     monkeypatch.setattr(training, "_learn", lambda _logger: None)
     training.run()
@@ -415,8 +415,8 @@ def test_a_run_whose_patience_has_ended_is_not_resumed(tmp_path: Path, monkeypat
         assert outcome(tmp_path / "run")[part] == outcome(tmp_path / "whole")[part]
 
 
-def test_an_agent_that_would_let_all_jobs_wait_is_evaluated_too(tmp_path: Path):
-    """About half of all untrained networks would; they are asked until they may not wait any more."""
+def test_an_agent_with_which_all_jobs_wait_is_evaluated_too(tmp_path: Path):
+    """About half of all untrained networks let all jobs wait, until they may not."""
     for seed in range(4):
         config = replace(BASE, steps=ENVS, imitation=WITHOUT, seed=seed, validation_seeds=(500,))
         Training(config, tmp_path / str(seed)).run()
@@ -446,7 +446,7 @@ def content(folder: Path) -> dict[str, bytes]:
 
 
 def not_begun(folder: Path, field: str, value: object = ANY, allowed: str = "", config: TrainingConfig = BASE) -> None:
-    """Check that the run cannot go on, says why, and changes nothing."""
+    """Check that the run does not go on, raises an error with the reason, and changes nothing."""
     before = content(folder)
     with refused(field, value, allowed):
         Training(config, folder)
@@ -482,7 +482,7 @@ def test_a_checkpoint_of_something_else_is_refused(stopped: Path, whole_runs: Ca
     not_begun(stopped, str(path), allowed="a whole checkpoint")
 
 
-def test_without_its_checkpoint_a_run_begins_anew(stopped: Path, whole_runs: Callable[[str], Path]):
+def test_without_its_checkpoint_a_run_begins_again(stopped: Path, whole_runs: Callable[[str], Path]):
     (stopped / "checkpoint.safetensors").unlink()
     Training(BASE, stopped).run()
     same(outcome(stopped), outcome(whole_runs("maskable-ppo")))
@@ -510,7 +510,7 @@ def test_a_run_with_other_settings_is_refused(field: str, changed: dict[str, Any
 def test_settings_that_are_none_are_refused(text: str, tmp_path: Path):
     folder = tmp_path / "run"
     folder.mkdir()
-    text = json.dumps({"config": BASE.as_dict()}) if text == "settings" else text  # without where it comes from
+    text = json.dumps({"config": BASE.as_dict()}) if text == "settings" else text  # without provenance
     (folder / "training.json").write_text(text, encoding="utf-8")
     not_begun(folder, str(folder / "training.json"))
 
@@ -544,7 +544,7 @@ def test_an_empty_folder_will_do_and_one_of_a_run_that_was_killed_before_it_wrot
 
 
 def test_evaluations_and_what_the_algorithm_logs_share_one_axis_of_decisions(whole_runs: Callable[[str], Path]):
-    """The warm start comes first, so what is learnt is logged after its 160 decisions, in order."""
+    """The warm start comes first, so learning is logged after its 160 decisions, in order."""
     accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     events = accumulator.EventAccumulator(str(whole_runs("maskable-ppo") / "logs"))
     events.Reload()

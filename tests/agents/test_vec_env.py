@@ -1,4 +1,4 @@
-"""The vector environment behind Stable-Baselines3's interface, beside a `DummyVecEnv` of single environments."""
+"""The vector environment with Stable-Baselines3's interface, against a `DummyVecEnv` of single environments."""
 
 from __future__ import annotations
 
@@ -62,14 +62,14 @@ def dummy(num_envs: int = ENVS, limit: int | None = None) -> DummyVecEnv:
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """Keep torch to one thread: its networks are tiny here, and more threads only wait for each other."""
+    """Set torch to one thread: its networks are small here, and more threads only wait for each other."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(threads)
 
 
-DOORS = pytest.mark.parametrize("make", [over_native, over_single])
+INTERFACES = pytest.mark.parametrize("make", [over_native, over_single])
 
 
 def allowed(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -78,7 +78,7 @@ def allowed(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two infos or observations hold the same, but for the time of day."""
+    """Return whether two infos or observations are equal, except for the time of day."""
     if isinstance(one, dict):
         keys = one.keys() - {"t"}
         return keys == other.keys() - {"t"} and all(same(one[key], other[key]) for key in keys)
@@ -86,7 +86,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def walk(ours: VecEnv, theirs: VecEnv, steps: int) -> list[dict[str, Any]]:
-    """Take random allowed steps in both, compare all that they give, and give the infos of the episodes that ended."""
+    """Take random allowed steps in both, compare all results, and return the infos of the episodes that ended."""
     rng, ended = np.random.default_rng(0), []
     ours.reset_infos = [{} for _ in range(ours.num_envs)]  # those of autoresets must be put there
     for _ in range(steps):
@@ -106,7 +106,7 @@ def walk(ours: VecEnv, theirs: VecEnv, steps: int) -> list[dict[str, Any]]:
     return ended
 
 
-@DOORS
+@INTERFACES
 def test_it_gives_what_a_dummy_vec_env_of_monitored_environments_gives_step_by_step(make: Callable[..., Any]):
     ours, theirs = make(), dummy()
     for seed in (0, 50):
@@ -121,7 +121,7 @@ def test_it_gives_what_a_dummy_vec_env_of_monitored_environments_gives_step_by_s
             assert info["TimeLimit.truncated"] is False
 
 
-def test_an_episode_that_a_limit_ends_is_truncated_and_counted_anew():
+def test_an_episode_that_a_limit_ends_is_truncated_and_the_count_begins_again():
     ours, theirs = over_single(limit=7), dummy(limit=7)
     for env in (ours, theirs):
         env.seed(3)
@@ -130,7 +130,7 @@ def test_an_episode_that_a_limit_ends_is_truncated_and_counted_anew():
     assert [(info["episode"]["l"], info["TimeLimit.truncated"]) for info in ended] == [(7, True)] * (2 * ENVS)
 
 
-@DOORS
+@INTERFACES
 def test_after_seeds_are_used_a_reset_draws_other_workloads(make: Callable[..., Any]):
     env, again = make(), make()
     for one in (env, again):
@@ -141,7 +141,7 @@ def test_after_seeds_are_used_a_reset_draws_other_workloads(make: Callable[..., 
     assert same(again.reset(), second)
 
 
-@DOORS
+@INTERFACES
 def test_each_environment_can_be_given_its_own_seed(make: Callable[..., Any]):
     env, seeds = make(), [7, 2, 7]
     env.seed_each(seeds)
@@ -169,7 +169,7 @@ def test_every_algorithm_learns_the_same_from_it_as_from_a_dummy_vec_env(algorit
     assert episodes[0] == episodes[1]
 
 
-@DOORS
+@INTERFACES
 def test_masks_are_asked_for_as_sb3_contrib_does(make: Callable[..., Any]):
     env = make()
     assert masking.is_masking_supported(env)
@@ -185,7 +185,7 @@ def test_masks_are_asked_for_as_sb3_contrib_does(make: Callable[..., Any]):
     np.testing.assert_array_equal(env.get_attr("action_masks", indices=1)[0](), masks[1])
 
 
-@DOORS
+@INTERFACES
 def test_what_a_caller_writes_into_a_result_changes_nothing_else(make: Callable[..., Any]):
     env, untouched = make(), make()
     for one in (env, untouched):
@@ -219,7 +219,7 @@ def test_a_vector_environment_in_another_mode_is_refused():
         vec_env.SchedulerVecEnv(single())
 
 
-@DOORS
+@INTERFACES
 def test_one_instance_can_be_replayed_everywhere_once(make: Callable[..., Any]):
     env, instance = make(), make_instance(load_scenario("tiny"), 9)
     env.seed(0)
@@ -250,7 +250,7 @@ def test_each_environment_has_its_own_job_view_and_instance():
     assert not env.has_attr("colour")
 
 
-def test_a_wake_up_is_for_one_environment():
+def test_a_timer_is_for_one_environment():
     woken, other = over_native(), over_native()
     for env in (woken, other):
         env.seed(0)
@@ -360,11 +360,11 @@ def test_adaptation_environments_have_no_masks_and_tell_their_episodes():
         observations, rewards, dones, infos = env.step(np.full((2, *env.action_space.shape), 0.3))
         returns += rewards
         ended = np.flatnonzero(dones).tolist()
-    told = infos[ended[0]]
-    assert told["episode"]["r"] == pytest.approx(returns[ended[0]], abs=1e-5)
-    assert told["episode"]["total_energy_eur"] == told["total_energy_eur"]
-    assert "invalid_actions" not in told["episode"]
-    assert not told["terminal_observation"].any(), "all 0 at the end"
+    final = infos[ended[0]]
+    assert final["episode"]["r"] == pytest.approx(returns[ended[0]], abs=1e-5)
+    assert final["episode"]["total_energy_eur"] == final["total_energy_eur"]
+    assert "invalid_actions" not in final["episode"]
+    assert not final["terminal_observation"].any(), "all 0 at the end"
     assert observations[ended[0]].any(), "that of the next episode"
-    assert "base_total_eur" in told
+    assert "base_total_eur" in final
     env.close()

@@ -1,4 +1,4 @@
-"""The schedule that really ran, worked out by hand."""
+"""The replay of a traced schedule, by hand."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_jobs_start_when_they_did_or_as_soon_as_their_gpus_are_free(rule, tmp_pa
     assert result.switches.tolist() == [0, 0, 0]
 
 
-def test_where_there_is_room_everything_is_as_it_was(tmp_path):
+def test_where_gpus_are_free_everything_is_as_it_was(tmp_path):
     result = simulate(replay(tmp_path, HAND, **{"cluster.nodes": 3}), AsTraced())
     assert result.start_s.tolist() == pytest.approx([100.0, 50.0, 60.0])
     assert (result.completion_s - result.start_s).tolist() == pytest.approx([1000.0, 200.0, 50.0], abs=1e-5)
@@ -101,7 +101,7 @@ def test_shares_run_as_shares(tmp_path):
     assert [instance.configurations[i].name for i in instance.jobs.traced_config] == ["V100x0.5", "V100x1"]
 
 
-def test_without_start_times_it_is_an_error_that_says_so(tmp_path):
+def test_without_start_times_it_is_an_error_that_names_them(tmp_path):
     instance = replay(tmp_path, "submission_s,duration_s,gpus\n0,5,1\n")
     assert (instance.jobs.traced_start_s, instance.jobs.traced_config) == (None, None)
     with refused("as-traced: jobs.traced_start_s", None):
@@ -141,10 +141,10 @@ def test_the_audit_and_the_reader_refuse_what_cannot_have_been(column, value, tm
 
 
 def test_other_policies_do_not_notice_that_start_times_are_there(tmp_path):
-    told = replay(tmp_path, HAND)
+    traced = replay(tmp_path, HAND)
     bare = replay(tmp_path, HAND.replace("start_s", "began"))
     for name in ("edf", "sts"):
-        a, b = (simulate(instance, make_policy(name)) for instance in (told, bare))
+        a, b = (simulate(instance, make_policy(name)) for instance in (traced, bare))
         assert (a.energy_eur, a.tardiness_eur, a.completion_s.tolist()) == (
             b.energy_eur, b.tardiness_eur, b.completion_s.tolist()
         )  # fmt: skip
@@ -167,7 +167,7 @@ JOBS = st.lists(
 
 @given(JOBS)
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_no_job_starts_early_none_is_moved_and_with_room_for_all_each_starts_when_it_did(tmp_path, jobs):
+def test_no_job_starts_early_none_is_moved_and_with_gpus_for_all_each_starts_when_it_did(tmp_path, jobs):
     rows = [f"{submitted},{submitted + wait},{ran},{gpus}" for submitted, wait, ran, gpus in sorted(jobs)]
     text = "\n".join(["submission_s,start_s,duration_s,gpus", *rows])
     for nodes in (1, len(jobs)):

@@ -30,7 +30,7 @@ def askable(name: str) -> JobPolicy:
     policy: Any = make_policy(name)
     if isinstance(policy, RolloutPolicy):
         policy = replace(policy, settings=QUICK_LOOK)
-    if isinstance(policy, Sts):  # its last step needs the end of a round, which is not asked for
+    if isinstance(policy, Sts):  # its last step needs the end of a round, which `choose` does not have
         policy = replace(policy, postprocess=False)
     if isinstance(policy, Sts) and policy.solver != "exact":
         object.__setattr__(policy, "_solve", FallbackSolver("mine", solve_exactly))

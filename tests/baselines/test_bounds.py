@@ -114,7 +114,7 @@ def test_the_bound_of_a_job_on_four_nodes_is_that_with_all_help():
 
 
 def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_bounds_lack_no_more_than_that():
-    """An hour at 1 €/h, due after two; who is 1 s late pays more than 1 €. Spared are 1e-9 s + 1e-15 · 7201 s."""
+    """An hour at 1 €/h, due after two; a job 1 s late costs more than 1 €. 1e-9 s + 1e-15 · 7201 s may be missing."""
     one = Configuration("V", 1)
     of = kilowatt_cluster([hours_job(2.0, {one: 1.0}, HOUR)], [1], [one])
     assert (1.0 - clairvoyant_bound(of)) * HOUR == pytest.approx(1.0072e-9, rel=1e-3)

@@ -1,6 +1,6 @@
 """The clairvoyant bound of a job for which being late is cheaper than being fast.
 
-GPUs of 1,000 W without base power, at 1 €/kWh: whoever shares a node, a GPU costs 1 €/h.
+GPUs of 1,000 W without base power, at 1 €/kWh: a GPU costs 1 €/h with any jobs on its node.
 
     GPUs   epoch takes   epoch costs   a second saved costs, against the line above
     1      1 h           1.00 €
@@ -39,7 +39,7 @@ def instance(weight_eur_per_h: float, due_h: float = 1.0) -> Instance:
 
 @dataclass(frozen=True)
 class Always:
-    """A policy that gives every job the same configuration, whatever its due date."""
+    """A policy that places every job on the same configuration, for any due date."""
 
     config: int
     name: str = "always"
@@ -76,6 +76,6 @@ def test_a_job_with_time_is_bounded_by_its_cheapest_configuration():
     assert clairvoyant_bounds(instance(3.0, due_h=2.0)) == pytest.approx([2.0])
 
 
-def test_a_job_that_even_the_fastest_brings_home_late_pays_for_the_tardiness_left():
+def test_a_job_that_is_late_even_on_the_fastest_pays_for_the_tardiness_left():
     """Due after 0.5 h; four GPUs throughout take 0.8 h and 3.20 €: 0.3 h late at 3 €/h."""
     assert clairvoyant_bounds(instance(3.0, due_h=0.5)) == pytest.approx([3.2 + 0.3 * 3.0])

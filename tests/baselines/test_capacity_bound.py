@@ -1,4 +1,4 @@
-"""The bound with capacity holds on every run, sees a full cluster, and is no weaker than the clairvoyant one."""
+"""The bound with capacity holds on every run, rises on a full cluster, and is no weaker than the clairvoyant one."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def instances(draw: st.DrawFn) -> Instance:
 
 
 def drawn_prices(instance: Instance, seed: int, periods: int = 12) -> tuple[np.ndarray, np.ndarray]:
-    """Draw a grid and prices, some of them 0, that mean something against what GPUs cost."""
+    """Draw a grid and prices, some of them 0, of the size of the cost of GPUs."""
     rng = np.random.default_rng(seed)
     grid_s = np.append(0.0, np.cumsum(rng.exponential(rng.choice([20.0, 200.0, 2000.0]), periods)))
     prices = rng.exponential(10.0 ** rng.uniform(-7.0, -3.0), (len(instance.gpu_types), periods))
@@ -93,7 +93,7 @@ def test_three_jobs_on_one_gpu_go_by_weight_over_length():
     assert 80.0 < capacity_bound(three) <= 81.0
 
 
-def test_who_shares_a_gpu_holds_a_part_of_it():
+def test_a_job_on_a_shared_gpu_holds_a_part_of_it():
     """Two halves of one GPU fit at once; a third job must wait for its hour."""
     jobs = [hours_job(1.0, {HALF: 1.0}, 10.0) for _ in range(3)]
     assert capacity_bound(kilowatt_cluster(jobs[:2], [1], [HALF])) == pytest.approx(1.0)
@@ -164,7 +164,7 @@ def test_at_the_same_prices_heavier_jobs_do_not_lower_it(instance: Instance, pri
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), prices_seed=st.integers(0, 10_000))
 def test_at_the_same_prices_another_node_does_not_raise_it(seed: int, prices_seed: int):
-    """A node like the largest one: what configurations are open, and what they cost at least, stays as it is."""
+    """A node like the largest one: the allowed configurations and their least costs stay as they are."""
     instance = random_instance(seed, types=1)
     largest = max(node.gpus for node in instance.nodes)
     wider = replace(instance, nodes=(*instance.nodes, Node("T0", largest)))
@@ -216,7 +216,7 @@ def crowded(seed: int) -> Instance:
 @pytest.mark.slow
 @pytest.mark.parametrize(("make", "near"), [(small_random_instance, 0.85), (crowded, 0.9)])
 def test_it_is_below_the_optimum_of_small_static_instances(make: Callable[[int], Instance], near: float):
-    """It does not see base power, which is much of the cost in the first kind of instance, and none in the second."""
+    """It has no base power, which is much of the cost in the first kind of instance, and none in the second."""
     certify = pytest.importorskip("gpusched_reproductions.certify", reason="Pyomo is not installed")
     pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
     ratios = []

@@ -1,4 +1,4 @@
-"""Times on shared GPUs with the expected co-runners there; by hand, and what it is worth to STS-X."""
+"""Times on shared GPUs with the expected co-runners; by hand, and their value to STS-X."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance
 from instances import random_instance
 
-QUARTER, HOST, GUEST = (
+QUARTER, GUARANTEED, OPPORTUNISTIC = (
     Configuration("V", 1, share=0.25),
     Configuration("V", 1, share=0.6, priority=1),
     Configuration("V", 1, share=0.4),
@@ -54,9 +54,9 @@ def test_a_share_counts_with_average_pairs_in_a_full_gpu():
     assert tau[:, 0] == pytest.approx([2.5, 2.5, 1.0 + 3 * 0.2])
 
 
-def test_a_guest_counts_beside_an_average_host_and_a_host_with_the_overhead():
-    """The mean utilisation is (0.6 + 0.6 + 0.3) / 3 = 0.5: a guest of 0.6 fills 0.85 · 0.5 of the time."""
-    tau = times(three_jobs((HOST, GUEST), UtilisationModel(np.array([[0.6, 0.3]]))))
+def test_an_opportunistic_job_counts_with_an_average_guaranteed_one_and_that_with_the_overhead():
+    """Mean utilisation (0.6 + 0.6 + 0.3) / 3 = 0.5: an opportunistic job of 0.6 fills 0.85 · 0.5 of the time."""
+    tau = times(three_jobs((GUARANTEED, OPPORTUNISTIC), UtilisationModel(np.array([[0.6, 0.3]]))))
     assert tau[:, 0] == pytest.approx([1.03] * 3)
     assert tau[:, 1] == pytest.approx([0.6 / 0.425, 0.6 / 0.425, 1.0])
 
@@ -90,7 +90,7 @@ def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_all_that_its_g
     assert rates_by_utilisation(plain.board, plain.board.least_rate) is plain.board.least_rate
 
 
-def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():
+def test_where_there_are_opportunistic_shares_sts_x_saves_by_expected_co_runners():
     values = {
         "sharing.interference": "utilisation", "sharing.utilisation": [0.1, 0.8], "sharing.fractions": [0.6, 0.4],
         "sharing.priorities": [1, 0], "jobs.count": 40, "cluster.nodes": 4,
@@ -103,11 +103,13 @@ def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():
     assert costs["sts-x"] < 0.9 * costs["sts-x:worst-co-runners"]
 
 
-def test_where_due_dates_are_guaranteed_the_worst_company_is_reckoned_with():
-    told = 0
+def test_where_due_dates_are_guaranteed_plans_have_the_worst_co_runners():
+    different = 0
     for seed in range(12):
         instance = random_instance(seed, kinds=True, interference=True)
         guaranteed = simulate(instance, StsX(guarantees=True)).log.tobytes()
         assert guaranteed == simulate(instance, StsX(guarantees=True, co_located=False)).log.tobytes()
-        told += simulate(instance, StsX()).log.tobytes() != simulate(instance, StsX(co_located=False)).log.tobytes()
-    assert told > 0  # elsewhere company makes a difference on these instances
+        different += (
+            simulate(instance, StsX()).log.tobytes() != simulate(instance, StsX(co_located=False)).log.tobytes()
+        )
+    assert different > 0  # elsewhere co-runners change the costs on these instances

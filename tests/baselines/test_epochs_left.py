@@ -1,4 +1,4 @@
-"""The epochs that jobs are taken to have left, on job A of the three: S is 1 on [0, 2) and ½ on [2, 4)."""
+"""The estimated epochs left of job A of the three: S is 1 on [0, 2) and ½ on [2, 4)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_conditional_mean_is_given_the_epochs_done(done, expected):
 
 @pytest.mark.parametrize(("done", "left"), [(0.0, 3.0), (1.0, 2.0), (2.5, 0.5), (3.0, 1.0), (3.5, 0.5)])
 def test_the_published_mean_is_fixed_and_all_the_rest_once_it_is_passed(done, left):
-    """A needs three epochs of four in the mean, whatever is done; after three of them the fourth is assumed."""
+    """A needs three epochs of four in the mean, for any epochs done; after three of them the fourth is assumed."""
     view = opened(three_jobs()).view
     view.board.jobs[A, at.EPOCHS] = done
     assert epochs_left(view, np.array([A]), "mean").tolist() == [left]

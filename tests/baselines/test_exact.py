@@ -199,7 +199,7 @@ def test_slack_takes_the_cheapest_and_late_the_fastest():
     assert late.expected_cost_eur == pytest.approx(2 * (2 + 0.5 * 2))
 
 
-def test_epochs_that_nobody_reaches_are_run_at_full_speed_for_nothing():
+def test_epochs_that_no_job_reaches_are_run_at_full_speed_for_nothing():
     """S is 0 in the second half: all the time that must be saved is saved there, at no expected cost."""
     distribution = EpochDistribution(np.array([0, 0.5, 1]), np.array([1.0, 0.0]))
     plan = solve_single_job([10, 5], [1, 2], distribution, 4.0, 30.0)
@@ -242,7 +242,7 @@ def test_a_job_on_a_bin_edge_has_survived_the_bin_before_it_whichever_edge(bins:
 
 
 def test_a_job_on_a_bin_edge_begins_to_speed_up_at_the_epoch_it_is_at():
-    """All that is left must be run fast: the plan leaves out no sliver of an epoch before the edge."""
+    """All that is left must be run fast: the plan omits no part of an epoch before the edge."""
     distribution = EpochDistribution.from_masses([0.5, 0.0, 0.0, 0.5])
     for done in (25.0, np.nextafter(25.0, 0.0), 25.0 - 5e-11):
         plan = solve_single_job([2.0, 1.0], [1.0, 3.0], distribution, 100.0, 100.0 - done, epochs_done=done)

@@ -1,4 +1,4 @@
-"""The exact solver where prices tie: against the dual of the plan problem in rational numbers, and its plan played."""
+"""The exact solver where prices tie: against the dual of the plan problem in rational numbers, and its plan's cost."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def least_cost(case: Case) -> Fraction | None:
     return max(sum((b - a) * min(s * p + y * t for t, p in ways) for a, b, s in bins) - y * time_left for y in at)
 
 
-def played(case: Case, plan: Plan) -> float:
+def executed(case: Case, plan: Plan) -> float:
     """Return the expected cost of a plan's segments, one after the other on the clock."""
     clock, cost, weight = Fraction(0), Fraction(0), Fraction(case.weight or 0.0)
     for segment in plan.segments:
@@ -84,7 +84,7 @@ def played(case: Case, plan: Plan) -> float:
 
 @st.composite
 def cases(draw: st.DrawFn) -> Case:
-    """Draw whole seconds, and cents on a line or near one; a second of delay often costs what one saved does."""
+    """Draw whole seconds, and cents on a line or near one; a second of delay often costs as much as one saved."""
     tau = sorted(draw(st.sets(st.integers(5, 60), min_size=1, max_size=5)), reverse=True)
     first, each = draw(st.integers(1, 9)) / 100, draw(st.integers(1, 9)) / 1000
     price = [round(first + each * (tau[0] - t), 3) for t in tau]
@@ -111,7 +111,7 @@ def test_a_plan_is_optimal_and_costs_what_it_says_wherever_prices_tie(case: Case
     assert all(a < b for a, b in pairwise(ends))
     seconds = [case.tau[segment.configuration] for segment in plan.segments]
     assert all(slow > fast for slow, fast in pairwise(seconds))
-    assert plan.expected_cost_eur == pytest.approx(played(case, plan), rel=1e-11)
+    assert plan.expected_cost_eur == pytest.approx(executed(case, plan), rel=1e-11)
     if optimum is None:
         assert plan.status == "late"
         return

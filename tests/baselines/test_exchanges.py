@@ -58,7 +58,7 @@ def test_the_best_exchange_is_the_best_of_all_that_are_allowed(seed, kinds, slac
 
 
 def test_there_are_rounds_that_each_kind_of_exchange_improves():
-    """Else the test above would show nothing."""
+    """The instances of the test above have exchanges that help."""
     kinds = {"swap": 0, "turn": 0, "none": 0}
     for seed in range(60):
         view, found = constructed(seed, kinds=bool(seed % 2), slack=5.0 if seed % 3 else 1.0)

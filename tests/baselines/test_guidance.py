@@ -1,4 +1,4 @@
-"""What Path Relinking is guided by, on the instance of `test_hand_computed.py`.
+"""The guidance of Path Relinking, on the instance of `test_hand_computed.py`.
 
 Node 0 has two GPUs, node 1 one; r(1) = 1.0 €/h, r(2) = 1.9 €/h. An epoch takes 1 h on x1 and 40 min on x2. At most, A
 needs 4 epochs by 3.5 h (0.001 €/s late), B 2 by 10 h, C 2 by 1.5 h (0.003 €/s): 4 h, 2 h, 2 h in the slowest way.

@@ -49,14 +49,14 @@ def test_without_cells_it_is_the_rule_within_it(inner: str) -> None:
     np.testing.assert_array_equal(ours.completion_s, alone.completion_s)
 
 
-def test_opportunistic_jobs_lie_together_and_away_from_cells_that_are_used() -> None:
+def test_opportunistic_jobs_are_placed_together_and_away_from_cells_that_are_used() -> None:
     instance = cells(job(2, 900.0), job(2, 900.0, opportunistic=True), job(4, 900.0, opportunistic=True))
     hosts = simulate(instance, HiveD()).intervals().sort("job")["host"].to_list()
     assert hosts[0] == 0
     assert hosts[1] == hosts[2] != 0
 
 
-def test_who_is_driven_out_goes_on_elsewhere_in_the_same_round() -> None:
+def test_a_preempted_job_goes_on_elsewhere_in_the_same_round() -> None:
     instance = cells(job(8, 900.0, opportunistic=True), job(8, 900.0, at_s=60.0), job(8, 900.0, at_s=60.0), hosts=3)
     result = simulate(instance, HiveD())
     assert result.completion_s.tolist() == [900.0, 960.0, 960.0]

@@ -1,4 +1,4 @@
-"""The last step of `greedy-fill`: who gets the idle GPUs of a node. Without base power fewer are cheaper."""
+"""The last step of `greedy-fill`: which job gets the idle GPUs of a node. Without base power fewer are cheaper."""
 
 from __future__ import annotations
 

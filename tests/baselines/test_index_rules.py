@@ -1,4 +1,4 @@
-"""Index rules: hand-computed indices, orders by hand, and what they cost against the best there is."""
+"""Index rules: indices and orders by hand, and their costs over those of the optimum."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ def test_the_gpus_go_to_jobs_in_the_order_of_the_index():
         assert np.argsort(simulate(single, make_policy(name)).completion_s).tolist() == [2, 1, 0]
 
 
-def test_what_least_attained_service_runs_makes_room_after_a_quantum():
+def test_least_attained_service_preempts_after_a_quantum():
     """Two jobs of 10 h by quanta of 2 h: from 0 to 2 h the first, to 6 h the second, two hours behind, and so on."""
     policy = replace(las(), quantum=0.2)
     log = simulate(one_gpu([a_job(CERTAIN, 0.001)] * 2), policy).log
@@ -183,11 +183,11 @@ def test_a_parameter_out_of_its_range_is_refused(field: str, value: object):
         replace(sept(), **{field: value})
 
 
-# One GPU, all jobs there at the beginning, all due then: the cost is Σ ω · C and the energy, which is the same for all.
+# One GPU, all jobs submitted and due at the beginning: the cost is Σ ω · C and the energy, which is the same for all.
 
 
 def outcomes(instance: Instance):
-    """Yield every way in which the jobs' needs can turn out, as (probability, instance)."""
+    """Yield every realised demand of the jobs, as (probability, instance)."""
     table = instance.jobs
     kinds = [table.distributions[k] for k in table.distribution]
     for bins in product(*(np.flatnonzero(kind.masses > 0.0).tolist() for kind in kinds)):
@@ -259,7 +259,7 @@ def test_expected_rests_know_nothing_of_giving_up_and_cost_more_on_two_points():
     assert expected_tardiness(instance, sept()) == pytest.approx(4.0 + 0.6 * 5.0 + 0.4 * 14.0)
 
 
-def test_a_job_that_survives_and_is_then_expected_to_take_longer_makes_room():
+def test_a_job_that_survives_and_is_then_expected_to_take_longer_is_preempted():
     """Of the first 1.9 h are expected, and 9 h after the hour in which nine of ten end: then the second runs."""
     fails = EpochDistribution(np.array([0.0, 0.1, 1.0]), np.array([1.0, 0.1]))
     jobs = [a_job(fails, 0.001), a_job(CERTAIN, 0.001, epochs=4.0)]
@@ -276,7 +276,7 @@ def test_without_chance_all_that_know_the_work_are_the_best(seed: int):
 
 
 def test_least_attained_service_is_nearly_the_best_for_equal_jobs_that_end_ever_less_often():
-    """All but the last bin of the few that get there, in which they are sure to end and should not be interrupted."""
+    """Optimal except for the few jobs in the last bin: they are sure to end in it and should not be interrupted."""
     falling = EpochDistribution(np.array([0.0, 0.25, 0.5, 0.75, 1.0]), np.array([1.0, 0.1, 0.02, 0.006]))
     instance = one_gpu([a_job(falling, 1.0 / HOUR)] * 3)
     best = best_tardiness(instance)
@@ -286,7 +286,7 @@ def test_least_attained_service_is_nearly_the_best_for_equal_jobs_that_end_ever_
 
 
 def test_apparent_tardiness_costs_come_near_the_best_and_what_sees_no_due_dates_does_not():
-    """Measured over these: 1.04 times the best with expected and 1.09 with worst-case rests, 1.23 without due dates."""
+    """Measured: 1.04 times the optimum with expected and 1.09 with worst-case work left, 1.23 without due dates."""
     paid = []
     for seed in range(20):
         instance = stochastic(seed, [(3, 2, 3), (2, 2, 2, 2), (4, 3, 2)][seed % 3], latest_h=30.0)
@@ -298,15 +298,15 @@ def test_apparent_tardiness_costs_come_near_the_best_and_what_sees_no_due_dates_
 
 
 def test_a_job_that_waits_is_asked_again_as_its_slack_ends():
-    """The first runs, since the other, 2 h of work worth far more, has slack until 3 h; then it makes room."""
+    """The first runs, since the other, 2 h of work of larger weight, has slack until 3 h; then it is preempted."""
     jobs = [a_job(CERTAIN, 0.001), a_job(CERTAIN, 0.01, epochs=2.0, due=5.0 * HOUR)]
     policy = replace(atc(), due_scale=0.01)
     np.testing.assert_allclose(simulate(one_gpu(jobs), policy).completion_s / HOUR, [12.0, 5.0])
     assert simulate(one_gpu(jobs), policy).tardiness_eur == pytest.approx(0.001 * 12.0 * HOUR)
 
 
-def test_beside_company_jobs_are_packed_onto_the_gpus_that_hosts_leave():
-    """Beside the worst neighbours a share looks slow; beside those to be expected, its epochs are the cheapest."""
+def test_with_co_runners_jobs_are_packed_onto_the_gpus_that_guaranteed_jobs_leave():
+    """With the worst co-runners a share is slow; with the expected ones its epochs are the cheapest."""
     scenario = load_scenario("guaranteed-and-opportunistic").replace({"cluster.nodes": 3, "jobs.count": 40})
     costs = {}
     for name in ("atc", "atc-co-located"):
@@ -314,7 +314,7 @@ def test_beside_company_jobs_are_packed_onto_the_gpus_that_hosts_leave():
     assert costs["atc-co-located"] < 0.9 * costs["atc"]
 
 
-def test_without_shared_gpus_company_changes_nothing():
+def test_without_shared_gpus_co_runners_change_nothing():
     instance = make_instance(load_scenario("tiny"), 0)
     alone, beside = (simulate(instance, make_policy(name)) for name in ("atc", "atc-co-located"))
     np.testing.assert_array_equal(alone.completion_s, beside.completion_s)

@@ -93,8 +93,8 @@ def linear_program(case: Case) -> float:
     return float(solution.fun) * scale * rest
 
 
-def played(case: Case, plan: Plan) -> tuple[float, float]:
-    """Play a plan epoch by epoch on the clock; give its expected energy and tardiness from now on [€].
+def executed(case: Case, plan: Plan) -> tuple[float, float]:
+    """Execute a plan epoch by epoch; return its expected energy and tardiness from now on [€].
 
     Bins are cut where configurations change and where the due date is, so that all is constant in between.
     """
@@ -125,9 +125,9 @@ def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(cas
 @pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
-def test_the_plan_played_on_the_clock_costs_what_it_says(case: Case):
+def test_the_plan_executed_in_time_costs_what_it_states(case: Case):
     plan = case.priced()
-    energy, tardiness = played(case, plan)
+    energy, tardiness = executed(case, plan)
     near = 1e-9 * (1.0 + case.weight * case.tau.max()) * case.largest
     assert plan.expected_tardiness_eur == pytest.approx(tardiness, rel=1e-9, abs=near)
     assert plan.expected_cost_eur == pytest.approx(energy + tardiness, rel=1e-9, abs=near)
@@ -145,7 +145,7 @@ def test_the_plan_played_on_the_clock_costs_what_it_says(case: Case):
 def test_it_is_never_costlier_than_the_plan_that_is_in_time(case: Case):
     guaranteed = case.solve(None)
     assert guaranteed.expected_tardiness_eur == 0.0
-    assert case.priced().expected_cost_eur <= sum(played(case, guaranteed)) * (1 + 1e-9) + 1e-9 * (1 + case.weight)
+    assert case.priced().expected_cost_eur <= sum(executed(case, guaranteed)) * (1 + 1e-9) + 1e-9 * (1 + case.weight)
 
 
 @pytest.mark.slow

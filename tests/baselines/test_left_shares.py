@@ -1,4 +1,4 @@
-"""What is left of shared GPUs, by hand: who gets it, and that it counts for nothing later.
+"""The free parts of shared GPUs, by hand: which job gets them, and that they do not count later.
 
 One type of GPU, in thirds and in whole; nothing is critical, and a third is cheapest. Seconds per epoch are given on a
 third, two thirds and a whole GPU.

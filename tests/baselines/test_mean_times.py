@@ -1,4 +1,4 @@
-"""Policies on expected instead of worst-case times, on a job for which the two choose otherwise.
+"""Policies on expected instead of worst-case times, on a job for which the choices differ.
 
 One node with two GPUs, 1 € per GPU and hour, no base power. An epoch takes 1 h on one GPU, 0.6 h on two, so one GPU is
 cheaper. The job has at most 4 epochs, S is 1 on [0, 2) and ½ on [2, 4): it needs 3 in expectation.
@@ -64,7 +64,7 @@ def test_job_by_job_the_mean_chooses_the_same():
 def test_random_greedy_on_means_takes_the_mean_for_pressure_choice_and_proxy():
     """One GPU. "sure" takes 3 h and is due at 4 h. "risky" takes at most 4 h, 2.2 h expected, and is due at 4.5 h.
 
-    By the worst case risky is pressed more (4 - 4.5 h) than sure (3 - 4 h), by the mean less (2.2 - 4.5 h).
+    In the worst case risky has more pressure (4 - 4.5 h) than sure (3 - 4 h), in the mean less (2.2 - 4.5 h).
     """
     risk = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.1]))
     jobs = [

@@ -32,7 +32,7 @@ def back_to(view: View, saved: tuple[np.ndarray, np.ndarray, np.ndarray]) -> Non
 
 
 def sweep_slowly(view: View, found: Constructions) -> int:
-    """Do what `sweep_moves` does, by trying; return how many jobs moved."""
+    """Try all moves as `sweep_moves` does; return how many jobs moved."""
     moved = 0
     for i, job in enumerate(found.order):
         saved, best, least = snapshot(view), -1, proxy(view, found) * (1 - 1e-12)
@@ -71,7 +71,7 @@ def test_every_job_makes_the_move_that_helps_most(seed, kinds, slack):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), kinds=st.booleans(), slack=st.sampled_from([0.02, 0.5, 1.0, 5.0]))
-def test_moves_only_help_and_nobody_comes_to_wait(seed, kinds, slack):
+def test_moves_only_help_and_no_running_job_stops(seed, kinds, slack):
     view, found = constructed(seed, kinds, slack)
     before, ran = proxy(view, found), view.jobs[:, at.CONFIG] >= 0
     missed = [not may_take_now(view, found, i) for i in range(len(found.order))]
@@ -134,7 +134,7 @@ def test_the_tardiness_of_a_job_that_has_just_been_placed_counts_too():
 
 
 def test_there_are_rounds_in_which_running_and_waiting_jobs_move():
-    """Else the tests above would show nothing."""
+    """The instances of the tests above have moves that help."""
     running = waiting = 0
     for seed in range(30):
         view, found = constructed(seed, kinds=bool(seed % 2))

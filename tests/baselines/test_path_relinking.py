@@ -1,4 +1,4 @@
-"""Path Relinking: never worse than the best of its elite, and feasible whatever the path."""
+"""Path Relinking: never worse than the best of its elite, and feasible on every path."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_every_path_stays_feasible_and_its_best_solution_is_worth_what_it_says(i
     reached = view.jobs[found.order, at.CONFIG]
     assert ((reached == goals) | (reached < 0)).all()
     if best == -np.inf:
-        assert (reached[found.held[start, :, 0] != goals] < 0).all()  # what differs had no room on any step
+        assert (reached[found.held[start, :, 0] != goals] < 0).all()  # what differs did not fit in any step
         return
     found.held[start], found.kept[start] = held, kept
     found.restore(view, start)

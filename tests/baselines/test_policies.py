@@ -1,4 +1,4 @@
-"""What each reference policy does, on instances small enough to follow."""
+"""The decisions of each reference policy, on small instances."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_no_two_policies_have_one_place_among_experts_or_colours():
     assert expert_names() == ("sts-x", "sts", "edf", "fifo", "priority", "rollout")
 
 
-def test_what_a_record_says_of_a_policy_is_so():
+def test_the_record_of_a_policy_is_true():
     for name, shipped in POLICIES.items():
         policy = shipped.make()
         assert shipped.slow == (getattr(policy, "constructions", 0) >= 1000), name
@@ -120,7 +120,7 @@ def test_a_rule_with_the_wrong_number_of_keys_is_refused():
 
 
 def test_greedy_fill_gives_idle_gpus_to_the_job_that_gains_the_most_speed_and_greedy_does_not():
-    """With C alone on node 0, at ease: x1 is cheapest, the second GPU is idle and speeds it up."""
+    """With C alone on node 0 and slack: x1 is cheapest, the second GPU is idle and speeds it up."""
     instance = three_jobs()
     jobs = instance.jobs
     alone = replace(instance, jobs=replace(jobs, submission_s=[0, 1e5, 1e5], due_s=[1e5, 1e6, 1e6]))
@@ -153,7 +153,7 @@ def test_the_proxy_cost_by_hand():
     assert cost == pytest.approx(2.9 * 4 / 3 + 100 * 0.002 * 2 * HOUR)
 
 
-def test_sts_keeps_due_dates_that_can_be_kept_with_room_for_all():
+def test_sts_keeps_due_dates_that_can_be_kept_with_gpus_for_all():
     for seed in range(10):
         instance = random_instance(seed, jobs=3, nodes=12, span_s=0.0)
         fastest = (instance.jobs.seconds_per_epoch.min(axis=1)) * instance.jobs.max_epochs
@@ -169,7 +169,7 @@ def test_sts_refuses_an_unknown_rank():
 
 @pytest.mark.parametrize("nodes", [2, 150])
 def test_after_any_policy_jobs_can_still_be_placed(nodes: int):
-    """Whoever builds on a policy's round finds the books in order: what fits is what is free."""
+    """After a policy's round the state is consistent: the configurations that fit are those of the free GPUs."""
     instance = random_instance(7, jobs=10, nodes=nodes, span_s=0.0)
     for name in policy_names():
         policy = quick_policy(name)

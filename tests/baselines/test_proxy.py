@@ -32,7 +32,7 @@ def proxy(*placed: tuple[int, int]) -> float:
     return proxy_cost(view.board, np.array([C, A, B]))
 
 
-def test_nobody_late_costs_the_energy_until_the_first_completion():
+def test_without_late_jobs_the_cost_is_the_energy_until_the_first_completion():
     """B on x1, on node 1, ends at 2 h; C on x2, on node 0, at 1⅓ h. A, left out, would miss 3.5 h by 0.5 h: 180 €."""
     assert proxy((B, X1), (C, X2)) == pytest.approx(4 / 3 * (1.9 + 1.0) + 100 * 0.001 * 1800)
 

@@ -1,7 +1,7 @@
 """Random Greedy's draw of the order, on one GPU that two jobs want.
 
 "long" takes 2 h and "short" takes 1 h; both are due at 4 h, so long has the higher pressure and Greedy serves it first.
-Nobody would be late, whoever waits: the proxy of a round is the energy until the first completion, half as much if
+No job would be late in either order: the proxy of a round is the energy until the first completion, half as much if
 short goes first. So with one construction a round, short is served exactly if the draw swaps the two.
 """
 
@@ -33,7 +33,7 @@ def open_round(long_weight: float, short_weight: float) -> State:
 
 
 def share_of_swaps(long_weight: float, short_weight: float, fill: bool, rounds: int = 4000) -> float:
-    """Decide the same round again and again; give the share of draws that put the short job first."""
+    """Decide the same round many times; return the share of draws that put the short job first."""
     state, rng = open_round(long_weight, short_weight), np.random.default_rng(0)
     swaps = 0
     for _ in range(rounds):
@@ -58,8 +58,8 @@ def test_as_published_the_heavier_of_two_neighbours_is_put_off_more_often_and_by
 ):
     """Neighbours swap with probability 0.5 + 0.05 if the earlier, "long", is heavier, else 0.5 - 0.05; ours reversed.
 
-    The standard deviation of the share of 4,000 draws is 0.008, a sixth of what separates 0.45 and 0.55 from one
-    another, and a twelfth of the error that a wrong sign would make.
+    The standard deviation of the share of 4,000 draws is 0.008, a sixth of the distance from 0.5 to 0.45 or 0.55, and a
+    twelfth of the error of a wrong sign.
     """
     assert share_of_swaps(long_weight, short_weight, fill) == pytest.approx(
         1.0 - by_hand if fill else by_hand, abs=0.03

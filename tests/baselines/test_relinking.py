@@ -32,7 +32,7 @@ def placed(*pairs: tuple[int, int]) -> View:
 
 
 def walk(view: View, *goal: int) -> tuple[float, list[tuple[int, int]]]:
-    """Walk towards the configurations `goal` of A, B, C; give the best value on the way, and what they hold there."""
+    """Move towards the configurations `goal` of A, B, C; return the best value on the way, and what they hold there."""
     held, kept = np.full((3, 3), np.nan), np.zeros_like(view.nodes)
     best = relink(view.board, ORDER, LEFT, np.array(goal, dtype=float)[ORDER], held, kept)
     there = {int(job): (int(row[0]), int(row[1])) for job, row in zip(ORDER, np.nan_to_num(held, nan=-9), strict=True)}
@@ -82,7 +82,7 @@ def test_a_job_that_no_longer_fits_waits():
     assert now_held(view) == [NONE, X1, X1]
 
 
-def test_a_job_that_makes_way_comes_back_as_soon_as_it_fits():
+def test_a_job_that_leaves_its_place_returns_as_soon_as_it_fits():
     """Two nodes of two types with one GPU each, two jobs that swap: neither fits until one of them waits."""
     types = [GpuType("F", 1000.0, 0.0, 16.0), GpuType("S", 600.0, 0.0, 16.0)]
     certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))

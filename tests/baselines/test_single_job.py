@@ -1,4 +1,4 @@
-"""The single-job problem: what it refuses, what is worth a thought, and what a plan of it costs."""
+"""The single-job problem: bad input, undominated configurations, and costs of plans."""
 
 import copy
 import pickle

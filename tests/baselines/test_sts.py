@@ -68,7 +68,7 @@ def test_a_job_that_cannot_be_in_time_takes_the_fastest_that_fits_the_cheaper_on
     assert rounds(instance(job(1.0), cheap=1), 1) == [(0.0, [DEAR2])]
 
 
-def test_a_job_whose_wake_up_is_due_takes_more_gpus():
+def test_a_job_whose_timer_has_expired_takes_more_gpus():
     """The timer is set by hand in the middle of a plan that needs no more GPUs."""
     state = State(instance(job(10.0)))
     state.advance()
@@ -82,7 +82,7 @@ def test_a_job_whose_wake_up_is_due_takes_more_gpus():
     assert (state.view.now_s, state.view.jobs[0, at.CONFIG]) == (0.5 * HOUR, CHEAP2)
 
 
-def test_a_job_on_its_second_choice_moves_when_a_better_type_has_room():
+def test_a_job_on_its_second_choice_moves_when_a_better_type_is_free():
     """The tight job takes the cheap GPU; the other starts on the costly type, and moves when that is done."""
     of = instance(job(1.05, epochs=1.0), job(10.0, epochs=3.0), cheap=1)
     assert rounds(of, 2) == [(0.0, [CHEAP1, DEAR1]), (1.0, [-1, CHEAP1])]
@@ -105,7 +105,7 @@ def test_types_are_ranked_by_expected_cost_or_as_published():
     assert rounds(swapped, 1, Sts("published")) == [(0.0, [CHEAP1])]
 
 
-def test_a_more_critical_job_takes_the_gpus_of_one_that_can_wait():
+def test_a_job_of_higher_pressure_takes_the_gpus_of_one_that_can_wait():
     only_cheap = {CONFIGURATIONS[CHEAP1]: HOUR}
     patient = replace(job(30.0), seconds_per_epoch=only_cheap)
     critical = replace(job(1.3, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
@@ -123,7 +123,7 @@ def test_cheapest_meeting_the_due_date_means_in_the_worst_case_and_to_the_second
 
 
 def test_a_plan_that_ends_exactly_at_its_due_date_is_not_late_for_rounding():
-    """Whatever the due date, the second segment is the one planned, not the other type's faster, costlier GPUs."""
+    """For any due date the second segment is the one planned, not the other type's faster, costlier GPUs."""
     rng = np.random.default_rng(0)
     for due_h in rng.uniform(1.25, 1.95, 200):
         of = instance(job(float(due_h)))
@@ -143,8 +143,8 @@ def test_with_less_than_one_per_cent_to_go_a_job_with_time_stays_cheap():
 def paused(policy: Sts) -> list[int]:
     """Return what a job that held two GPUs, and was paused, has in three rounds: at 0, at 0.25 h, and at 0.85 h.
 
-    Only the cheap node counts. The first job, four epochs due at 30 h, is given two GPUs by hand; the second takes both
-    for 36 min from 0.25 h on, since it has no time to lose. At 0.85 h the first would be in time on one.
+    Only the cheap node counts. The first job, four epochs due at 30 h, gets two GPUs by hand; the second takes both
+    for 36 min from 0.25 h on, since it has no slack. At 0.85 h the first would be in time on one.
     """
     only_cheap = {c: HOUR * (1.0 if c.gpus_per_node == 1 else 0.6) for c in CONFIGURATIONS[:2]}
     first = replace(job(30.0, epochs=4.0), seconds_per_epoch=only_cheap)

@@ -1,4 +1,4 @@
-"""STS with other solvers: the same decisions, whoever makes the plans."""
+"""STS with other solvers: the same decisions with the plans of any solver."""
 
 import pickle
 import sys
@@ -71,7 +71,7 @@ def test_with_ipopt_every_round_is_decided(solver: str):
     assert policy.fallbacks == 0
 
 
-def test_without_the_solver_the_exact_one_plans_and_it_is_said_once(monkeypatch: pytest.MonkeyPatch):
+def test_without_the_solver_the_exact_one_plans_and_one_warning_appears(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     policy = Sts(solver="ipopt")
     with pytest.warns(SolverFallbackWarning, match="coinor-libipopt-dev") as said:
@@ -102,7 +102,7 @@ def test_an_unknown_solver_is_named():
         Sts(solver="gurobi")
 
 
-def test_the_name_says_which_solver_it_is_unless_it_is_given():
+def test_the_name_has_the_solver_unless_it_is_given():
     made = [Sts(), Sts(solver="highs"), Sts(solver="nlp"), Sts(solver="ipopt", name="mine")]
     assert [policy.name for policy in made] == ["sts", "sts-highs", "sts-nlp", "mine"]
 

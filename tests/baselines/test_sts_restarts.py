@@ -34,7 +34,7 @@ def state(due_h: float) -> State:
 
 
 def hold(of: State, config: int, timer_h: float = -np.inf) -> None:
-    """Give the job a configuration by hand, with a timer, and open the next round, half an hour later."""
+    """Place the job on a configuration by hand, with a timer, and open the next round, half an hour later."""
     if config != NOTHING:
         of.view.place(0, config)
     of.view.set_timer(0, timer_h * HOUR)
@@ -44,20 +44,20 @@ def hold(of: State, config: int, timer_h: float = -np.inf) -> None:
 
 
 def decide(of: State) -> tuple[int, float]:
-    """Let STS decide; give the configuration and the timer [h] of the job."""
+    """Decide by STS; return the configuration and the timer [h] of the job."""
     Sts().decide(of.view, np.random.default_rng(0))
     return int(of.view.jobs[0, at.CONFIG]), of.view.jobs[0, at.TIMER_S] / HOUR
 
 
-def test_at_its_first_start_a_job_wakes_up_when_its_segment_ends_without_any_restart():
+def test_at_its_first_start_a_timer_expires_when_the_segment_ends_without_any_restart():
     """Two epochs in 1.6 h: 0.4 h must be saved, by two GPUs in the second epoch."""
     assert decide(state(due_h=1.6)) == (ONE, pytest.approx(1.0))
 
 
-def test_a_job_that_resumes_wakes_up_later_by_the_restart_overhead():
+def test_the_timer_of_a_job_that_resumes_expires_later_by_the_restart_overhead():
     """It runs until 0.5 h and rests until 1 h. Then 1.5 epochs are left for 1.3 h: 0.2 h must be saved.
 
-    So one GPU for one epoch, which begins at 1.1 h: it wakes up at 2.1 h.
+    So one GPU for one epoch, which begins at 1.1 h: its timer expires at 2.1 h.
     """
     resumed = state(due_h=2.3)
     hold(resumed, ONE)
@@ -66,21 +66,21 @@ def test_a_job_that_resumes_wakes_up_later_by_the_restart_overhead():
     assert decide(resumed) == (ONE, pytest.approx(2.1))
 
 
-def test_a_job_that_keeps_its_configuration_wakes_up_without_any_restart():
+def test_the_timer_of_a_job_that_keeps_its_configuration_has_no_restart():
     """It runs on one GPU until 0.5 h, without a plan. Then 1.5 epochs are left for 1.3 h: slow for one, until 1.5 h."""
     running = state(due_h=1.8)
     hold(running, ONE)
     assert decide(running) == (ONE, pytest.approx(1.5))
 
 
-def test_a_job_that_is_planned_anew_gives_none_of_its_gpus_back():
+def test_a_job_that_is_planned_again_gives_none_of_its_gpus_back():
     """It holds two GPUs without a plan, with so much time that one GPU would be cheaper."""
     running = state(due_h=10.0)
     hold(running, TWO)
     assert decide(running) == (TWO, np.inf)
 
 
-def test_a_job_whose_wake_up_is_due_but_that_can_get_no_more_gpus_is_planned_with_those_it_holds():
+def test_a_job_whose_timer_has_expired_but_that_can_get_no_more_gpus_is_planned_with_those_it_holds():
     """There is no configuration of three GPUs; the cheapest that fits would be one GPU, and would set no plan."""
     running = state(due_h=10.0)
     hold(running, TWO, timer_h=0.5)

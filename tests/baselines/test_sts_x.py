@@ -1,4 +1,4 @@
-"""STS-X: who runs, who waits, and where; by hand on nodes of two GPUs."""
+"""STS-X: which jobs run, which wait, and where; by hand on nodes of two GPUs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def starts_h(result: Result) -> list[float]:
     return (result.start_s / HOUR).round(3).tolist()
 
 
-def test_a_job_with_slack_waits_for_company_and_starts_when_its_slack_ends():
+def test_a_job_with_slack_waits_for_others_and_starts_when_its_slack_ends():
     """Alone it would not fill a node. It may wait until 1 % of its hour before its latest start, 3 h."""
     result = simulate(cluster([job(0, 4)]), StsX())
     assert starts_h(result) == [pytest.approx(2.99, abs=0.001)]
@@ -190,7 +190,7 @@ def test_shares_are_part_of_the_hull():
     assert result.energy_eur == pytest.approx(1.2 * 4)
 
 
-def test_planning_a_round_changes_nothing_but_memory_and_wake_ups():
+def test_planning_a_round_changes_only_memory_and_timers():
     instance = random_instance(4, jobs=30, nodes=4, kinds=True, interference=True, restart_s=5.0)
     checked = 0
 
@@ -240,7 +240,7 @@ def test_a_wrong_fullness_is_named(share: float):
 
 
 def test_free_energy_is_the_limit_of_cheap_energy():
-    """Nothing costs anything but tardiness: GPUs still count, since others want them."""
+    """Only tardiness has a cost: GPUs still count, since other jobs need them."""
     track = load_track("lognormal").scenario.replace({"jobs.count": 60, "arrivals.rate": 2.0})
     instance = make_instance(track, 0)
     free, cheap, edf = (

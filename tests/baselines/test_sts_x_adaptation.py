@@ -1,4 +1,4 @@
-"""STS-X can be adapted: what is said of a round does what it is for, by hand on clusters whose busy GPUs cost 1 €/h."""
+"""The adaptation of STS-X: the effect of every factor, by hand on clusters whose busy GPUs cost 1 €/h."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def two_types(due_h: float) -> Instance:
     return Instance.from_jobs(types, nodes, [job], [ONE, OTHER], energy_price_eur_per_kwh=1.0, pue=1.0)
 
 
-def test_what_is_not_said_changes_nothing():
+def test_factors_of_1_change_nothing():
     said = unadapted(3, np.array([1.0, 2.0]))
     assert not said.jobs.any()
     assert said.jobs.shape == (3, 5)
@@ -52,15 +52,15 @@ def test_what_is_not_said_changes_nothing():
 
 
 @pytest.mark.parametrize("more", [{}, {"restart_s": 30.0}, {"kinds": True}])
-def test_one_who_says_nothing_changes_nothing(more: dict):
-    """Also where what deferrable jobs find cheapest is not kept."""
+def test_an_adaptation_of_0_changes_nothing(more: dict):
+    """Also where the cheapest configuration of deferrable jobs is not kept."""
     instance = random_instance(5, jobs=25, nodes=4, span_s=2000.0, **more)
     expected = simulate(instance, StsX()).log.tobytes()
     assert simulate(instance, Given()).log.tobytes() == expected
     assert simulate(instance, Given(deferrable={0: 1.0})).log.tobytes() == expected
 
 
-def test_an_critical_job_leaves_a_type_that_is_called_costly():
+def test_a_critical_job_leaves_a_type_with_a_higher_price():
     instance = two_types(1.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
     assert held(simulate(instance, Given(critical={0: 1.6}))) == ["Wx1"]
@@ -68,7 +68,7 @@ def test_an_critical_job_leaves_a_type_that_is_called_costly():
     assert held(simulate(instance, Given(deferrable={0: 1.6}))) == ["Vx1"]
 
 
-def test_a_deferrable_job_leaves_a_type_that_is_called_costly_for_deferrable_ones():
+def test_a_deferrable_job_leaves_a_type_with_a_higher_price_for_deferrable_ones():
     instance = two_types(9.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
     assert held(simulate(instance, Given(deferrable={0: 1.6}))) == ["Wx1"]
@@ -76,8 +76,8 @@ def test_a_deferrable_job_leaves_a_type_that_is_called_costly_for_deferrable_one
     assert held(simulate(instance, Given(critical={0: 1.6}))) == ["Vx1"]
 
 
-def test_a_job_that_waits_follows_what_is_called_costly_later():
-    """It waits for company on V; when that comes, V is costly, and both fill a node of W."""
+def test_a_job_that_waits_follows_later_prices():
+    """It waits for another job on V; when that arrives, V is costly, and both fill a node of W."""
     types = KILOWATT, GpuType("W", 1500.0, 0.0, 16.0, 8)
     jobs = [replace(hours_job(50.0, {ONE: 1.0, OTHER: 1.0}), submission_s=at_h * HOUR) for at_h in (0.0, 1.0)]
     nodes = [Node("V", 2), Node("W", 2)]
@@ -99,7 +99,7 @@ def test_a_job_with_more_weight_pays_for_the_best_of_what_fits():
     assert held(simulate(instance, Given(said=free | {(1, WEIGHT): np.log(2.0)}))) == ["Vx2", "Vx2"]
 
 
-def test_a_running_job_that_is_told_that_changes_are_costly_stays_if_what_fits_is_not_worth_one():
+def test_a_running_job_with_a_higher_restart_penalty_stays_if_what_fits_is_not_worth_one():
     """After 0.1 h on one GPU it wants four, but gets two, for 0.27 h less at 2 €/h; that is worth 36 s, but not 0.1 h.
 
     On one GPU 0.9 + 1.8 €; on two (0.63 + 0.01) · (2 + 2) = 2.56 €, or 2.92; on four (0.27 + 0.1) · (4 + 2) = 2.22.
@@ -127,7 +127,7 @@ def test_what_is_called_costly_costs_what_it_costs():
 
 
 @pytest.mark.parametrize("control", [ORDER, WEIGHT])
-def test_a_late_job_comes_first_that_is_called_critical_enough(control: int):
+def test_a_late_job_with_a_large_order_factor_comes_first(control: int):
     """A second is worth 0.72 €/h an hour to the first and 3.6 to the second: a factor of 5."""
     instance = late_pair()
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
@@ -137,7 +137,7 @@ def test_a_late_job_comes_first_that_is_called_critical_enough(control: int):
     assert starts_h(simulate(instance, Given(said={control: 1.0}))) == [1.0, 0.0]
 
 
-def test_an_critical_job_that_may_be_in_time_comes_first_that_is_called_critical_enough():
+def test_a_critical_job_in_time_with_a_large_order_factor_comes_first():
     """Both start within 1 % of their hour; the first one's slack is 0.002 h, the second one's 0.004."""
     instance = kilowatt_cluster([hours_job(1.002, {ONE: 1.0}), hours_job(1.004, {ONE: 1.0})], [1], [ONE])
     assert starts_h(simulate(instance, StsX())) == [0.0, 1.0]
@@ -146,7 +146,7 @@ def test_an_critical_job_that_may_be_in_time_comes_first_that_is_called_critical
 
 
 @pytest.mark.parametrize(("factor", "start_h"), [(1.0, 2.99), (10.0, 2.9), (0.1, 2.999)])
-def test_a_job_that_waits_is_critical_at_the_slack_that_it_is_told(factor: float, start_h: float):
+def test_a_job_that_waits_is_critical_at_the_adapted_slack(factor: float, start_h: float):
     """It does not fill a node of two GPUs alone, so it waits until 1 % of its hour before its latest start, 3 h."""
     instance = kilowatt_cluster([hours_job(4.0, {ONE: 1.0})], [2], [ONE])
     result = simulate(instance, Given(said={MARGIN: np.log(factor)}))
@@ -163,7 +163,7 @@ def test_a_job_with_more_weight_pays_for_being_in_time():
     assert held(simulate(instance, Given(said={WEIGHT: np.log(2.3)}))) == ["Vx2"]
 
 
-def test_a_job_that_is_told_that_short_gpus_are_cheap_takes_more_of_them():
+def test_a_job_with_a_lower_price_of_short_gpus_takes_more_of_them():
     """On two GPUs a job is in time, at 0.4 € more for 0.3 h, which are worth 1.08 €; but eight jobs have eight GPUs."""
     jobs = [hours_job(0.7, {ONE: 1.0, TWO: 0.7}, 3.6)] * 8
     instance = kilowatt_cluster(jobs, [2] * 4, [ONE, TWO])
@@ -172,7 +172,7 @@ def test_a_job_that_is_told_that_short_gpus_are_cheap_takes_more_of_them():
     assert set(held(simulate(instance, StsX(priced=False)))) == {"Vx2"}
 
 
-def test_a_running_job_that_is_told_that_changes_are_costly_stays():
+def test_a_running_job_with_a_higher_restart_penalty_stays():
     """When the short job ends, the long one would be 1.6 h faster on both GPUs, for a minute's restart."""
     jobs = [hours_job(0.0, {ONE: 4.0, TWO: 2.2}, 10.0), hours_job(0.0, {ONE: 0.5}, 1000.0)]
     instance = kilowatt_cluster(jobs, [2], [ONE, TWO])
@@ -182,7 +182,7 @@ def test_a_running_job_that_is_told_that_changes_are_costly_stays():
     assert simulate(instance, Given(said={(1, RESTART): 5.0})).switches.tolist() == [1, 0]
 
 
-def test_with_more_patience_time_is_worth_what_it_is_worth_after_a_longer_wait():
+def test_with_a_longer_maximum_deferral_the_value_of_time_is_that_after_a_longer_wait():
     """One GPU. Half of the first kind of job end after an hour, in time; the others take two, from 1.5 h on late.
 
     After a wait of 0.3 h a second is worth half of its weight, over 1.5 h: 2.88 €/h an hour, less than the second job's

@@ -48,6 +48,6 @@ def test_a_small_price_is_none_and_so_is_that_of_time_without_value():
     assert price(32.0, 0.0) == 0.0
 
 
-def test_where_energy_is_free_a_gpu_counts_for_what_is_said():
+def test_where_energy_is_free_a_gpu_counts_with_its_adapted_rate():
     """Four GPUs at 0.5 €/h."""
     assert price(8.0, 16.0, eur_per_kwh=0.0) == pytest.approx(16.0 / 2.0)

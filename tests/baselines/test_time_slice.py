@@ -1,4 +1,4 @@
-"""Time slices, worked out by hand: jobs that need one GPU each, on nodes of one GPU."""
+"""Time slicing by hand: jobs that need one GPU each, on nodes of one GPU."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CRITICAL = 1.0
 
 
 def job(seconds: float, at_s: float = 0.0, weight: float = 0.01, due_s: float = 1e6, **costs: float | None) -> Job:
-    """Make a job of so many seconds on any GPU."""
+    """Make a job with its seconds on any GPU."""
     return Job(at_s, due_s, weight, 1.0, CERTAIN, 1.0, {ONE: seconds, OTHER: seconds}, **costs)
 
 
@@ -62,7 +62,7 @@ def test_a_quantum_that_does_not_earn_its_switch_is_not_used():
     assert run(TimeSlice(quantum_s=20.0, efficiency=0.0), *jobs).switches.sum() > 0
 
 
-def test_an_critical_job_takes_a_gpu_at_once_and_gives_it_back():
+def test_a_critical_job_takes_a_gpu_at_once_and_gives_it_back():
     """It comes at 7 s and works from 7.5 to 12.5 s; the other one, not sliced, goes on at 17.5 s with 93 s to do."""
     policy = TimeSlice(critical_eur_per_s=0.5, quantum_s=10.0)
     result = run(policy, job(100.0, resume_s=5.0), job(5.0, 7.0, CRITICAL, 14.5, start_s=0.5, resume_s=0.5))
@@ -78,18 +78,18 @@ def test_critical_jobs_do_not_displace_one_another():
 @pytest.mark.parametrize(
     ("resumes", "weights", "victim"), [((3.0, 2.0), (0.01, 0.01), 1), ((3.0, 2.0), (0.01, 0.02), 0)]
 )
-def test_who_loses_least_makes_room(resumes, weights, victim):
+def test_the_job_that_loses_least_is_preempted(resumes, weights, victim):
     first = [job(100.0, weight=w, resume_s=r) for r, w in zip(resumes, weights, strict=True)]
     result = run(TimeSlice(critical_eur_per_s=0.5), *first, job(5.0, 7.0, CRITICAL, 14.5), nodes="VV", restart_s=50.0)
     assert [result.switches[0] > 0, result.switches[1] > 0] == [victim == 0, victim == 1]
 
 
-def test_an_critical_job_takes_what_is_free_before_it_displaces_anybody():
+def test_a_critical_job_takes_free_gpus_before_it_preempts_others():
     result = run(TimeSlice(critical_eur_per_s=0.5), job(100.0), job(5.0, 7.0, CRITICAL, 14.5), nodes="WV")
     assert result.switches.sum() == 0
 
 
-def test_where_nobody_waits_nobody_is_asked():
+def test_where_no_job_waits_no_timer_is_set():
     result = run(TimeSlice(quantum_s=1.0), job(100.0), job(100.0), nodes="VV")
     assert result.rounds <= 3
 
@@ -103,10 +103,10 @@ def test_a_job_comes_back_to_the_node_where_it_was():
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("told", [False, True])
-def test_any_run_is_in_order(tmp_path, seed: int, told: bool):
+@pytest.mark.parametrize("switching", [False, True])
+def test_any_run_is_in_order(tmp_path, seed: int, switching: bool):
     instance = random_instance(seed, jobs=20, nodes=4, span_s=500.0, kinds=True, restart_s=3.0)
-    instance = with_switching(instance, seed) if told else instance
+    instance = with_switching(instance, seed) if switching else instance
     weight = np.median(instance.jobs.tardiness_weight_eur_per_s).item()
     result = simulate(instance, TimeSlice(quantum_s=15.0, critical_eur_per_s=weight, efficiency=2.0), seed=seed)
     write_run(result, tmp_path / "run")

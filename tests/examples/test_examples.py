@@ -1,4 +1,4 @@
-"""The examples run as a user runs them, on a small setting, and print what they printed before."""
+"""The examples run as commands on a small setting, and their output is that of the golden files."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_example_of_training_prints_policies_and_agents_on_the_same_workload
         ("run_a_policy", ("--seed", "-1"), "zero"),
     ],
 )
-def test_an_example_says_in_a_line_what_is_wrong(name: str, arguments: tuple[str, ...], words: str, printed):
+def test_an_example_reports_an_error_in_one_line(name: str, arguments: tuple[str, ...], words: str, printed):
     with pytest.raises(SystemExit) as caught:
         printed(name, *arguments)
     assert words in str(caught.value)

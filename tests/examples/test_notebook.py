@@ -1,4 +1,4 @@
-"""The notebook runs top to bottom, here with few decisions, and is kept with the outputs of all of them."""
+"""The notebook runs from top to bottom, here with few decisions; its file has the outputs with all decisions."""
 
 from __future__ import annotations
 

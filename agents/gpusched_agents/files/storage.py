@@ -37,7 +37,7 @@ def weights_bytes(weights: Mapping[str, NDArray[np.float32]]) -> bytes:
 
 
 def read_weights(data: bytes) -> dict[str, NDArray[np.float32]]:
-    """Read the bytes of `weights_bytes`; the arrays are new and writable.
+    """Read the bytes of `weights_bytes`; the arrays belong to the caller.
 
     Raises:
         InputError: They are not a safetensors file, or an array is not float32 or not finite.

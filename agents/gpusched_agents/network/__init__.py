@@ -1,1 +1,1 @@
-"""Networks: as torch trains them, and as kernels apply them."""
+"""Networks: in torch for training, and in kernels for decisions."""

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator.run import Board
 
-MOST = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # the largest that is said of a job, by column of `Adaptation.jobs`
-MOST_OF_PRICE = 0.7  # of the rate of a configuration
+MOST = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # largest absolute values, by column of `Adaptation.jobs`
+MOST_OF_PRICE = 0.7  # largest absolute logarithm of the factor on the rate of a configuration
 LONGEST_DEFERRAL = 1.0
 CRITICAL, DEFERRABLE = range(2)  # what the prices of configurations are for
-OF_JOBS, GATES = 2, 3  # the gate of what is said of jobs, after those of both prices
-# Where the load is far below 0.8 (squashed: FULL) no price is far from what energy costs, for nothing is scarce.
+OF_JOBS, GATES = 2, 3  # the gate of the columns of jobs, after those of both prices
+# Where the load is far below 0.8 (squashed: FULL), prices are close to the cost of energy, since GPUs are not scarce.
 STEEP, FULL = 8.0, 0.45
-# Where tenants have quotas a deferrable job's cheapest place is where energy says: what others leave is not for it.
+# Where tenants have quotas, prices of deferrable jobs are those of energy: they may not use the GPUs that others leave.
 QUOTAS, CLOSES = MEANS + AVERAGED.index(OWN_QUOTA), 30.0
 Shapes = dict[str, tuple[int, ...]]
 
@@ -89,13 +89,13 @@ def seen_weights(hidden: int, *, distribution: bool) -> NDArray[np.float64]:
 
 
 def named_weights(hidden: int, beginning: str) -> NDArray[np.float64]:
-    """Return 1 for every weight of the arrays whose names begin so, 0 for the others, (W,)."""
+    """Return 1 for every weight of the arrays whose names begin with `beginning`, 0 for the others, (W,)."""
     shapes = own_shapes(hidden).items()
     return np.concatenate([np.full(int(np.prod(shape)), float(name.startswith(beginning))) for name, shape in shapes])
 
 
 def flat_of(weights: Mapping[str, NDArray[np.float32]], hidden: int) -> NDArray[np.float32]:
-    """Lay the arrays of a network end to end, as `say` takes them."""
+    """Concatenate the arrays of a network in the order that `forward` takes."""
     return np.concatenate([weights[name].ravel() for name in own_shapes(hidden)])
 
 
@@ -111,7 +111,7 @@ def arrays_of(flat: NDArray[np.floating], hidden: int) -> dict[str, NDArray[np.f
 
 @kernel
 def _part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Floats, int]:
-    """Return the matrix (rows, columns) that begins at `begin`, and where the next one does."""
+    """Return the matrix (rows, columns) that begins at `begin`, and the begin of the next one."""
     end = begin + rows * columns
     return flat[begin:end].astype(np.float64).reshape(rows, columns), end
 
@@ -120,26 +120,26 @@ def _part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Floats, i
 def forward(
     jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int, outputs: Floats, prices: Floats
 ) -> float:
-    """Return what is to be done differently in a round.
+    """Compute the adaptation of a round.
 
-    Of a job with features x in a round with features g: most · gate · tanh(A [x, g] + a). Of a configuration with
+    For a job with features x in a round with features g: most · gate · tanh(A [x, g] + a). For a configuration with
     features y: most · gate · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for critical jobs, once for deferrable
-    ones. Each of the three has its own gate, min(1, exp(v · g + w)), which may close where there is nothing to say.
-    Those of prices close besides where the load is small, that of the latest submissions and that of due work: times
-    exp(8 min(0, l - 0.45)), with l the larger of both, squashed; and that of deferrable jobs where quotas are in use.
+    ones. Each of the three has its own gate, min(1, exp(v · g + w)), which may close where no change is needed. The
+    gates of prices also close where the load of the latest submissions and that of due work are small: times
+    exp(8 min(0, l - 0.45)), with l the larger of both, squashed. That of deferrable jobs closes where there are quotas.
 
     Args:
         jobs: Features of the active jobs, (A, F).
         whole: Features of the round, (F,).
         options: Features of the configurations, (C, F).
-        flat: The weights, end to end in the order of `shapes`.
+        flat: The weights, concatenated in the order of `shapes`.
         width: Width of the hidden layer.
-        outputs: Written: what is said of every job, (A, CONTROLS).
+        outputs: Written: the logarithms of factors for every job, (A, CONTROLS).
         prices: Written: logarithms of factors on the rates of configurations, for `CRITICAL` and `DEFERRABLE` jobs, (2,
             C).
 
     Returns:
-        The logarithm of the factor on how long jobs may wait.
+        The logarithm of the factor on the maximum deferral.
     """
     of_job, of_option = jobs.shape[1], options.shape[1]
     w_job, n = _part(flat, 0, CONTROLS, of_job + whole.shape[0])
@@ -177,7 +177,7 @@ def forward(
 
 @kernel
 def _dot(a: Floats, b: Floats) -> float:
-    """Return the scalar product, summed in one order everywhere."""
+    """Return the scalar product, always summed in the same order."""
     total = 0.0
     for i in range(a.shape[0]):
         total += a[i] * b[i]
@@ -186,11 +186,11 @@ def _dot(a: Floats, b: Floats) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class AdaptationPolicy(StsX):
-    """STS-X with a agent. With weights of 0 it does what STS-X does.
+    """STS-X with parameters that a network adapts. With weights of 0 it is STS-X.
 
     Args:
         spec: What it was trained for.
-        weights: The network's weights, end to end (`gpusched_agents.network.adaptation.flat_of`).
+        weights: The network's weights, concatenated (`gpusched_agents.network.adaptation.flat_of`).
         hidden: Width of its hidden layer.
     """
 
@@ -214,7 +214,7 @@ class AdaptationPolicy(StsX):
 
 @kernel
 def adapt(board: Board, rate: Floats, flat: Singles, width: int) -> tuple[Floats, Floats, Floats, float]:
-    """Compute what `Adaptation` holds for a round: of every job, rates of critical and deferrable ones, deferral."""
+    """Compute the fields of `Adaptation` for a round: of jobs, rates of critical and deferrable ones, deferral."""
     active, configs = board.count[at.ACTIVE], board.facts.configs.shape[0]
     jobs, whole, options = np.empty((active, len(JOBS))), np.empty(len(ROUND)), np.empty((configs, len(OPTIONS)))
     observe_round(board, rate, FREE_RATE, jobs, whole, options)

@@ -1,4 +1,4 @@
-"""Networks that set the controls, as plain arrays: what algorithms of Stable-Baselines3 learn, run without torch."""
+"""Networks that set the controls, as plain arrays: trained by Stable-Baselines3, used without torch."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ if TYPE_CHECKING:
 ACTIVATIONS = ("tanh", "relu")
 PARTS = ("weight", "bias")
 SQUASHED = ("sac", "td3", "tqc")
-"""Algorithms that put tanh on their actions, and ReLU between their layers; the others have tanh there."""
+"""Algorithms with tanh on their actions, and ReLU between their layers; the others have tanh between layers."""
 
 
 class Actor(Protocol):
-    """Sets the controls by an observation of the adaptation environment."""
+    """A network that sets the controls from an observation of the adaptation environment."""
 
     @property
     def inputs(self) -> int:
@@ -53,14 +53,14 @@ class Actor(Protocol):
 
     @property
     def state_size(self) -> int:
-        """How many numbers it carries from one step to the next."""
+        """Return the size of its recurrent state."""
 
     def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the controls, (outputs,), from -1 to 1.
 
         Args:
-            observation: What it observes, (inputs,).
-            state: What it carries on, (state_size,), 0 at the beginning of a run; written. None: the beginning.
+            observation: The observation, (inputs,).
+            state: The recurrent state, (state_size,), 0 at the beginning of a run; written. None: the beginning.
         """
 
 
@@ -69,7 +69,7 @@ class MlpActor:
     """A perceptron.
 
     Args:
-        layers: Weights (outputs, inputs) and biases (outputs,) of every layer, the last one's among them.
+        layers: Weights (outputs, inputs) and biases (outputs,) of every layer, also of the last one.
         activation: Between layers: `tanh` or `relu`.
         squash: Whether the last layer's outputs go through tanh; else they are clipped.
 
@@ -92,7 +92,7 @@ class MlpActor:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.float32]], activation: str, *, squash: bool) -> Self:
-        """Make the perceptron whose weights and biases `arrays` gave.
+        """Make the perceptron from the weights and biases of `arrays`.
 
         Raises:
             InputError: They do not fit one another.
@@ -116,7 +116,7 @@ class MlpActor:
 
     @property
     def state_size(self) -> int:
-        """It carries nothing on."""
+        """Return 0: there is no recurrent state."""
         return 0
 
     def act(
@@ -129,7 +129,7 @@ class MlpActor:
         return (np.tanh(scores) if self.squash else np.clip(scores, -1.0, 1.0)).astype(np.float64)
 
     def score(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return what the last layer gives, (outputs,), for an observation, (inputs,)."""
+        """Return the outputs of the last layer, (outputs,), for an observation, (inputs,)."""
         x = observation
         for index, (weight, bias) in enumerate(self.layers):
             x = weight @ x + bias
@@ -140,11 +140,11 @@ class MlpActor:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LstmActor:
-    """An LSTM of one layer (Hochreiter and Schmidhuber, 1997), and a perceptron on what it gives.
+    """An LSTM of one layer (Hochreiter and Schmidhuber, 1997), and a perceptron on its output.
 
     Args:
         inner: Weights on the observation, of the four gates in PyTorch's order, (4 H, inputs).
-        outer: Weights on what it gave in the step before, (4 H, H).
+        outer: Weights on its output in the previous step, (4 H, H).
         bias: The sum of both biases, (4 H,).
         head: The perceptron, on H numbers.
 
@@ -161,7 +161,7 @@ class LstmActor:
         width = self.head.inputs
         shapes = [np.shape(array) for array in (self.inner, self.outer, self.bias)]
         if shapes != [(4 * width, *shapes[0][1:2]), (4 * width, width), (4 * width,)]:
-            raise InputError("lstm", shapes, f"arrays of an LSTM of {width} numbers, on which the head is")
+            raise InputError("lstm", shapes, f"arrays of an LSTM of {width} numbers, the inputs of the head")
 
     @property
     def inputs(self) -> int:
@@ -175,7 +175,7 @@ class LstmActor:
 
     @property
     def state_size(self) -> int:
-        """How many numbers it carries on: what it gave, and its cells."""
+        """Return the size of its state: its output and its cells."""
         return 2 * self.head.inputs
 
     def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
@@ -192,11 +192,11 @@ class LstmActor:
 
 def _sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
     half = np.float32(0.5)
-    return half + half * np.tanh(half * x)  # which no number is too large for
+    return half + half * np.tanh(half * x)  # does not overflow
 
 
 def control_set(inputs: int, outputs: int) -> str | None:
-    """Return which set of controls an actor of these sizes has, `round` or `jobs`; None for other sizes."""
+    """Return the set of controls of an actor of these sizes, `round` or `jobs`; None for other sizes."""
     types = (inputs - feature_count(0)) // (feature_count(1) - feature_count(0))
     fits = types > 0 and feature_count(types) == inputs
     return next((name for name in SETS if fits and control_count(types, name) == outputs), None)
@@ -206,13 +206,13 @@ def control_set(inputs: int, outputs: int) -> str | None:
 class ControlPolicy(StsX):
     """STS-X with controls that an actor sets; it decides as in an episode of the adaptation environment.
 
-    The controls stand in the first row of the policy's memory and in those of active jobs, behind STS-X's columns: the
-    number of the round in which they were set, then the controls, then what the actor carries on.
+    The controls are kept in the first row of the policy's memory and in those of active jobs, after STS-X's columns:
+    the number of the round in which they were set, then the controls, then the state of the actor.
 
     Args:
-        actor: Sets the controls.
-        rounds: After how many rounds it sets them again, ≥ 1, as in its training.
-        controls: Which there are, `round` or `jobs`, as in its training.
+        actor: The network that sets the controls.
+        rounds: Number of rounds after which it sets them again, ≥ 1, as in its training.
+        controls: The set of controls, `round` or `jobs`, as in its training.
         spec: What it was trained for, if that is known.
 
     Raises:
@@ -253,7 +253,7 @@ class ControlPolicy(StsX):
     def _plan(self, view: View) -> None:
         super(ControlPolicy, self)._plan(view)  # a class with slots has no plain super()
         board = view.board
-        if self._present(board).priced:  # as in the environment: what is cheapest now need not be so next time
+        if self._present(board).priced:  # as in the environment: the cheapest configuration may differ next time
             forget_cheapest(board)
 
     def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
@@ -270,11 +270,11 @@ class ControlPolicy(StsX):
         return adaptation_of(self._present(board), board, rate)
 
     def _holds(self, since: float, round_: int) -> bool:
-        """Whether what was set in one round, 0 for none, holds in another."""
+        """Return whether controls set in one round, 0 for none, hold in another."""
         return since > 0.0 and (since - 1) // self.rounds == (round_ - 1) // self.rounds
 
     def _stored(self, board: Board) -> Floats:
-        """Return where the controls are kept, (J, 1 + K + S): their round, they, the actor's state."""
+        """Return the columns of the controls, (J, 1 + K + S): their round, the controls, the actor's state."""
         return board.memory[:, FREE_COLUMNS + board.capacity.shape[0] :]
 
     def _present(self, board: Board) -> Controls:

@@ -1,4 +1,4 @@
-"""The networks again, compiled, for one job at a time: what a trained agent needs to decide, and no more than NumPy.
+"""The networks for decisions, compiled, for one job at a time; they need only NumPy.
 
 The formulas are those of `gpusched_agents.network.policies`; a test compares both.
 """
@@ -25,12 +25,12 @@ from gpusched_env.simulator.switching import switch_s
 
 @kernel
 def guarded(board: Board, job: int, config: int) -> int:
-    """Return the choice that is made in place of another: itself, unless it must be late.
+    """Return the choice, or a replacement if it must be late.
 
     A configuration must be late if the job, with the epochs that it is expected to need yet, ends after its due date
-    there. Where another one that can be placed now would end in time, and its energy costs less than the energy of the
-    choice and its tardiness, the cheapest such takes its place. Waiting is left alone: who waits is asked again in
-    time.
+    there. If other configurations that can be placed now would end in time, and their energy costs less than the energy
+    and the tardiness of the choice, the cheapest of them replaces it. Waiting is not replaced: a waiting job is
+    re-evaluated in time.
 
     Args:
         board: The board, with the current job not placed.
@@ -54,7 +54,7 @@ def guarded(board: Board, job: int, config: int) -> int:
 
 @lean_kernel
 def _ends_late(board: Board, job: int, config: int, epochs: float) -> tuple[float, float]:
-    """Return how much later than due a job ends in a configuration [s], and what its energy costs till then [€]."""
+    """Return the lateness of a job in a configuration [s], and its energy cost until its end [€]."""
     seconds = switch_s(board, job, config) + epochs * board.tau[job, config]
     time_left = board.jobs[job, at.DUE] - board.clock[at.NOW]
     return max(0.0, seconds - time_left), seconds * board.planning_rate[config]
@@ -71,17 +71,17 @@ SET_WEIGHTS = (
 )  # fmt: skip
 MLP_WEIGHTS = ("first.weight", "first.bias", "second.weight", "second.bias", "out.weight", "out.bias")
 NAMES = {"set": SET_WEIGHTS, "mlp": MLP_WEIGHTS}
-PATIENCE = 24  # events in a row at which nothing runs and nothing is to come, before an agent may let jobs wait no more
+PATIENCE = 24  # events in a row without running jobs or arrivals to come, after which an agent may not let jobs wait
 
 
 def flat_weights(network: str, weights: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
-    """Lay the weights of a network end to end in the order of its kernel, matrices as (inputs, outputs)."""
+    """Concatenate the weights of a network in the order of its kernel, matrices as (inputs, outputs)."""
     return np.concatenate([np.ascontiguousarray(weights[name].T).ravel() for name in NAMES[network]])
 
 
 @kernel
 def part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Singles, int]:
-    """Return the matrix (rows, columns) that begins at `begin`, and where the next one does."""
+    """Return the matrix (rows, columns) that begins at `begin`, and the begin of the next one."""
     end = begin + rows * columns
     return flat[begin:end].reshape(rows, columns), end
 
@@ -101,13 +101,13 @@ def set_scores(
 
     Args:
         job: Features of the job, (F,).
-        options: Of the configurations, (C, F).
-        cluster: Of the GPU types, (V, F).
-        queue: Of the other jobs, (F,).
+        options: Features of the configurations, (C, F).
+        cluster: Features of the GPU types, (V, F).
+        queue: Features of the other jobs, (F,).
         types: GPU type of every configuration, (C,).
-        flat: The weights as `flat_weights` gives them.
+        flat: The weights in the form of `flat_weights`.
         width: Width of the layers.
-        out: Room for the scores, (1 + C,).
+        out: Written: the scores, (1 + C,).
     """
     known = job.shape[0] + queue.shape[0]
     w_option, n = part(flat, 0, options.shape[1], width)
@@ -160,7 +160,7 @@ def set_scores(
 def mlp_scores(
     job: Singles, options: Singles, cluster: Singles, queue: Singles, flat: Singles, width: int, out: Singles
 ) -> None:
-    """Write the scores by the perceptron; arguments as above."""
+    """Write the scores by the perceptron; arguments as for `set_scores`."""
     features = np.concatenate((job, options.ravel(), cluster.ravel(), queue))
     w_first, n = part(flat, 0, features.shape[0], width)
     b_first, n = part(flat, n, 1, width)
@@ -197,8 +197,8 @@ def choose_now(
     """Choose for the current job.
 
     Returns:
-        The configuration's index, or -1 to wait; when its timer expires [s], NaN if nothing is said of that; and
-        whether it leaves its place.
+        The configuration's index, or -1 to wait; when its timer expires [s], NaN for no change; and whether it leaves
+        its place.
     """
     configs, count = board.facts.configs, board.count
     job_features, queue_features = np.empty(JOB_COUNT, np.float32), np.empty(QUEUE_COUNT, np.float32)

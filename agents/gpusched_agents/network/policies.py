@@ -1,6 +1,6 @@
-"""Networks that score what a job may be given: one that shares its weights over configurations, and a plain one.
+"""Networks that score the choices for a job: one that shares its weights over configurations, and a plain one.
 
-Both give a score for waiting and one for every configuration, and a summary of the state for a value estimate.
+Both return a score for waiting and one for every configuration, and a summary of the state for a value estimate.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from stable_baselines3.common.type_aliases import Schedule
 
 NOT_NOW = -1e8  # score of a configuration that cannot be placed now
-JOB_DISTRIBUTION = {EXPECTED, *range(SURVIVAL, SURVIVAL + SURVIVAL_POINTS)}  # features made from that of its epochs
+JOB_DISTRIBUTION = {EXPECTED, *range(SURVIVAL, SURVIVAL + SURVIVAL_POINTS)}  # features of the distribution
 OPTION_DISTRIBUTION = {IN_TIME_EXPECTED, EXPECTED_COST}
 
 
 def sees(features: int, without: Collection[int]) -> Tensor:
-    """Return 1 for each feature that a network may see, (F,), and 0 for those that it goes `without`."""
+    """Return 1 for each feature that a network may see, (F,), and 0 for those in `without`."""
     return torch.tensor([0.0 if feature in without else 1.0 for feature in range(features)])
 
 
 class SetNetwork(nn.Module):
-    """Scores every configuration with the same weights, given the job, the cluster, the queue and all the others.
+    """A network that scores every configuration with the same weights, from the features of all.
 
     Each configuration's features, those of its GPU type and those of job and queue make its code h_c; the largest and
     the mean code, with job and queue, make the context g; a second layer on (h_c, g) scores the configuration, one on g
@@ -121,7 +121,7 @@ class SetNetwork(nn.Module):
 
 
 class MlpNetwork(nn.Module):
-    """A plain perceptron over the whole observation, for comparison: it fits the configurations of its training only.
+    """A plain perceptron over the whole observation, for comparison: it fits only the configurations of its training.
 
     Args:
         type_of_configuration: Index of each configuration's GPU type, (C,).
@@ -178,11 +178,11 @@ NETWORKS: dict[str, type[SetNetwork | MlpNetwork]] = {"set": SetNetwork, "mlp": 
 ACTIVATIONS = {nn.Tanh: "tanh", nn.ReLU: "relu"}
 TAKEN = "a perceptron (MlpPolicy or MultiInputPolicy) of PPO, A2C, SAC, TD3, TQC, DQN or MaskablePPO"
 LSTM = "MlpLstmPolicy of RecurrentPPO with one layer, on an adaptation environment"
-SMALL = 0.01  # gain of the layers that end in scores: at first all actions are about equally likely
+SMALL = 0.01  # gain of the layers that end in scores: at first all actions are almost equally likely
 
 
 class ScoringExtractor(BaseFeaturesExtractor):
-    """A network of `networks` as a features extractor: its scores, then its context, end to end.
+    """A network as a features extractor: its scores, then its context, concatenated.
 
     Args:
         observation_space: The environment's.
@@ -190,7 +190,7 @@ class ScoringExtractor(BaseFeaturesExtractor):
         type_of_configuration: Index of each configuration's GPU type, (C,).
         hidden: Width of its layers, ≥ 1.
         distribution: Whether it sees what comes from the distribution of epochs.
-        masks: Whether what cannot be placed now is never chosen.
+        masks: Whether actions that cannot be placed now are never chosen.
     """
 
     def __init__(
@@ -205,7 +205,7 @@ class ScoringExtractor(BaseFeaturesExtractor):
     ) -> None:
         super().__init__(observation_space, 1 + len(type_of_configuration) + hidden)
         self.kind, self.distribution = kind, distribution
-        self.scores = True  # a critic's are 0: nobody asks for them
+        self.scores = True  # those of a critic are 0, since they are not used
         self.network = NETWORKS[kind](type_of_configuration, hidden, distribution=distribution, masks=masks)
 
     def forward(self, observations: dict[str, Tensor]) -> Tensor:
@@ -217,7 +217,7 @@ class ScoringExtractor(BaseFeaturesExtractor):
 
 
 class _Split(nn.Module):
-    """Takes the actor's part (scores) and the critic's (context) from what the extractor gives."""
+    """The split of the extractor's output into the actor's part (scores) and the critic's (context)."""
 
     def __init__(self, actions: int, width: int) -> None:
         super().__init__()
@@ -234,7 +234,7 @@ class _Split(nn.Module):
 
 
 class _Scoring:
-    """Mixed into a policy: actor and critic each have a network; the actor's scores are the logits of the actions."""
+    """A mixin for policies: actor and critic each have a network; the actor's scores are the logits of the actions."""
 
     def _build_mlp_extractor(self: Any) -> None:
         actions = int(self.action_space.n)
@@ -251,15 +251,15 @@ class _Scoring:
 
 
 class ScoringPolicy(_Scoring, ActorCriticPolicy):  # type: ignore[misc]
-    """For PPO and A2C."""
+    """The policy for PPO and A2C."""
 
 
 class MaskableScoringPolicy(_Scoring, MaskableActorCriticPolicy):  # type: ignore[misc]
-    """For MaskablePPO."""
+    """The policy for MaskablePPO."""
 
 
 class ScoringQNetwork(QNetwork):
-    """The scores are the values of the actions."""
+    """A Q-network whose scores are the values of the actions."""
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
@@ -272,7 +272,7 @@ class ScoringQNetwork(QNetwork):
 
 
 class ScoringDqnPolicy(DQNPolicy):
-    """For DQN."""
+    """The policy for DQN."""
 
     def make_q_net(self) -> QNetwork:
         """Make the network of the values."""
@@ -284,7 +284,7 @@ def actor_of(model: BaseAlgorithm) -> ScoringExtractor:
     """Return the network with which a model chooses.
 
     Raises:
-        InputError: Its policy is none of `gpusched_agents.network.policies`.
+        InputError: Its policy is not one of `gpusched_agents.network.policies`.
     """
     policy: Any = model.policy
     extractor = getattr(policy, "pi_features_extractor", None) or getattr(
@@ -296,10 +296,10 @@ def actor_of(model: BaseAlgorithm) -> ScoringExtractor:
 
 
 def export_model(model: BaseAlgorithm) -> tuple[str, dict[str, Any], dict[str, NDArray[np.float32]]]:
-    """Return the kind of a model's network, its settings, and its weights, by name, as `AgentPolicy` takes them.
+    """Return the kind of a model's network, its settings, and its weights by name, as for `AgentPolicy`.
 
     Raises:
-        InputError: Its policy is none of `gpusched_agents.network.policies`.
+        InputError: Its policy is not one of `gpusched_agents.network.policies`.
     """
     extractor = actor_of(model)
     network = extractor.network
@@ -321,13 +321,13 @@ def export_network(network: SetNetwork | MlpNetwork) -> dict[str, NDArray[np.flo
 
 
 def actor_of_model(model: BaseAlgorithm) -> MlpActor:
-    """Take the perceptron with which a model acts out of it: mean actions, logits or values.
+    """Return the perceptron with which a model acts: mean actions, logits or values.
 
     Raises:
-        InputError: The model has none, or one with other layers than linear ones between tanh or ReLU.
+        InputError: The model has none, or one with other layers than linear ones with tanh or ReLU between them.
     """
     policy: Any = model.policy
-    if hasattr(policy, "mlp_extractor"):  # PPO, A2C, MaskablePPO; of RecurrentPPO what is behind the LSTM
+    if hasattr(policy, "mlp_extractor"):  # PPO, A2C, MaskablePPO; for RecurrentPPO the part after the LSTM
         layers, squash = [*policy.mlp_extractor.policy_net, policy.action_net], bool(policy.squash_output)
     elif hasattr(policy, "q_net"):  # DQN
         layers, squash = list(policy.q_net.q_net), False
@@ -346,7 +346,7 @@ def actor_of_model(model: BaseAlgorithm) -> MlpActor:
 
 
 def lstm_of_model(model: BaseAlgorithm) -> LstmActor:
-    """Take the LSTM with which a recurrent model acts out of it, with the perceptron behind it.
+    """Return the LSTM with which a recurrent model acts, with the perceptron after it.
 
     Raises:
         InputError: It has several layers.

@@ -42,12 +42,14 @@ ADAPTED = Asking(milestones=0, due_date_timers=True, consolidation=True)
 class AdaptationTraining(ResumableTraining):
     """A training run of an adaptation agent by evolution strategies, in a folder: see `ResumableTraining`.
 
-    The agent that is kept is that of the evaluation with the least cost on the validation workloads over STS-X's:
-    `relative` in the curve, a geometric mean over scenarios, and over drawn workloads if it learns on some.
+    It keeps the agent of the evaluation with the least cost on the validation workloads over that of STS-X: `relative`
+    in the curve, a geometric mean over scenarios, and over randomised workloads if it learns on some.
 
     Args:
-        config: The settings, and what follows but the last, as of `ResumableTraining`; its agent is an `EsConfig`.
+        config: The settings, whose agent is an `EsConfig`.
+        folder: As for `ResumableTraining`.
         workers: Processes, ≥ 1; by default as many as there are processors. Results do not depend on it.
+        **named: As for `ResumableTraining`.
     """
 
     def __init__(self, config: TrainingConfig, folder: str | Path, *, workers: int | None = None, **named: Any) -> None:
@@ -61,15 +63,15 @@ class AdaptationTraining(ResumableTraining):
         if not isinstance(config.agent, EsConfig):
             raise InputError("agent", config.agent, "an EsConfig")
         self._es, self._spec, self._hidden = config.agent, _spec_of(config), config.network.hidden
-        self._listed = len(config.scenarios) * len(config.validation_seeds)  # workloads that choose it, but drawn ones
+        self._listed = len(config.scenarios) * len(config.validation_seeds)  # without randomised ones
         self._free, self._state = _first_state(config, self._es)
         self._best = self._state.average
 
     def run(self) -> AgentDescription:
-        """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
+        """Train to the end, and return the description of the agent that is kept: the best one evaluated."""
         _ = self.references
         adapted = AdaptationPolicy(spec=self._spec, weights=self._best.astype(np.float32), hidden=self._hidden)
-        validate(self.config, adapted, validation_places(self.config)[0])  # here first: workers find it compiled
+        validate(self.config, adapted, validation_places(self.config)[0])  # here first, to compile kernels once
         with Workers(self.config, self._spec, self._workers) as self._pool:
             if not self.progress.curve:
                 self._evaluate()
@@ -84,7 +86,7 @@ class AdaptationTraining(ResumableTraining):
         return self._end()
 
     def _learn(self) -> None:
-        """Update the weights to the end, and evaluate them when it is time, also where an interrupt came before it."""
+        """Update the weights to the end, and evaluate them when it is due, also after an interrupt before it."""
         progress, config = self.progress, self.config
         while True:
             if progress.steps - progress.curve[-1]["steps"] >= config.evaluate_every:
@@ -96,7 +98,7 @@ class AdaptationTraining(ResumableTraining):
             self._evaluate()
 
     def _update(self) -> None:
-        """Try changes of the weights on some workloads, and follow what they cost."""
+        """Try changes of the weights on some workloads, and update the weights by their costs."""
         es, seed, count = self._es, self.config.seed, self._es.pairs * self._es.workloads
         where = places(self.config, es.randomised, self._state.updates * count, count)
         candidates = self._state.candidates(es, seed, self._free)
@@ -104,7 +106,7 @@ class AdaptationTraining(ResumableTraining):
         done = self.progress.steps + int(rounds)
         state = Evolution(*(getattr(self._state, name) for name in Evolution.__slots__))
         state.update(es, seed, self._free, differences, done / self.config.steps)
-        self._state, self.progress.learnt = state, done  # at once, so that an interrupt finds both or neither
+        self._state, self.progress.learnt = state, done  # in one statement, so that an interrupt finds both or neither
         self._report(f"update {state.updates}")
 
     def _evaluate(self) -> None:
@@ -118,7 +120,7 @@ class AdaptationTraining(ResumableTraining):
         costs = {"total_eur": float(totals.mean()), "tardiness_eur": float(tardiness.mean()), "relative": relative}
         point = self._begin_point() | costs
         self._best, progress.worse = best, worse
-        progress.curve.append(point)  # nothing is called since the line above: an interrupt finds all three or none
+        progress.curve.append(point)  # no call since the line above: an interrupt finds all three or none
         self._write_curve()
         if better:
             self._save_agent()
@@ -144,7 +146,7 @@ class AdaptationTraining(ResumableTraining):
 
 
 def _first_state(config: TrainingConfig, es: EsConfig) -> tuple[NDArray[np.float64], Evolution]:
-    """Begin as STS-X, or as the agent to go on from.
+    """Return the initial state: STS-X, or the agent of `begin`.
 
     Returns:
         1 for every weight that may change, 0 for those that stay, (W,); and the state.
@@ -174,7 +176,7 @@ def _first_weights(config: TrainingConfig, es: EsConfig) -> NDArray[np.floating]
 
 
 def _spec_of(config: TrainingConfig) -> AgentSpec:
-    """Return the spec of an agent that is trained on all these scenarios: it has met all their configurations."""
+    """Return the spec of an agent that is trained on all these scenarios, with the configurations of all."""
     most: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, "max_gpu_types": MOST_GPU_TYPES}
     configurations: dict[str, Configuration] = {}
     gpu_types: dict[str, GpuType] = {}

@@ -1,4 +1,4 @@
-"""The algorithms that an agent may learn by, and their settings."""
+"""The algorithms of training, and their settings."""
 
 from __future__ import annotations
 
@@ -26,10 +26,9 @@ def _check_text(field: str, value: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PpoConfig:
-    """PPO (Schulman et al., 2017); the names are those of Stable-Baselines3. What cannot be placed is never chosen.
+    """PPO (Schulman et al., 2017), with the names of Stable-Baselines3. Actions that cannot be placed are never chosen.
 
-    The learning rate falls, in line with the decisions of reinforcement learning, to `final_learning_rate` at their
-    end.
+    The learning rate falls linearly in the decisions of reinforcement learning, to `final_learning_rate` at their end.
     """
 
     algorithm: ClassVar[str] = "ppo"
@@ -59,7 +58,7 @@ class MaskablePpoConfig(PpoConfig):
 
 @dataclass(frozen=True, slots=True)
 class A2cConfig:
-    """A2C (Mnih et al., 2016); the names are those of Stable-Baselines3."""
+    """A2C (Mnih et al., 2016), with the names of Stable-Baselines3."""
 
     algorithm: ClassVar[str] = "a2c"
     learning_rate: Positive = 1e-4
@@ -76,7 +75,7 @@ class A2cConfig:
 
 @dataclass(frozen=True, slots=True)
 class DqnConfig:
-    """DQN (Mnih et al., 2015); the names are those of Stable-Baselines3.
+    """DQN (Mnih et al., 2015), with the names of Stable-Baselines3.
 
     A warm start fills the replay buffer with the expert's decisions.
     """
@@ -102,23 +101,23 @@ class DqnConfig:
 @takes_old_names
 @dataclass(frozen=True, slots=True)
 class EsConfig:
-    """Evolution strategies (Salimans et al., 2017) for agents that adapt STS-X: where it begins, it is STS-X itself.
+    """Evolution strategies (Salimans et al., 2017) for agents that adapt STS-X; the first agent is STS-X itself.
 
-    An update changes the weights at random, once each way, runs whole workloads with both, and follows the differences
-    of log cost with Adam (Kingma and Ba, 2015). A decision is a round.
+    An update tries random changes of the weights and their opposites on whole workloads, and takes a step of Adam
+    (Kingma and Ba, 2015) by the differences of log cost. A decision is a round.
 
     Args:
-        pairs: Changes of the weights in an update, each tried both ways, ≥ 1.
-        workloads: Workloads on which each is tried, ≥ 1, others than the other changes'; the scenarios take turns.
+        pairs: Changes of the weights in an update, each tried with its opposite, ≥ 1.
+        workloads: Workloads for each change, ≥ 1, different for every change; the scenarios take turns.
         sigma: Standard deviation of a change, > 0.
         learning_rate: At the beginning, > 0.
-        final_learning_rate: At the end, > 0; it falls in line with the decisions.
-        averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is the agent.
+        final_learning_rate: At the end, > 0; it falls linearly in the decisions.
+        averaging: Decay of the moving average of the weights at each update, 0 to 1; the average is the agent.
         most_jobs: Jobs of a workload at most, ≥ 1.
         randomised: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
-        clip: What a difference of log costs counts at most, > 0: on a workload where chance does much, or that was a
-            disaster, it says no more than its sign.
-        begin: `agent:NAME`, or the folder, of an adaptation agent to go on from; by default none.
+        clip: Largest absolute difference of log costs that counts, > 0: larger ones, from chance or very costly runs,
+            count only with their sign.
+        begin: `agent:NAME`, or the folder, of the adaptation agent to begin with; by default none.
         only: Arrays of the network that change, by the beginning of their names, such as `gate`; by default all.
     """
 
@@ -143,7 +142,7 @@ AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig | EsConfig
 ALGORITHMS: dict[str, type[AgentConfig]] = {
     config.algorithm: config for config in (MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig, EsConfig)
 }
-MOST_WORKLOADS = 10_000  # so many training seeds a track has
+MOST_WORKLOADS = 10_000  # number of training seeds of a track
 CLASSES = {
     "ppo": ("stable_baselines3", "PPO"),
     "a2c": ("stable_baselines3", "A2C"),
@@ -171,8 +170,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "td3": {**OFF_POLICY, "action_noise": 0.2},
     "tqc": OFF_POLICY,
 }
-RECURRENT = "; no folder holds an LSTM: train it with sb3-contrib on gpusched_env/GpuAdaptation-v0, sb3:FILE takes it"
-# Arguments of the constructors that are no settings: what a training gives itself, and what no checkpoint holds.
+RECURRENT = "; no folder holds an LSTM: train it with sb3-contrib on gpusched_env/GpuAdaptation-v0, and use sb3:FILE"
+# Arguments of the constructors that are not settings: a training sets them, or checkpoints do not contain them.
 OWN = {
     "policy", "env", "policy_kwargs", "seed", "device", "verbose", "tensorboard_log", "stats_window_size",
     "use_sde", "sde_sample_freq", "use_sde_at_warmup", "rollout_buffer_class", "rollout_buffer_kwargs",
@@ -189,13 +188,13 @@ class AdaptationConfig:
 
     Args:
         algorithm: `ppo`, `a2c`, `sac`, `td3` or `tqc`.
-        settings: Arguments of its constructor by name (`known_settings`); those left out have defaults for this
-            environment. Besides: `final_learning_rate`, to which the rate falls in line with the steps (None: it does
-            not fall); `critic_hidden`, the width of the critic's two layers; `log_std_init` of `ppo` and `a2c`, the
-            logarithm of the standard deviation of actions at the beginning; and `action_noise` of the others, the
-            standard deviation of what is added to an action (None: nothing).
-        reward: `saving`, `waste` or `cost`, as `GpuAdaptationEnv` has it.
-        workloads: Workloads of each scenario that episodes are drawn from, 1 to 10,000.
+        settings: Arguments of its constructor by name (`known_settings`); the others have defaults for this
+            environment. In addition: `final_learning_rate`, to which the rate falls linearly in the steps (None: it
+            does not fall); `critic_hidden`, the width of the critic's two layers; `log_std_init` of `ppo` and `a2c`,
+            the logarithm of the standard deviation of actions at the beginning; and `action_noise` of the others, the
+            standard deviation of the noise on an action (None: none).
+        reward: `saving`, `waste` or `cost`, as in `GpuAdaptationEnv`.
+        workloads: Number of workloads of each scenario from which episodes are sampled, 1 to 10,000.
 
     Raises:
         InputError: A value is not allowed.
@@ -222,7 +221,7 @@ class AdaptationConfig:
 
     @property
     def squashes(self) -> bool:
-        """Whether actions go through tanh."""
+        """Return whether actions go through tanh."""
         return self.algorithm in SQUASHED
 
 
@@ -231,20 +230,20 @@ ALL_ALGORITHMS = tuple(dict.fromkeys((*ALGORITHMS, *CLASSES)))
 
 
 def one_of(algorithms: Iterable[str], given: str) -> str:
-    """Return which algorithms there are, where another one was given, and why RecurrentPPO is not among them."""
+    """Return the text on the algorithms for an error on another one, with the reason why RecurrentPPO is not one."""
     there = f"one of {', '.join(algorithms)}"
     return there + RECURRENT if given == "recurrent-ppo" else there
 
 
 def agent_config(algorithm: str, network: str | None = None) -> Callable[..., AnyAgentConfig]:
-    """Return what makes the settings of the algorithm of a name.
+    """Return the function that makes the settings of an algorithm.
 
     `ppo` and `a2c` are the names of two trainings each. They learn on the adaptation environment, unless the kind of
-    the network that was asked for is one that decides job by job.
+    the network is one that decides job by job.
 
     Args:
         algorithm: One of `ALL_ALGORITHMS`.
-        network: The kind of the network, if one was asked for.
+        network: The kind of the network, if one is given.
     """
     by_job = algorithm in ALGORITHMS and (algorithm not in CLASSES or network in {"set", "mlp"})
     return ALGORITHMS[algorithm] if by_job else partial(AdaptationConfig, algorithm)
@@ -276,7 +275,7 @@ def known_settings(algorithm: str) -> dict[str, Any]:
 
 
 def _check(name: str, value: Any, default: Any) -> None:
-    """Check a value that takes the place of a default."""
+    """Check a value that replaces a default."""
     field = f"agent.{name}"
     if isinstance(default, bool):
         check_flag(field, value)

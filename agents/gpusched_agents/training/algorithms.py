@@ -42,12 +42,12 @@ if TYPE_CHECKING:
 
 
 class SlottedVecEnv(VecEnv):
-    """Several `SchedulerVecEnv` as one, whatever their GPU types and configurations.
+    """Several `SchedulerVecEnv` as one, with any GPU types and configurations.
 
     Args:
         groups: The environments of each kind of cluster, one or more.
         types: Index of the GPU type of every configuration, for each group.
-        above_least: Whether rewards count back the least energy cost of the work done (`WorkMeter`).
+        above_least: Whether the least energy cost of the work done is added to rewards (`WorkMeter`).
 
     Attributes:
         type_of_slot: Index of the GPU type of every slot.
@@ -76,17 +76,17 @@ class SlottedVecEnv(VecEnv):
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The present state of every environment."""
+        """Return the present state of every environment."""
         return tuple(view for group in self.groups for view in group.vector.views)  # type: ignore[attr-defined]
 
     @property
     def instances(self) -> tuple[Instance, ...]:
-        """The instances of the present episodes."""
+        """Return the instances of the present episodes."""
         return tuple(one for group in self.groups for one in group.vector.instances)  # type: ignore[attr-defined]
 
     @property
     def jobs(self) -> NDArray[np.int64]:
-        """The current job in every environment, (N,)."""
+        """Return the current job in every environment, (N,)."""
         return np.concatenate([group.vector.jobs for group in self.groups])  # type: ignore[attr-defined]
 
     def to_slots(self, actions: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -99,18 +99,18 @@ class SlottedVecEnv(VecEnv):
         )
 
     def seed_each(self, seeds: Sequence[int]) -> None:
-        """Let the next `reset` begin with these seeds, (N,)."""
+        """Set the seeds of the next `reset`, (N,)."""
         for group, own in zip(self.groups, self._parts(np.asarray(seeds)), strict=True):
             group.seed_each(own.tolist())
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Let the next `reset` begin with seed + i in environment i."""
+        """Set the seed of the next `reset` to seed + i in environment i."""
         if seed is not None:
             self.seed_each([seed + i for i in range(self.num_envs)])
         return [None if seed is None else seed + i for i in range(self.num_envs)]
 
     def reset(self) -> Observations:
-        """Begin an episode everywhere."""
+        """Begin an episode in every environment."""
         observations: list[Any] = [group.reset() for group in self.groups]
         self.reset_infos = [info for group in self.groups for info in group.reset_infos]
         self._measure()
@@ -151,7 +151,7 @@ class SlottedVecEnv(VecEnv):
         }
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
-        """Go on from what `get_state` gave, exactly."""
+        """Continue exactly from a state of `get_state`."""
         for k, group in enumerate(self.groups):
             head = f"{k}/"
             group.set_state({name[len(head) :]: array for name, array in state.items() if name.startswith(head)})
@@ -175,7 +175,7 @@ class SlottedVecEnv(VecEnv):
         raise InputError("attr_name", attr_name, "nothing: the environments share their attributes")
 
     def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
-        """Return whether they are wrapped, as `SchedulerVecEnv` does."""
+        """Return whether they are wrapped; see `SchedulerVecEnv.env_is_wrapped`."""
         return [self.groups[0].env_is_wrapped(wrapper_class, [0])[0] for _ in self._get_indices(indices)]
 
     def close(self) -> None:
@@ -194,7 +194,7 @@ class SlottedVecEnv(VecEnv):
         return {name: np.concatenate([one[name] for one in each]) for name in each[0]}
 
     def _slot(self, k: int, observation: Observations) -> Observations:
-        """Bring the observations of group k, (N, ...), into the slots."""
+        """Return the observations of group k, (N, ...), in slots."""
         size = len(observation["job"])
         options = np.zeros((size, len(self.type_of_slot), len(OPTION_FEATURES)), np.float32)
         options[:, self._slots[k]] = observation["options"].reshape(size, len(self._slots[k]), -1)
@@ -204,13 +204,13 @@ class SlottedVecEnv(VecEnv):
 
 
 def lay_out(types: Sequence[Sequence[int]]) -> tuple[list[int], list[NDArray[np.int64]]]:
-    """Lay the configurations of several clusters out in slots.
+    """Assign slots to the configurations of several clusters.
 
     Args:
         types: Index of the GPU type of every configuration, for each cluster.
 
     Returns:
-        The GPU type of every slot; and of each cluster the slot of every configuration. One cluster alone keeps its
+        The GPU type of every slot; and for each cluster the slot of every configuration. A single cluster keeps its
         order.
     """
     if len(types) == 1:
@@ -232,12 +232,12 @@ CLASSES: dict[str, tuple[type[BaseAlgorithm], type[Any]]] = {
     "dqn": (DQN, ScoringDqnPolicy),
 }
 TRAINED_UNDER = Asking(milestones=0, due_date_timers=True, consolidation=True)
-"""How rounds ask where agents are trained and decide."""
+"""How rounds ask, in training and in decisions of agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrainingReward:
-    """Minus energy, minus tardiness times a factor [€]."""
+    """The reward: minus energy, minus tardiness times a factor [€]."""
 
     tardiness_factor: float
 
@@ -250,7 +250,7 @@ def make_env(config: TrainingConfig) -> SlottedVecEnv:
     """Make the environments of a training run: scenarios with the same configurations share a vector environment.
 
     Raises:
-        InputError: There are fewer environments than scenarios, or a perceptron is to learn on different clusters.
+        InputError: There are fewer environments than scenarios, or a perceptron has different clusters.
     """
     if config.envs < len(config.scenarios):
         raise InputError("envs", config.envs, f"at least {len(config.scenarios)}, one for each scenario")
@@ -278,7 +278,7 @@ def first_seeds(config: TrainingConfig) -> list[int]:
 
 
 def falling(first: float, last: float) -> Callable[[float], float]:
-    """Return the schedule of a rate that falls in a line, as Stable-Baselines3 asks it: from what is left, 1 to 0."""
+    """Return the schedule of a linearly falling rate for Stable-Baselines3: a function of the part left, 1 to 0."""
     return lambda left: last + (first - last) * left
 
 
@@ -291,7 +291,7 @@ def make_model(config: TrainingConfig, env: SlottedVecEnv) -> BaseAlgorithm:
         "type_of_configuration": env.type_of_slot,
         "hidden": config.network.hidden,
         "distribution": config.network.distribution,
-        "masks": not off_policy,  # a random action of DQN may be one that cannot be placed: its value must be finite
+        "masks": not off_policy,  # DQN may take a random action that cannot be placed: its value must be finite
     }
     named: dict[str, Any] = {
         "features_extractor_class": ScoringExtractor,

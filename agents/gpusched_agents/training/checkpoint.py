@@ -1,4 +1,4 @@
-"""How far a training run has come, and everything that the rest of it depends on, in one file of plain arrays."""
+"""The progress of a training run, and the state on which the rest of it depends, in one file of plain arrays."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ VERSION = 1
 
 @dataclass(slots=True)
 class Checkpoint:
-    """A moment of a training run.
+    """The state of a training run at one time.
 
     Args:
-        arrays: By name.
-        facts: What is not an array; JSON can hold it.
+        arrays: The arrays by name.
+        facts: The other values, in types of JSON.
     """
 
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
-        """Write it, in place of a former one, as a whole or not at all."""
+        """Write it in place of an earlier one, as a whole or not at all."""
         arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
         write_atomically(path, save(arrays, metadata={"version": str(VERSION), "facts": json.dumps(self.facts)}))
 
     def copy(self) -> Checkpoint:
-        """Return one that stays as it is while the run goes on."""
+        """Return a copy that does not change while the run goes on."""
         arrays = {name: np.array(array) for name, array in self.arrays.items()}
         return Checkpoint(arrays, copy.deepcopy(self.facts))
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """Read what `write` wrote.
+        """Read a file of `write`.
 
         Raises:
-            InputError: The file is not whole, is no checkpoint, or is one of another version.
+            InputError: The file is not whole, is not a checkpoint, or has another version.
         """
         try:
             with safe_open(path, framework="numpy") as file:
@@ -74,7 +74,7 @@ class Checkpoint:
 
 @dataclass(slots=True)
 class Progress:
-    """How far a run has come.
+    """The progress of a run.
 
     Attributes:
         phase: `imitation` or `learning`.
@@ -94,17 +94,17 @@ class Progress:
 
     @property
     def steps(self) -> int:
-        """Decisions so far."""
+        """Return the number of decisions so far."""
         return self.imitated + self.learnt
 
 
 def cost_of(point: Mapping[str, Any]) -> float:
-    """Return what evaluations are compared by: the agent's cost over that of STS-X if it was measured, else in €."""
+    """Return the cost by which evaluations are compared: over that of STS-X if that was measured, else in €."""
     return float(point.get("relative", point["total_eur"]))
 
 
 def best_point(curve: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the evaluation whose agent is kept: the best, of equals the first."""
+    """Return the evaluation whose agent is kept: the best one, of equals the first."""
     return min(curve, key=cost_of)
 
 

@@ -1,4 +1,4 @@
-"""The settings of a training run: what is trained, on what, how, and how it is judged."""
+"""The settings of a training run: algorithm, network, scenarios, warm start and evaluation."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ from gpusched_env.model import checks
 from gpusched_env.renamed import takes_old_names
 from gpusched_env.workload import Scenario, load_scenario
 
-TRACK_VALIDATION = range(20_000, 20_020)  # seeds on which what is done on a track may be chosen
-UNSET: Any = object()  # in the place of a default that depends on the algorithm
+TRACK_VALIDATION = range(20_000, 20_020)  # validation seeds of tracks
+UNSET: Any = object()  # stands for a default that depends on the algorithm
 
 
 def _check_expert(field: str, value: Any) -> None:
@@ -59,24 +59,24 @@ def _check_names(field: str, scenarios: tuple[str, ...]) -> None:
 @takes_old_names
 @dataclass(frozen=True, slots=True)
 class ImitationConfig:
-    """The warm start: the agent acts, the expert says what it would have done, and the agent learns that.
+    """The warm start: the agent acts, and learns the expert's action in the same states.
 
-    This is DAgger (Ross, Gordon and Bagnell, 2011) without an ever-growing data set: every update learns from the
-    newest decisions. The critic learns the returns meanwhile.
+    This is DAgger (Ross, Gordon and Bagnell, 2011) without a growing data set: every update learns from the newest
+    decisions. The critic learns the returns at the same time.
 
     Args:
         expert: A policy that decides job by job, one of `gpusched_baselines.registry.expert_names()`.
         steps: Decisions, ≥ 0 (0: no warm start).
-        beta: Part of them in which the expert acts itself, 0 to 1.
+        beta: Part of them in which the expert acts itself, DAgger's β, 0 to 1.
         rollout: Decisions of each environment between two updates, ≥ 1.
         epochs: How often an update goes over them, ≥ 1.
         batch_size: Decisions in a mini-batch, ≥ 1.
         learning_rate: At the beginning; it falls to a tenth, > 0.
         value_weight: Weight of the critic's loss, ≥ 0.
-        averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is what is kept.
+        averaging: Decay of the moving average of the weights at each update, 0 to 1; the average is what is kept.
         inverse_temperature: Factor on the scores when reinforcement learning begins, > 0: where the expert's choice
-            depends on what the agent does not see, imitation leaves it undecided, and drawing from that is worse than
-            the best.
+            depends on information that the agent does not see, the imitated scores are close to each other, and
+            sampling from them is worse than the best action.
     """
 
     expert: Annotated[str, _check_expert] = "sts-x"
@@ -110,17 +110,17 @@ class TrainingConfig:
         envs: Environments that run at once, ≥ 1; by default 32, and 8 adaptation environments.
         network: The network.
         imitation: The warm start.
-        tardiness_factor: What a euro of tardiness counts in training, > 0. Tardiness is so costly that single misses
-            drown what is to be learnt of energy; a tenth of it still is.
-        above_least: Whether rewards leave out what the work done would have cost at least (`training.work`):
-            over an episode the same for every policy, so only the noise is less.
+        tardiness_factor: Weight of a euro of tardiness in training, > 0. Tardiness is so costly that single misses hide
+            the differences in energy; with a tenth of it tardiness is still costlier.
+        above_least: Whether rewards leave out the least cost of the work done (`WorkMeter`): over an episode that is
+            the same for every policy, so only the noise is reduced.
         validation_seeds: Seeds of the workloads that decide which agent is kept, below
             `gpusched_env.FIRST_SAMPLED_SEED` or those of tracks: no training episode runs on those.
         evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each. By default 50,000,
             and 2,048 steps of the adaptation environment.
         patience: Evaluations without a better one after which training stops, ≥ 1.
-        threads: Threads of PyTorch, ≥ 1: one is fastest on a busy machine. With other threads the same run may round
-            otherwise.
+        threads: Threads of PyTorch, ≥ 1: one is fastest on a busy machine. With another number of threads the same run
+            may round differently.
     """
 
     agent: AnyAgentConfig = field(default_factory=MaskablePpoConfig)
@@ -142,7 +142,7 @@ class TrainingConfig:
         for name, kind in (("agent", AnyAgentConfig), ("network", NetworkConfig), ("imitation", ImitationConfig)):
             if not isinstance(getattr(self, name), kind):
                 raise InputError(name, getattr(self, name), "settings, such as those by default")
-        if fitting := FITTING.get(type(self.agent)):  # what suits the other algorithms by default does not suit it
+        if fitting := FITTING.get(type(self.agent)):  # it has other defaults than the other algorithms
             usual = ("network", NetworkConfig(), fitting), ("imitation", ImitationConfig(), NO_WARM_START)
             for name, default, own in usual:
                 object.__setattr__(self, name, own if getattr(self, name) == default else getattr(self, name))
@@ -170,7 +170,7 @@ class TrainingConfig:
 
     @property
     def adapts(self) -> bool:
-        """Whether its agent adapts STS-X, and begins as STS-X."""
+        """Return whether its agent adapts STS-X, and begins as STS-X."""
         return type(self.agent) in FITTING
 
     def loaded_scenarios(self) -> tuple[Scenario, ...]:
@@ -182,11 +182,11 @@ class TrainingConfig:
         return tuple(self.loaded_scenario(index) for index in range(len(self.scenarios)))
 
     def loaded_scenario(self, index: int) -> Scenario:
-        """Load one of the scenarios likewise."""
+        """Load one of the scenarios, with `scenario_settings` in it."""
         return load_scenario(self.scenarios[index]).replace(self.scenario_settings)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the settings as JSON can hold them, the algorithm's name among those of the agent."""
+        """Return the settings in types of JSON, with the algorithm's name among those of the agent."""
         document = asdict(self)
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
         if self.network.kind != "controls":
@@ -201,7 +201,7 @@ def _plain_settings(settings: Any) -> dict[str, Any]:
     """Copy settings of scenarios, without tuples.
 
     Raises:
-        InputError: They are no mapping, or a value is none that JSON holds.
+        InputError: They are not a mapping, or a value is not of a type of JSON.
     """
     if not isinstance(settings, Mapping) or not all(isinstance(name, str) for name in settings):
         allowed = 'a mapping of dotted names to values, such as {"cluster.nodes": 20}'
@@ -229,6 +229,6 @@ FITTING: dict[type, NetworkConfig] = {
     EsConfig: ADAPTATION_NETWORK,
     AdaptationConfig: NetworkConfig("controls", hidden=32),
 }
-"""The usual network of algorithms that adapt, by the class of their settings: it may be of no other kind."""
+"""The default network of algorithms that adapt, by the class of their settings; its kind is fixed."""
 COUNTS = {"steps": 500_000, "envs": 32, "evaluate_every": 50_000}
 ADAPTATION_COUNTS = {"steps": 20_000, "envs": 8, "evaluate_every": 2_048}

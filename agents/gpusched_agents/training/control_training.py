@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def make_control_env(config: TrainingConfig, agent: AdaptationConfig) -> SchedulerVecEnv:
-    """Make the environments of a training run: scenarios share them out.
+    """Make the environments of a training run, distributed over the scenarios.
 
     Raises:
         InputError: There are fewer environments than scenarios, or scenarios have different numbers of GPU types.
@@ -50,10 +50,10 @@ def make_control_env(config: TrainingConfig, agent: AdaptationConfig) -> Schedul
 
 
 def make_control_model(config: TrainingConfig, agent: AdaptationConfig, env: SchedulerVecEnv) -> BaseAlgorithm:
-    """Make the algorithm, untrained, with its environments about to begin. Its first agent is STS-X.
+    """Make the untrained algorithm, with environments before their first episode. Its first agent is STS-X.
 
     Raises:
-        InputError: A setting is none that the algorithm takes.
+        InputError: The algorithm does not have such a setting.
     """
     settings, network = dict(agent.settings), config.network
     critic = [settings.pop("critic_hidden")] * 2
@@ -80,13 +80,13 @@ def make_control_model(config: TrainingConfig, agent: AdaptationConfig, env: Sch
 
 
 def first_workloads(config: TrainingConfig, agent: AdaptationConfig) -> list[int]:
-    """Return the seeds of the first episodes, one for each environment: none comes again before all have."""
+    """Return the seeds of the first episodes, one for each environment; all are used before one repeats."""
     order = np.random.default_rng([config.seed, 1]).permutation(agent.workloads)
     return (FIRST_WORKLOAD + np.resize(order, config.envs)).tolist()
 
 
 def _begin_as_sts_x(policy: Any) -> None:
-    """Set the last layer of the actor to 0, so that its mean action is."""
+    """Set the last layer of the actor to 0, so that its mean action is 0."""
     outputs = policy.action_net if hasattr(policy, "action_net") else policy.actor.mu
     outputs = outputs if isinstance(outputs, torch.nn.Linear) else outputs[-2]  # before tanh
     for parameter in outputs.parameters():
@@ -101,26 +101,26 @@ MOST_CONFIGURATIONS = 256  # that an agent may be used with
 class ControlTraining(Sb3Training):
     """A training run of an agent that sets the controls of STS-X: see `Sb3Training`.
 
-    The agent begins as STS-X. The one that is kept is that of the evaluation with the least cost on the validation
-    workloads over STS-X's: `relative` in the curve, a geometric mean over scenarios. The scenarios must have the same
-    number of GPU types, and there must be as many environments as scenarios or more.
+    The agent begins as STS-X. The run keeps the agent of the evaluation with the least cost on the validation workloads
+    over that of STS-X: `relative` in the curve, a geometric mean over scenarios. The scenarios must have the same
+    number of GPU types, and there must be at least as many environments as scenarios.
     """
 
     def _prepare(self) -> None:
         if not isinstance(self.config.agent, AdaptationConfig):
-            raise InputError("agent", self.config.agent.algorithm, "a AdaptationConfig; make_training takes all")
+            raise InputError("agent", self.config.agent.algorithm, "an AdaptationConfig; make_training takes all")
         torch.set_num_threads(self.config.threads)
         self._take(make_control_model(self.config, self.config.agent, make_control_env(self.config, self.config.agent)))
 
     def _imitate(self, logs: Logs) -> None:
-        """Begin the episodes, and evaluate the agent that has learnt nothing: there is nobody to imitate."""
+        """Begin the episodes, and evaluate the untrained agent; there is no imitation."""
         self._begin_episodes()
         self._evaluate(logs, {})
         self.progress.phase = "learning"
         self._write_checkpoint()
 
     def _relative(self, totals: NDArray[np.float64]) -> dict[str, float]:
-        _ = self.references  # which measures what STS-X costs
+        _ = self.references  # measures the costs of STS-X
         return {"relative": relative_cost(self.config, totals, np.array(self._run.record["base_eur_each"]))}
 
     def _weights(self) -> dict[str, NDArray[np.float32]]:
@@ -130,7 +130,7 @@ class ControlTraining(Sb3Training):
         return control_policy(self.name, self._spec(), self.config.network, weights, self.config.agent.algorithm)
 
     def _spec(self) -> AgentSpec:
-        """Return the spec: it has met the configurations of all scenarios."""
+        """Return the spec, with the configurations of all scenarios."""
         met = {each.name: each for instance in self._instances for each in instance.configurations}
         asking: Any = asdict(Asking(milestones=0, due_date_timers=True, consolidation=True))
         gpu_types = self._instances[0].gpu_types

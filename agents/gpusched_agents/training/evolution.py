@@ -1,4 +1,4 @@
-"""Evolution strategies: weights follow the differences of what random changes cost; processes that measure them."""
+"""Evolution strategies: updates by the cost differences of random changes, and the processes that measure them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
     from gpusched_env.simulator import Policy
 
-FIRST, SECOND, TINY = 0.9, 0.99, 1e-12  # decay of Adam's moments, and what keeps its step finite
+FIRST, SECOND, TINY = 0.9, 0.99, 1e-12  # decay of Adam's moments, and its ε
 CHANGES, INITIAL = 0, 1  # streams of random numbers
 
 
@@ -53,7 +53,7 @@ class Evolution:
         return cls(begin, begin.copy(), np.zeros_like(begin), np.zeros_like(begin))
 
     def candidates(self, config: EsConfig, seed: int, free: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return the weights that this update tries, (2 pairs, W): changed one way and the other, in turn.
+        """Return the weights that this update tries, (2 pairs, W): each change and its opposite, in turn.
 
         Args:
             config: The settings.
@@ -77,9 +77,9 @@ class Evolution:
         Args:
             config: The settings.
             seed: Seed of the run.
-            free: As of the candidates, (W,).
-            differences: By how much the logarithm of the cost was larger with the change than with its opposite, for
-                every pair on every one of its workloads, (pairs, workloads).
+            free: As for `candidates`, (W,).
+            differences: Logarithm of the cost with the change less that with its opposite, for every pair on every one
+                of its workloads, (pairs, workloads).
             done: Part of the run that is done, 0 to 1.
         """
         changes = free * self._changes(config, seed)
@@ -100,7 +100,7 @@ class Evolution:
 
 
 def first_weights(hidden: int, seed: int) -> NDArray[np.float64]:
-    """Return the weights of a network that says nothing, (W,): only its hidden layer is drawn."""
+    """Return the weights of a network that changes nothing, (W,): only its hidden layer is random, the rest 0."""
     rng = np.random.default_rng([seed, INITIAL])
     arrays = {name: np.zeros(shape) for name, shape in own_shapes(hidden).items()}
     arrays["code.weight"] = rng.normal(0.0, 1.0 / np.sqrt(8.0), arrays["code.weight"].shape)
@@ -109,16 +109,16 @@ def first_weights(hidden: int, seed: int) -> NDArray[np.float64]:
 
 T = TypeVar("T")
 
-FREE = 1e-9  # what a run costs at least [€], so that a ratio of two exists
+FREE = 1e-9  # least cost of a run [€], so that the ratio of two is finite
 
 
 class Workers:
-    """Processes that know the settings of a run; a context, at whose end they are gone.
+    """Worker processes with the settings of a run; a context manager that ends them.
 
     Args:
         config: The settings of the run.
         spec: What its agent is trained for.
-        processes: How many, ≥ 1; by default as many as there are processors.
+        processes: Number of processes, ≥ 1; by default as many as there are processors.
     """
 
     def __init__(self, config: TrainingConfig, spec: AgentSpec, processes: int | None = None) -> None:
@@ -126,14 +126,14 @@ class Workers:
         self._processes = usable_cores() if processes is None else processes
 
     def __enter__(self) -> Self:
-        """Make the processes ready to start."""
+        """Prepare the processes."""
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPoolExecutor(self._processes, mp_context=context, initializer=end_with_parent)
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End them, whatever they are at."""
-        children = list((self._pool._processes or {}).values())  # noqa: SLF001 - nobody waits for what they are at
+        """End the processes at once."""
+        children = list((self._pool._processes or {}).values())  # noqa: SLF001 - their results are not needed
         if error[0] is not None:
             for child in children:
                 child.kill()
@@ -145,9 +145,9 @@ class Workers:
         """Run every pair of candidates on workloads of its own.
 
         Args:
-            candidates: Weights, (2 P, W): a pair after the other.
+            candidates: Weights, (2 P, W): one pair after the other.
             where: The workloads, those of the first pair first, equally many for each.
-            most_jobs: Jobs of a workload at most.
+            most_jobs: Most jobs of a workload.
 
         Returns:
             log(cost of a pair's first / cost of its second), (P, workloads of each), and the rounds of all runs.
@@ -167,7 +167,7 @@ class Workers:
         return totals, tardiness
 
     def _map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
-        """Make the calls of a function; give the answers in their order."""
+        """Make the calls of a function; return the results in their order."""
         with children_ignore_sigint():
             futures = [self._pool.submit(function, *call) for call in calls]
         return [future.result() for future in futures]
@@ -185,21 +185,21 @@ def _difference(
 
 
 def validate(config: TrainingConfig, policy: Policy, place: TrainingPlace) -> tuple[float, float]:
-    """Run a policy on a validation workload; give its cost and tardiness cost [€]."""
+    """Run a policy on a validation workload; return its cost and tardiness cost [€]."""
     result = simulate(validation_instance(config, place), policy, record=False)
     return result.total_eur, result.tardiness_eur
 
 
 def validation_costs(config: TrainingConfig, policy: Policy, first: int | None = None) -> NDArray[np.float64]:
-    """Return the costs of a policy on the validation workloads [€], all (`validation_places`,) or the first so many."""
+    """Return the costs of a policy on the validation workloads [€], all (`validation_places`,) or the `first` ones."""
     return np.array([validate(config, policy, place)[0] for place in validation_places(config)[:first]])
 
 
 def relative_cost(config: TrainingConfig, costs: NDArray[np.float64], base: NDArray[np.float64]) -> float:
     """Return the cost over another policy's, both [€] on the validation workloads, (`validation_places`,).
 
-    It is the geometric mean over scenarios, each with the mean of its seeds, and over drawn workloads, each alone;
-    the latter count as much as they do in the training.
+    It is the geometric mean over scenarios, each with the mean of its seeds, and over randomised workloads, each alone;
+    the latter have the weight that they have in the training.
     """
     seeds = len(config.validation_seeds)
     listed = len(config.scenarios) * seeds

@@ -1,4 +1,4 @@
-"""The warm start: an agent learns what a reference policy would have done in the states that the agent gets into."""
+"""The warm start: an agent learns the actions of a reference policy in the states that the agent reaches."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FINAL_LEARNING_RATE = 0.1  # of the first
 
 @dataclass(slots=True)
 class Expert:
-    """A reference policy that says what it would do in every environment; nothing is done there.
+    """A reference policy that chooses an action in every environment, without executing it.
 
     Args:
         name: Its name; it decides job by job.
@@ -49,7 +49,7 @@ class Expert:
 
 @dataclass(slots=True)
 class _Decisions:
-    """What was seen, said and paid in T steps of N environments."""
+    """The observations, actions and rewards of T steps of N environments."""
 
     observations: list[dict[str, NDArray[np.float32]]] = field(default_factory=list)
     labels: list[NDArray[np.int64]] = field(default_factory=list)
@@ -61,19 +61,19 @@ class _Decisions:
 class Imitation:
     """Behaviour cloning on the agent's own states (DAgger), for algorithms with an actor and a critic.
 
-    One `iterate` is a rollout and an update. What the next one does depends on the model, its environments, `average`,
-    `done` and the generator alone.
+    One `iterate` is a rollout and an update. The next one depends only on the model, its environments, `average`,
+    `done` and the generator.
 
     Args:
         model: PPO, MaskablePPO or A2C with a policy of `gpusched_agents.network.policies`, on a `SlottedVecEnv`.
         config: The settings.
-        generator: Samples who acts, and the mini-batches.
+        generator: Random generator for mini-batches, and for the choice between agent and expert.
         gamma: Discount of the returns that the critic learns.
         gae_lambda: λ of those returns.
 
     Attributes:
-        average: The network with the moving average of its weights (Polyak and Juditsky, 1992), which is what the
-            warm start ends with: the newest weights jump about with the newest decisions.
+        average: The network with the moving average of its weights (Polyak and Juditsky, 1992), the result of the warm
+            start: the newest weights vary with the newest decisions.
         done: Decisions so far.
     """
 
@@ -87,10 +87,10 @@ class Imitation:
         self.done = 0
 
     def iterate(self) -> dict[str, float]:
-        """Act, ask the expert, and learn.
+        """Act, get the expert's actions, and learn.
 
         Returns:
-            `agreement` (share of decisions in which the agent would do as the expert says), `loss` and `value_loss`.
+            `agreement` (share of decisions in which the agent would take the expert's action), `loss` and `value_loss`.
         """
         env: Any = self._model.env
         decisions = self._roll_out(env)
@@ -123,7 +123,7 @@ class Imitation:
         return decisions
 
     def _left(self, infos: Sequence[dict[str, Any]], ended: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return the critic's value of what is left of episodes that were truncated, 0 elsewhere, (N,)."""
+        """Return the critic's value of the rest of truncated episodes, 0 elsewhere, (N,)."""
         values = np.zeros(len(infos), np.float32)
         for i in ended.tolist():
             if infos[i]["TimeLimit.truncated"]:
@@ -188,6 +188,6 @@ def score(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tens
 
 
 def evaluate_scores(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the same without gradients."""
+    """Return the scores and values of `score` without gradients."""
     with torch.no_grad():
         return score(policy, observation)

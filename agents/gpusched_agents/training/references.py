@@ -1,4 +1,4 @@
-"""What an agent is measured by while it is trained: reference policies on the workloads that choose it."""
+"""The reference policies of a training, on its validation workloads."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
 
 USUAL = ("sts", "edf")
-BASE = "sts-x"  # what an adaptation agent begins as
+BASE = "sts-x"  # the first agent of a training that adapts
 
 
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:
-    """Return the policies that a run is measured by: its expert, if it has one, STS and EDF."""
+    """Return the reference policies of a run: its expert, if it has one, STS and EDF."""
     expert = (config.imitation.expert,) if config.imitation.steps else ()
     if config.adapts:
         expert = (BASE,)
@@ -37,13 +37,13 @@ def reference_costs(names: Iterable[str], instances: Sequence[Instance]) -> dict
 
 
 def costs_over_base(config: TrainingConfig) -> dict[str, Any]:
-    """Return what an agent that adapts is measured by, as training.json holds it.
+    """Return the reference costs for an agent that adapts, as in training.json.
 
     Returns:
         `references`: mean cost of each reference policy on the validation workloads of the scenarios [€]; and
-        `base_eur_each`: that of STS-X on each, and on each drawn one [€].
+        `base_eur_each`: that of STS-X on each of these, and on each randomised one [€].
     """
-    listed = len(config.scenarios) * len(config.validation_seeds)  # workloads that choose it, but drawn ones
+    listed = len(config.scenarios) * len(config.validation_seeds)  # validation workloads, without randomised ones
     base, *others = reference_names(config)
     each = validation_costs(config, make_policy(base))
     costs = {base: each[:listed]} | {name: validation_costs(config, make_policy(name), listed) for name in others}
@@ -53,7 +53,7 @@ def costs_over_base(config: TrainingConfig) -> dict[str, Any]:
 def warnings_of(
     config: TrainingConfig, curve: Sequence[Mapping[str, Any]], references: Mapping[str, float]
 ) -> list[str]:
-    """Return what speaks against the agent that a run kept, and what to try; nothing if it is as it should be.
+    """Return warnings on the agent that a run kept, with advice: it is untrained, or costlier than a reference.
 
     Args:
         config: The settings of the run.
@@ -72,14 +72,14 @@ def warnings_of(
 
 
 def first_agent(config: TrainingConfig) -> str:
-    """Return what the agent is before it has learnt anything."""
+    """Return a description of the untrained agent."""
     if config.adapts:
         return f"{getattr(config.agent, 'begin', '') or BASE} itself"
     return "the untrained one"
 
 
 def _advice(config: TrainingConfig) -> str:
-    """Return what helps most: a warm start, or a longer one; nothing but time helps who adapts."""
+    """Return the advice: a warm start, or a longer one; more decisions for agents that adapt."""
     if config.adapts:
         return "try more decisions (--steps), or another --seed, in another --out"
     if config.imitation.steps == 0:

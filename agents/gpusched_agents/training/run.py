@@ -42,7 +42,7 @@ class RunFolder:
         packages: Versions of the packages that it depends on.
 
     Attributes:
-        record: What training.json holds: `config`, `provenance`, and what is added later.
+        record: The content of training.json: `config`, `provenance`, and later additions.
 
     Raises:
         InputError: The folder belongs to a run with other settings, or holds something else.
@@ -55,7 +55,7 @@ class RunFolder:
         if settings.exists():
             self.record = self._read(settings)
             return
-        drafts = f".{SETTINGS}.*.tmp"  # what a run that was killed at its very beginning leaves
+        drafts = f".{SETTINGS}.*.tmp"  # left by a run that was killed at its beginning
         if path.is_dir() and any(not entry.match(drafts) for entry in path.iterdir()):
             raise InputError("folder", str(path), "a new folder, or one of a training run")
         origin = provenance(command, seed=config.seed, packages=dict(packages))
@@ -93,9 +93,9 @@ class RunFolder:
 
 
 class ResumableTraining(ABC):
-    """A training run in a folder, which it can be stopped in and resumed from at any moment.
+    """A training run in a folder, which can be stopped and resumed at any time.
 
-    The folder holds `training.json` (settings, origin, what reference policies cost, and warnings at the end),
+    The folder holds `training.json` (settings, origin, costs of reference policies, and warnings at the end),
     `checkpoint.safetensors`, `curve.csv` (an evaluation per line), `logs/` (TensorBoard, of Stable-Baselines3), and
     `agent/`: the best agent so far.
 
@@ -104,14 +104,14 @@ class ResumableTraining(ABC):
         folder: A new folder, or that of the same run, which is then resumed.
         name: Name of the agent.
         command: The command that made it; by default the present process's.
-        on_progress: Called with steps done, steps in all, and what is being done.
+        on_progress: Called with steps done, steps in all, and a description of the present work.
 
     Attributes:
-        progress: How far it has come, with the curve.
+        progress: The progress of the run, with the curve.
         resumes_at: Steps at which the same command would go on; None: from the beginning.
 
     Raises:
-        InputError: A setting is none that the algorithm takes, the folder belongs to a run with other settings, or its
+        InputError: The algorithm does not have such a setting, the folder belongs to a run with other settings, or its
             checkpoint is not whole.
     """
 
@@ -130,7 +130,7 @@ class ResumableTraining(ABC):
         self.config, self.folder, self.name = config, Path(folder), name
         self._on_progress = on_progress or (lambda _done, _total, _text: None)
         self._prepare()
-        # Not before: bad input leaves nothing behind.
+        # After all checks, so that bad input writes nothing.
         self._run = RunFolder(self.folder, config, command, {name: version(name) for name in self.PACKAGES})
         self.progress = Progress()
         self.resumes_at: int | None = None
@@ -139,13 +139,13 @@ class ResumableTraining(ABC):
 
     @abstractmethod
     def run(self) -> AgentDescription:
-        """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
+        """Train to the end, and return the description of the agent that is kept: the best one evaluated."""
 
     @property
     def references(self) -> dict[str, float]:
-        """Mean costs of reference policies on the validation workloads [€]; run once, when first asked for.
+        """Return mean costs of reference policies on the validation workloads [€]; they run at the first call.
 
-        They are the expert or STS-X, STS and EDF. Drawn workloads are not in it.
+        They are the expert or STS-X, STS and EDF. Randomised workloads are not included.
         """
         record = self._run.record
         if "references" not in record:
@@ -157,20 +157,20 @@ class ResumableTraining(ABC):
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against the best agent so far, and what to try: it is untrained, or costly."""
+        """Return warnings on the best agent so far, with advice: it is untrained, or costly."""
         return warnings_of(self.config, self.progress.curve, self.references)
 
     @abstractmethod
     def _prepare(self) -> None:
-        """Check the settings, and make what is trained."""
+        """Check the settings, and make the model."""
 
     def _measure_references(self) -> dict[str, Any]:
-        """Return what the record gets: `references`, and for agents that adapt what STS-X costs each workload."""
+        """Return entries of the record: `references`, and for agents that adapt the costs of STS-X on each workload."""
         return costs_over_base(self.config)
 
     @abstractmethod
     def _unpack(self, checkpoint: Checkpoint) -> None:
-        """Go on where a checkpoint was written."""
+        """Set the run to the state of a checkpoint."""
 
     @abstractmethod
     def _save_agent(self) -> AgentDescription:
@@ -189,13 +189,13 @@ class ResumableTraining(ABC):
         self.resumes_at = self.progress.steps
 
     def _begin_checkpoint(self) -> Checkpoint:
-        """Make a checkpoint of what all algorithms have."""
+        """Make a checkpoint of the part that all algorithms have."""
         self._count_seconds()
         progress = {name: getattr(self.progress, name) for name in Progress.__slots__}
         return Checkpoint(facts={"config": self.config.as_dict(), "progress": progress})
 
     def _begin_point(self) -> dict[str, Any]:
-        """Make a point of the curve, without what was measured."""
+        """Make a point of the curve, without its measurements."""
         self._count_seconds()
         progress = self.progress
         return {"steps": progress.steps, "seconds": round(progress.seconds, 1), "phase": progress.phase}
@@ -220,7 +220,7 @@ class ResumableTraining(ABC):
         return save_agent(self.folder / AGENT, description, weights)
 
     def _end(self) -> AgentDescription:
-        """Write down what speaks against the agent that is kept, and the agent."""
+        """Write the warnings on the agent that is kept, and the agent."""
         self._run.record["warnings"] = self.warnings
         self._run.write_record()
         return self._save_agent()

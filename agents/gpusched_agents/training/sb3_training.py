@@ -1,4 +1,4 @@
-"""What training runs with Stable-Baselines3 share: learning, evaluation, and exact checkpoints (extra `agents`)."""
+"""The common part of trainings with Stable-Baselines3: learning, evaluation, exact checkpoints (extra `agents`)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class LaterLogger(Logger):
     """The logger of an algorithm that counts its steps from the end of the warm start.
 
     Args:
-        folder: Where it logs.
-        formats: What writes it.
+        folder: Folder of the logs.
+        formats: Writers of the logs.
         before: Decisions of the warm start.
     """
 
@@ -45,22 +45,22 @@ class LaterLogger(Logger):
         self._before = before
 
     def dump(self, step: int = 0) -> None:
-        """Write what was recorded, at the decisions of the whole run."""
+        """Write the recorded values, at the number of decisions of the whole run."""
         super().dump(self._before + step)
 
 
 @dataclass(frozen=True, slots=True)
 class Logs:
-    """The loggers of a run: what one records does not wait for the other to be written, and both write to one place.
+    """The loggers of a run: they record independently and write to one folder.
 
     Attributes:
-        evaluations: That of evaluations.
+        evaluations: The logger of evaluations.
     """
 
     evaluations: Logger
 
     def of_learning(self, before: int) -> Logger:
-        """Make the logger of an algorithm, which begins after so many decisions of a warm start."""
+        """Make the logger of an algorithm, which begins after `before` decisions of a warm start."""
         return LaterLogger(str(self.evaluations.dir), self.evaluations.output_formats, before)
 
 
@@ -76,10 +76,10 @@ def open_logs(folder: Path) -> Iterator[Logs]:
 
 
 class Watch(BaseCallback):
-    """Lets a training look between two updates.
+    """A callback of Stable-Baselines3 that calls a function between two updates.
 
     Args:
-        look: Called there; False ends the learning.
+        look: The function; False ends the learning.
     """
 
     def __init__(self, look: Callable[[], bool]) -> None:
@@ -93,16 +93,16 @@ class Watch(BaseCallback):
         return self._goes_on
 
 
-REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrupt
+REMEMBER_S = 5.0  # between two states that are kept in memory, for an interrupt
 
 
 class Sb3Training(ResumableTraining):
     """A training run of a model of Stable-Baselines3 in a folder: see `ResumableTraining`.
 
     Args:
-        config: The settings, and what follows but the last, as of `ResumableTraining`.
-        callbacks: Callbacks of Stable-Baselines3, which watch the reinforcement learning. They are no part of
-            checkpoints; one that changes what is learnt makes another run of it.
+        config: The settings; the other arguments but the last are those of `ResumableTraining`.
+        callbacks: Callbacks of Stable-Baselines3 for the reinforcement learning. They are not part of checkpoints; a
+            callback that changes the learning makes a different run.
     """
 
     PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
@@ -114,7 +114,7 @@ class Sb3Training(ResumableTraining):
         super().__init__(config, folder, **named)
 
     def _take(self, model: BaseAlgorithm) -> None:
-        """Take the model that is trained, with its environments about to begin."""
+        """Set the model that is trained, with environments before their first episode."""
         self.model, self._env = model, cast("Any", model.env)
         scenarios, seeds = self.config.loaded_scenarios(), self.config.validation_seeds
         self._instances = [make_instance(scenario, seed) for scenario in scenarios for seed in seeds]
@@ -123,7 +123,7 @@ class Sb3Training(ResumableTraining):
         self._remembered_s = -REMEMBER_S
 
     def run(self) -> AgentDescription:
-        """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
+        """Train to the end, and return the description of the agent that is kept: the best one evaluated."""
         try:
             with open_logs(self.folder / LOGS) as logs:
                 if self.progress.phase == "imitation":
@@ -138,7 +138,7 @@ class Sb3Training(ResumableTraining):
 
     @abstractmethod
     def _imitate(self, logs: Logs) -> None:
-        """Do what comes before reinforcement learning: at least begin the episodes, and evaluate the first agent."""
+        """Run the part before reinforcement learning: at least begin the episodes, and evaluate the first agent."""
 
     @abstractmethod
     def _weights(self) -> dict[str, NDArray[np.float32]]:
@@ -150,7 +150,7 @@ class Sb3Training(ResumableTraining):
 
     @abstractmethod
     def _spec(self) -> AgentSpec:
-        """Return what the agent is trained for."""
+        """Return the spec of the agent."""
 
     def _begin_episodes(self) -> None:
         self.model._last_obs = self._env.reset()  # noqa: SLF001
@@ -163,7 +163,7 @@ class Sb3Training(ResumableTraining):
             model: Any = self.model
             watch = Watch(lambda: self._look(logs))
             model.learn(left, callback=[watch, *self._callbacks], reset_num_timesteps=False)
-            if self.progress.worse < self.config.patience:  # else its last step taught it nothing
+            if self.progress.worse < self.config.patience:  # else its last step was not learnt from
                 self.progress.learnt = model.num_timesteps
         if not self.progress.curve or self.progress.curve[-1]["steps"] < self.progress.steps:
             self._evaluate(logs, {})
@@ -171,7 +171,7 @@ class Sb3Training(ResumableTraining):
         self._write_checkpoint()
 
     def _look(self, logs: Logs) -> bool:
-        """Evaluate and write a checkpoint if it is time, between two updates; False ends the training."""
+        """Evaluate and write a checkpoint if it is due, between two updates; False ends the training."""
         self.progress.learnt = self.model.num_timesteps
         self._report(f"learning with {self.config.agent.algorithm}")
         last = self.progress.curve[-1]["steps"] if self.progress.curve else -1
@@ -201,7 +201,7 @@ class Sb3Training(ResumableTraining):
             self._save_agent()
 
     def _relative(self, totals: NDArray[np.float64]) -> dict[str, float]:  # noqa: ARG002 - where there is a base
-        """Return what else an evaluation measures by the costs on the validation workloads [€]."""
+        """Return further measures of an evaluation from the costs on the validation workloads [€]."""
         return {}
 
     def _save_agent(self) -> AgentDescription:
@@ -216,14 +216,14 @@ class Sb3Training(ResumableTraining):
         self.resumes_at, self._remembered = self.progress.steps, None
 
     def _remember(self) -> None:
-        """Keep this moment, between two updates, in memory; not a replay buffer, which is large."""
+        """Keep the present state, between two updates, in memory, without the replay buffer, which is large."""
         has_buffer = getattr(self.model, "replay_buffer", None) is not None
         if not has_buffer and time.monotonic() - self._remembered_s >= REMEMBER_S:
             self._remembered = self._checkpoint().copy()
             self._remembered_s = time.monotonic()
 
     def _write_remembered(self) -> None:
-        """Write the moment that was kept last as a checkpoint, if it is later than the one that was written last."""
+        """Write the state that was kept last as a checkpoint, if it is later than the last checkpoint."""
         if self._remembered is not None:
             steps = Progress(**self._remembered.facts["progress"]).steps
             self._remembered.write(self.folder / CHECKPOINT)
@@ -236,7 +236,7 @@ class Sb3Training(ResumableTraining):
         return checkpoint
 
 
-BUFFER = ("actions", "rewards", "dones", "timeouts")  # of a replay buffer, beside the observations
+BUFFER = ("actions", "rewards", "dones", "timeouts")  # of a replay buffer, besides the observations
 FLAT = "flat"  # the name of an observation that is one array
 
 
@@ -268,7 +268,7 @@ def pack_model(checkpoint: Checkpoint, model: BaseAlgorithm) -> None:
 
 
 def unpack_model(checkpoint: Checkpoint, model: BaseAlgorithm) -> None:
-    """Bring a model, made again with the same settings, to where `pack_model` found it."""
+    """Set a model, made again with the same settings, to its state in `pack_model`."""
     model.policy.load_state_dict({name: torch.from_numpy(array) for name, array in checkpoint.get("policy").items()})
     for name, optimizer in _optimizers(model).items():
         described = optimizer.state_dict()
@@ -305,12 +305,12 @@ def _optimizers(model: BaseAlgorithm) -> dict[str, torch.optim.Optimizer]:
 
 
 def _tensors(model: BaseAlgorithm) -> list[str]:
-    """Return the names of what is learnt beside the policy: the entropy's coefficient of SAC and TQC."""
+    """Return the names of learnt tensors besides the policy: the entropy coefficient of SAC and TQC."""
     return model._get_torch_save_params()[1]  # noqa: SLF001
 
 
 def _seen(buffer: Any) -> dict[str, NDArray[Any]]:
-    """Return the observations in a replay buffer by name, whatever their space."""
+    """Return the observations in a replay buffer by name, for any space."""
     arrays: dict[str, NDArray[Any]] = {}
     for kind in ("observations", "next_observations"):
         seen = getattr(buffer, kind)

@@ -1,4 +1,4 @@
-"""A training run: warm start, reinforcement learning, evaluation, and checkpoints from which it goes on exactly."""
+"""A training run: warm start, reinforcement learning, evaluation, and checkpoints for exact resumption."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Training(Sb3Training):
             self._remember()
 
     def _begin_learning(self) -> None:
-        """Go on from the best imitator, a little more decided, with an optimiser that has learnt nothing yet."""
+        """Continue from the best imitated agent, with its scores times the inverse temperature and a new optimiser."""
         policy: Any = self.model.policy
         network = actor_of(self.model).network
         network.load_state_dict({name: torch.from_numpy(array) for name, array in self._best.items()})

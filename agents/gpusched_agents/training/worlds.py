@@ -1,4 +1,4 @@
-"""The workloads of evolution strategies: scenarios in turn, clusters drawn at random, and the work of an episode."""
+"""The workloads of evolution strategies: scenarios in turn, randomised clusters, and the work of an episode."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     from gpusched_agents.training.config import TrainingConfig
 
-TRAINING_SEEDS = (100_000, 110_000)  # those of tracks: from, and up to but without
+TRAINING_SEEDS = (100_000, 110_000)  # those of tracks: first, and last + 1
 RANDOMISED_VALIDATION = range(20_000, 20_040)
-RANDOMISED = -1  # in the place of a scenario's index: one that is drawn
+RANDOMISED = -1  # in place of a scenario's index: a randomised workload
 POOLS = ("K80", "P100", "V100", "T4", "A100", "H100", "A10", "L4", "L40S")
 PUBLISHED = "published-poisson"
-# What drawn workloads are like: a built-in scenario, GPU types for its applications, least nodes of one, probability.
+# Kinds of randomised workloads: a built-in scenario, GPU types for its applications, least nodes of one, probability.
 KINDS = (
     ("default", POOLS, 1, 0.45),
     (PUBLISHED, ("K80", "M60"), 1, 0.1),
@@ -44,7 +44,7 @@ ARRIVALS = (
 ARRIVAL_ODDS = (0.7, 0.1, 0.1, 0.1)
 LOADS, SLACKS, WEIGHTS, RESTARTS = (0.03, 1.3), (0.05, 2.0), (3e-6, 3e-3), (0.0, 60.0, 600.0, "measured")
 MOST_NODES, FEWEST_JOBS, MOST_RANDOMISED = 8, 10, 200  # nodes of a type; jobs, where there are so many
-HALVED = 0.5  # probability that nodes of a type have 4 GPUs, whatever they have usually, where no job takes several
+HALVED = 0.5  # probability that nodes of a type have 4 GPUs in place of their usual number, if no job takes several
 FAMILIES = ("histogram", "two-point", "lognormal")
 TURNS, DRAWS = 2, 3  # streams of random numbers
 
@@ -57,13 +57,13 @@ class TrainingPlace(NamedTuple):
 
 
 def places(config: TrainingConfig, randomised: float, first: int, count: int) -> list[TrainingPlace]:
-    """Return the workloads `first` to `first + count - 1` of a run: every scenario once before one comes again.
+    """Return the workloads `first` to `first + count - 1` of a run; the scenarios take turns.
 
     Args:
         config: The settings of the run.
-        randomised: Part of them that are drawn, 0 to 1.
+        randomised: Part of them that are randomised, 0 to 1.
         first: Number of the first, ≥ 0.
-        count: How many, ≥ 1.
+        count: Number of workloads, ≥ 1.
     """
     total, chosen = len(config.scenarios), []
     for number in range(first, first + count):
@@ -75,21 +75,21 @@ def places(config: TrainingConfig, randomised: float, first: int, count: int) ->
 
 
 def validation_places(config: TrainingConfig) -> list[TrainingPlace]:
-    """Return the workloads that choose an agent: every scenario's, seed by seed; drawn ones, if it learns on some."""
+    """Return the validation workloads: of every scenario, seed by seed; and randomised ones, if it learns on some."""
     chosen = [TrainingPlace(index, seed) for index in range(len(config.scenarios)) for seed in config.validation_seeds]
     randomised = isinstance(config.agent, EsConfig) and config.agent.randomised > 0.0
     return chosen + [TrainingPlace(RANDOMISED, seed) for seed in RANDOMISED_VALIDATION if randomised]
 
 
 def validation_instance(config: TrainingConfig, place: TrainingPlace) -> Instance:
-    """Make the instance of a workload, of all its jobs."""
+    """Make the instance of a workload, with all its jobs."""
     if place.scenario == RANDOMISED:
         return randomised_instance(place.seed, MOST_RANDOMISED)
     return make_instance(config.loaded_scenario(place.scenario), place.seed)
 
 
 def instance_at(config: TrainingConfig, place: TrainingPlace, most_jobs: int) -> Instance:
-    """Make the instance of a workload, of its first `most_jobs` jobs at most."""
+    """Make the instance of a workload, with its first `most_jobs` jobs at most."""
     if place.scenario == RANDOMISED:
         return randomised_instance(place.seed, min(most_jobs, MOST_RANDOMISED))
     scenario = config.loaded_scenario(place.scenario)
@@ -101,7 +101,7 @@ def randomised_instance(seed: int, jobs: int) -> Instance:
 
     Args:
         seed: Seed of the draw, and of the instance.
-        jobs: Jobs at most, ≥ 1; they are drawn too.
+        jobs: Most jobs, ≥ 1; their number is random, too.
     """
     rng = np.random.default_rng([DRAWS, seed])
     scenario = _randomised_scenario(rng, jobs)
@@ -112,7 +112,7 @@ def randomised_instance(seed: int, jobs: int) -> Instance:
 
 
 def _randomised_scenario(rng: Generator, jobs: int) -> Scenario:
-    """Draw everything but the arrivals' rate."""
+    """Draw everything except the arrival rate."""
     name, types, fewest, _ = KINDS[rng.choice(len(KINDS), p=[kind[-1] for kind in KINDS])]
     scenario = load_scenario(name)
     chosen = rng.choice(types, size=rng.integers(1, min(4, len(types)) + 1), replace=False)
@@ -131,7 +131,7 @@ def _randomised_scenario(rng: Generator, jobs: int) -> Scenario:
         "weights.max_eur_per_s": lowest * float(rng.uniform(1.0, 10.0)),
     }
     settings["arrivals"] = ARRIVALS[rng.choice(len(ARRIVALS), p=ARRIVAL_ODDS)]
-    if name != PUBLISHED:  # it has histograms of its own
+    if name != PUBLISHED:  # it has its own histograms
         settings["epochs.family"] = family
     if name == "sharing":
         settings["sharing.interference"] = str(rng.choice(("random", "measured")))
@@ -143,10 +143,10 @@ def _log_uniform(rng: Generator, lowest: float, highest: float) -> float:
 
 
 class WorkMeter:
-    """Measures the least energy cost of the work done, in many environments at once.
+    """A meter of the least energy cost of the work done, in many environments at once.
 
-    An epoch counts what it costs in the cheapest configuration, in a full node. Over an episode that sums to the same
-    for every policy, so a reward that counts it back ranks policies as before, and is about what they decide: the cost
+    The least cost of an epoch is that in the cheapest configuration, in a full node. Its sum over an episode is the
+    same for every policy. So a reward to which it is added ranks policies in the same order, and measures only the cost
     above the least.
 
     Args:
@@ -168,10 +168,10 @@ class WorkMeter:
         """Return the least cost of the work of the last step [€], (N,).
 
         Args:
-            views: The states after it; where an episode ended, at the beginning of the next one.
+            views: The states after the step; where an episode ended, at the beginning of the next one.
             instances: Their instances.
             ended: Where an episode ended, (N,).
-            stalled: Where it ended since nothing ran, so that its last step did no work, (N,); nowhere by default.
+            stalled: Where it ended because no job ran, so that its last step did no work, (N,); by default nowhere.
         """
         done = np.array([work_eur(view) for view in views])
         change = np.where(ended, self._whole, done) - self._done

@@ -36,8 +36,8 @@ class MarginalSteps(NamedTuple):
     Attributes:
         amount: PRICE, EPOCHS and SECONDS of each, (n, 3).
         where: PERIOD, LOW and HIGH of each, (n, 3).
-        size: How many there are, (1,).
-        demand_left: Epochs still to be bought, (1,).
+        size: Number of steps, (1,).
+        demand_left: Epochs that no step covers yet, (1,).
     """
 
     amount: Floats
@@ -57,10 +57,10 @@ def empty_steps(steps: int) -> MarginalSteps:
 def marginal_steps(
     offered: MarginalSteps, speed: Floats, cost: Floats, order: Ints, fixed: float, stretch: tuple[int, float]
 ) -> None:
-    """Fill `offered` with the steps of a stretch of time.
+    """Write the marginal-cost steps of an interval of time to `offered`.
 
     Args:
-        offered: Receives the steps.
+        offered: Written: the steps.
         speed: Epochs/s of every configuration, (C,).
         cost: Cost of each [€/s], ≥ 0, (C,).
         order: The configurations that may be used, by rising speed, (n,).

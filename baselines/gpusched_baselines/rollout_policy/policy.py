@@ -36,8 +36,8 @@ class Samples:
     """The samples of the round that is open on a board, the same for all alternatives of the decision.
 
     Attributes:
-        copy: Where it is played.
-        outcomes: What jobs need, and when those that run would be complete, (D, J, OUTCOME_COLUMNS).
+        copy: The simulation copy.
+        outcomes: Realised demand of jobs, and when running ones would be complete, (D, J, OUTCOME_COLUMNS).
     """
 
     def __init__(self, board: Board, rate: Floats, settings: RolloutSettings, rng: Generator) -> None:
@@ -107,14 +107,14 @@ class RolloutSettings:
     """How many plans and samples `RolloutPolicy` tries in a round.
 
     Args:
-        first: Samples of what jobs need, and of what comes, on which all plans are rolled out, ≥ 1.
-        second: Samples on which the cheapest quarter goes on, ≥ 0.
-        challenger_samples: Samples on which the one that is cheapest then must win again, ≥ 2.
-        deviations: How many plans are drawn in which one job is told what to do, ≥ 0.
-        rounds: How many rounds a roll-out has, ≥ 1.
-        base_rounds: How many it has where bases are compared, ≥ 1: what one of them puts off counts in the end.
-        arrivals: How many jobs may come in a roll-out, ≥ 0.
-        certainty: How sure it must be that another plan is better, in standard errors of the difference, ≥ 0.
+        first: Samples of realised demand and of arrivals on which all plans are simulated, ≥ 1.
+        second: Samples on which the cheapest quarter of the plans is simulated too, ≥ 0.
+        challenger_samples: Samples on which the cheapest plan of these, the challenger, must win again, ≥ 2.
+        deviations: Number of random plans in which the decision on one job is fixed, ≥ 0.
+        rounds: Number of rounds of a simulation, ≥ 1.
+        base_rounds: Number of rounds where base policies are compared, ≥ 1: more, so that deferred work counts.
+        arrivals: Most arrivals in a simulation, ≥ 0.
+        certainty: Least advantage of another plan, in standard errors of the difference, ≥ 0.
         bases: The policies that simulations may follow, of "sts-x" and "atc"; the first one unless another is better.
         seed: Seed of the samples, with the number of the round: so decisions are the same through every interface.
 

@@ -54,8 +54,10 @@ class SampledArrivals:
     """Sampled arrivals: jobs like those so far, at the arrival rate so far.
 
     Args:
-        copy: Where they shall come.
-        draws: How often they are drawn.
+        board: The board with the open round.
+        copy: The simulation copy on which they arrive.
+        rng: Source of the samples.
+        draws: Number of samples.
     """
 
     def __init__(self, board: Board, copy: SimulationCopy, rng: Generator, draws: int) -> None:

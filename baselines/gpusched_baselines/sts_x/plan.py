@@ -25,7 +25,7 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean
 
 @kernel
 def spread(board: Board, order: Ints) -> None:
-    """Give idle GPUs of nodes that are on to jobs there, as long as that makes some job's epoch cheaper.
+    """Assign idle GPUs of nodes that are on to jobs there, while that makes some job's epoch cheaper.
 
     The cost of an epoch is that of the power of the job's GPUs and of an equal part of the node's base power. So a job
     alone on its node saves base power by being faster. The cost of a restart is spread over the epochs that the job is
@@ -58,9 +58,9 @@ class Adaptation(NamedTuple):
     Attributes:
         jobs: Logarithms of factors for every active job, (A, CONTROLS).
         rate: Cost rates with which critical jobs are planned [€/s], (C,).
-        deferrable_rate: Cost rates by which deferrable jobs know where they are cheapest [€/s], (C,).
-        same: Whether deferrable jobs are cheapest in every round where they were in the first.
-        max_deferral: Logarithm of a factor on how long a job may have to wait.
+        deferrable_rate: Cost rates by which the cheapest configuration of deferrable jobs is found [€/s], (C,).
+        same: Whether the cheapest configuration of a deferrable job is the same in every round.
+        max_deferral: Logarithm of a factor on the maximum deferral of a job.
     """
 
     jobs: Floats
@@ -122,9 +122,9 @@ def price_out(board: Board, rate: Floats, job: int, restart_penalty: float, seco
     costlier.
 
     Args:
-        restart_penalty: How many times a restart counts for a job that runs, ≥ 1.
-        seconds: Room for the seconds, (C,); inf where not allowed.
-        price: Room for the costs [€], (C,); inf where not allowed.
+        restart_penalty: Restart penalty factor: how many times a restart counts for a job that runs, ≥ 1.
+        seconds: Written, (C,); inf where not allowed.
+        price: Written [€], (C,); inf where not allowed.
     """
     jobs, tau = board.jobs, board.tau
     held = int(jobs[job, at.OLD_CONFIG])

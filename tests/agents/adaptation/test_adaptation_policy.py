@@ -1,4 +1,4 @@
-"""Adaptation agents as policies: with weights of 0 they are STS-X; whatever their weights, they keep to the rules."""
+"""Adaptation agents as policies: with weights of 0 they are STS-X; with any weights their decisions are feasible."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_it_knows_nothing_of_jobs_to_come():
 
 
 def test_the_first_rates_are_those_of_critical_jobs_the_second_ones_those_of_deferrable_ones():
-    """A bias on all configurations alike changes no proportion: with both the same, only prices beside weights do."""
+    """The same bias on all configurations changes no proportion: with both equal, only prices over weights change."""
     instance = ALIKE["all kinds"]()
     logs = {
         kind: simulate(instance, adapted_sts_x(instance, saying(price__weight={(kind, 0): 5.0}))).log.tobytes()

@@ -1,4 +1,4 @@
-"""Training runs of adaptation agents: a function of their settings, resumed exactly wherever they were interrupted."""
+"""Training runs of adaptation agents: a function of their settings, resumed exactly after any interrupt."""
 
 from __future__ import annotations
 
@@ -42,11 +42,11 @@ CONFIG = TrainingConfig(
     validation_seeds=(500, 501),
     evaluate_every=250,
 )
-LISTED = 4  # validation workloads that are not drawn
+LISTED = 4  # validation workloads that are not randomised
 
 
 def smaller(patch: pytest.MonkeyPatch) -> None:
-    """Train in this process, with few drawn workloads that choose the agent."""
+    """Train in this process, with few randomised validation workloads."""
     patch.setattr("gpusched_agents.training.evolution.ProcessPoolExecutor", InThisProcess)
     patch.setattr("gpusched_agents.training.worlds.RANDOMISED_VALIDATION", range(20_000, 20_003))
     patch.setattr("gpusched_agents.training.worlds.MOST_RANDOMISED", 12)
@@ -70,7 +70,7 @@ def points(folder: Path) -> list[dict[str, str]]:
 
 
 def outcome(folder: Path) -> dict[str, Any]:
-    """Return all that a finished run must give again."""
+    """Return all that a finished run must reproduce."""
     description, weights = load_agent(folder / "agent")
     last = Checkpoint.read(folder / "checkpoint.safetensors")
     progress = {name: value for name, value in last.facts["progress"].items() if name not in {"seconds", "curve"}}
@@ -95,16 +95,16 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_a_run_changes_its_weights_and_evaluates_them_on_the_way(whole: Path):
-    told = outcome(whole)
-    steps = [int(point["steps"]) for point in told["curve"]]
+    result = outcome(whole)
+    steps = [int(point["steps"]) for point in result["curve"]]
     assert steps[0] == 0
     assert len(steps) > 2
     assert steps == sorted(set(steps))
     assert all(later - former >= CONFIG.evaluate_every for former, later in pairwise(steps[:-1]))
     assert steps[-1] >= CONFIG.steps
-    assert told["updates"] > 3
-    assert len({point["relative"] for point in told["curve"]}) > 1
-    assert told["progress"]["phase"] == "done"
+    assert result["updates"] > 3
+    assert len({point["relative"] for point in result["curve"]}) > 1
+    assert result["progress"]["phase"] == "done"
 
 
 def test_it_begins_as_sts_x(whole: Path):
@@ -124,19 +124,19 @@ def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(wh
     assert relative_cost(CONFIG, costs, base) == pytest.approx(float(best["relative"]), rel=1e-12)
 
 
-def test_drawn_workloads_count_as_much_as_in_the_training():
-    """Two scenarios of two seeds that cost e and e³ times as much, and three drawn ones that cost e⁴ times as much."""
+def test_randomised_workloads_count_as_much_as_in_the_training():
+    """Two scenarios of two seeds, e and e³ times as costly, and three randomised ones, e⁴ times as costly."""
     config = replace(CONFIG, scenarios=("tiny", "default"), validation_seeds=(500, 501))
     base = np.array([1.0, 3.0, 5.0, 5.0, 1.0, 2.0, 3.0])
     costs = base * np.exp([1.0, 1.0, 3.0, 3.0, 4.0, 4.0, 4.0])
     assert relative_cost(config, costs[:4], base[:4]) == pytest.approx(np.exp(2.0))
     randomised = replace(config, agent=replace(CONFIG.agent, randomised=0.25))
     assert relative_cost(randomised, costs, base) == pytest.approx(np.exp(0.75 * 2.0 + 0.25 * 4.0))
-    assert relative_cost(randomised, np.zeros(7), np.zeros(7)) == pytest.approx(1.0)  # free is free
+    assert relative_cost(randomised, np.zeros(7), np.zeros(7)) == pytest.approx(1.0)  # a cost of 0 over 0 counts as 1
 
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *, after: bool = False) -> None:
-    """Interrupt a run at the so many-th call of something, before it or after."""
+    """Interrupt a run at the n-th call of a function, before it or after."""
     function, left = getattr(owner, name), [call]
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
@@ -239,7 +239,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
 
 
 def test_it_stops_when_patience_ends(tmp_path: Path):
-    """One who takes no steps gets no better."""
+    """A training without steps yields no better agent."""
     lazy = replace(CONFIG.agent, learning_rate=1e-12, final_learning_rate=1e-12, pairs=1, randomised=0.0)
     config = replace(CONFIG, agent=lazy, steps=10**6, evaluate_every=1, patience=2, validation_seeds=(500,))
     training = train(tmp_path / "run", config)
@@ -249,7 +249,7 @@ def test_it_stops_when_patience_ends(tmp_path: Path):
     assert outputs.endswith("; try more decisions (--steps), or another --seed, in another --out")
 
 
-def test_what_is_measured_by_and_said_against_a_adaptation_agent():
+def test_references_and_warnings_of_an_adaptation_agent():
     assert reference_names(CONFIG) == ("sts-x", "sts", "edf")
     curve = [{"steps": 0, "total_eur": 9.0, "relative": 1.0}, {"steps": 5, "total_eur": 10.0, "relative": 0.9}]
     assert warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 11.0}) == []
@@ -380,7 +380,7 @@ except MissingExtraError as error:
 
 
 @pytest.mark.slow
-def test_it_trains_without_torch_and_the_other_algorithms_say_what_they_lack(tmp_path: Path):
+def test_it_trains_without_torch_and_the_other_algorithms_name_the_missing_package(tmp_path: Path):
     support = Path(__file__).parents[2] / "support"
     command = [sys.executable, "-c", PROGRAM, str(support), str(tmp_path / "es"), str(tmp_path / "ppo")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,4 +1,4 @@
-"""Models of Stable-Baselines3 as policies: what was taken out of an archive acts as the model does."""
+"""Models of Stable-Baselines3 as policies: the network from an archive acts as the model does."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BY_JOB = {"ppo": sb3.PPO, "dqn": sb3.DQN, "maskable": contrib.MaskablePPO}
 
 
 def randomised(model: object) -> object:
-    """Draw the weights of a model, so that it says something."""
+    """Draw the weights of a model, so that its actions are not 0."""
     generator = torch.Generator().manual_seed(0)
     for parameter in model.policy.parameters():
         parameter.data.normal_(0.0, 0.4, generator=generator)
@@ -46,7 +46,7 @@ def load(model: object, path: Path) -> object:
 
 
 def total(env: gymnasium.Env, model: object, seed: int, masked: bool = False) -> float:
-    """Return what an episode costs in which the model acts through its own `predict`."""
+    """Return the cost of an episode in which the model acts through its own `predict`."""
     observation, info = env.reset(seed=seed)
     state, first, over = None, np.ones(1, dtype=bool), False
     while not over:
@@ -119,7 +119,7 @@ def test_what_is_no_such_model_is_refused(tmp_path: Path):
         make_any_policy(f"sb3:{tmp_path / 'pendulum'}")
 
 
-def test_a_model_for_jobs_drives_the_environment_that_it_was_trained_in(tmp_path: Path):
+def test_a_model_for_jobs_decides_in_the_environment_of_its_training(tmp_path: Path):
     env = GpuClusterEnv("tiny", flat=True)
     policy = load(randomised(sb3.PPO("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16]})), tmp_path)
     result, _ = rollout(env, policy, seed=3)

@@ -1,6 +1,6 @@
-"""Trainings on the adaptation environment: what they begin as, what they learn on, and the agents that they keep.
+"""Trainings on the adaptation environment: their first agents, their workloads, and the agents that they keep.
 
-That they are resumed exactly, and keep the best agent, is tested with the other trainings of Stable-Baselines3.
+The tests of the other trainings of Stable-Baselines3 cover exact resumption and the choice of the best agent.
 """
 
 from __future__ import annotations
@@ -186,14 +186,14 @@ def test_what_does_not_fit_is_one_error_and_leaves_nothing(field: str, changes: 
 
 def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
     by_job = TrainingConfig(agent=PpoConfig(), scenarios=("tiny",), envs=2)
-    with refused("agent", "ppo", "a AdaptationConfig"):
+    with refused("agent", "ppo", "an AdaptationConfig"):
         ControlTraining(by_job, tmp_path / "run")
     with refused("agent", "ppo", "decides job by job"):
         Training(config_of(), tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 
-def test_what_is_measured_by_and_said_against_it():
+def test_its_references_and_warnings():
     config = config_of()
     assert reference_names(config) == ("sts-x", "sts", "edf")
     assert first_agent(config) == "sts-x itself"

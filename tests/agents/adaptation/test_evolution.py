@@ -1,4 +1,4 @@
-"""Evolution strategies: they go down, in pairs, and the same way every time."""
+"""Evolution strategies: they reduce costs, by pairs of changes, and are reproducible."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ GOAL, ALL = np.array([0.5, -0.25, 1.0]), np.ones(3)
 
 
 def at(weights: np.ndarray) -> Evolution:
-    """Begin anywhere."""
+    """Return the first state, at arbitrary weights."""
     return Evolution(weights.copy(), weights.copy(), np.zeros_like(weights), np.zeros_like(weights))
 
 
@@ -38,7 +38,7 @@ def one_update(
 
 
 def by_first_weight() -> np.ndarray:
-    """What changes cost where it is the first weight alone, (8, 1)."""
+    """Return the costs of changes where only the first weight counts, (8, 1)."""
     tried = at(np.zeros(3)).candidates(CONFIG, 3, ALL)[:, :1].astype(np.float64)
     return tried[0::2] - tried[1::2]
 
@@ -96,7 +96,7 @@ def test_a_pair_counts_by_the_mean_of_its_workloads():
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_a_disaster_says_no_more_than_its_sign(sign: float):
+def test_a_very_costly_run_counts_only_with_its_sign(sign: float):
     differences = np.zeros((8, 2))
     differences[4, 1] = sign * CONFIG.clip
     moment = one_update(differences).mean.tolist()
@@ -123,7 +123,7 @@ def test_the_average_follows_the_weights_more_and_more_slowly():
     np.testing.assert_allclose(state.average, 0.9 * before + 0.1 * state.weights)
 
 
-def test_a_run_begins_where_nothing_is_said_with_a_hidden_layer_of_its_seed():
+def test_a_run_begins_with_no_change_and_a_hidden_layer_of_its_seed():
     first, again, other = (first_weights(4, seed) for seed in (0, 0, 1))
     randomised = {name for name, array in arrays_of(first, 4).items() if array.any()}
     assert randomised == {"code.weight"}

@@ -1,4 +1,4 @@
-"""The network of an adaptation agent: what it says, against the same in NumPy."""
+"""The network of an adaptation agent: its outputs against the same in NumPy."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def outputs(
     return jobs, prices, max_deferral
 
 
-def test_it_says_what_its_formula_says():
+def test_its_outputs_are_those_of_its_formula():
     flat = randomised(2, 0.3)
     of, (jobs, whole, options) = arrays_of(flat, HIDDEN), seen()
     with_round = [np.hstack([rows, np.tile(whole, (len(rows), 1))]) for rows in (jobs, options)]
@@ -67,8 +67,8 @@ def test_it_says_what_its_formula_says():
     )
 
 
-def test_weights_of_0_say_nothing_exactly():
-    """Whatever the hidden layer makes of it: a run begins with one that is drawn."""
+def test_weights_of_0_change_exactly_nothing():
+    """With any hidden layer: a run begins with a random one."""
     for flat in (nothing(), saying(code__weight={(0, 0): 3.0}, code__bias={(1,): -2.0})):
         jobs, prices, max_deferral = outputs(flat)
         assert not np.any(jobs)
@@ -76,7 +76,7 @@ def test_weights_of_0_say_nothing_exactly():
         assert max_deferral == 0.0
 
 
-def test_however_large_the_weights_it_says_no_more_than_it_may():
+def test_outputs_are_within_their_limits_for_any_weights():
     open_gates = {"gate.weight": np.zeros((GATES, len(ROUND)), np.float32), "gate.bias": np.ones(GATES, np.float32)}
     jobs, prices, max_deferral = outputs(flat_of(arrays_of(randomised(2, 1e6), HIDDEN) | open_gates, HIDDEN))
     assert (np.abs(jobs) <= MOST).all()
@@ -85,7 +85,7 @@ def test_however_large_the_weights_it_says_no_more_than_it_may():
     assert np.abs(jobs).max() == MOST.max()
 
 
-def test_a_bias_speaks_of_its_own_control_alone():
+def test_a_bias_changes_only_its_own_control():
     jobs, prices, max_deferral = outputs(
         saying(job__bias={(2,): 0.5}, price__bias={(DEFERRABLE,): -0.25}, round__bias={(0,): 0.125}), offered=0.5
     )
@@ -96,7 +96,7 @@ def test_a_bias_speaks_of_its_own_control_alone():
     assert max_deferral == pytest.approx(LONGEST_DEFERRAL * np.tanh(0.125))
 
 
-def test_prices_fade_where_little_is_offered_and_what_is_said_of_jobs_does_not():
+def test_prices_fade_where_the_load_is_small_and_factors_of_jobs_do_not():
     flat = saying(
         job__bias={(2,): 0.5}, price__bias={(CRITICAL,): 0.5, (DEFERRABLE,): -0.25}, round__bias={(0,): 0.125}
     )

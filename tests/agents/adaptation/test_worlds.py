@@ -1,4 +1,4 @@
-"""The workloads of evolution strategies: which come when, and clusters that are drawn."""
+"""The workloads of evolution strategies: their order, and randomised clusters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_every_scenario_comes_once_before_one_comes_again():
 
 
 def test_workloads_are_the_same_however_they_are_asked_for():
-    """So a run that is resumed goes on with those that would have come."""
+    """So a run that is resumed goes on with the same workloads."""
     whole = places(CONFIG, 0.5, 0, 30)
     assert places(CONFIG, 0.5, 0, 7) + places(CONFIG, 0.5, 7, 23) == whole
     assert places(TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS, seed=1), 0.5, 0, 30) != whole
@@ -51,7 +51,7 @@ def test_seeds_are_those_that_all_tracks_leave_to_training():
 
 
 @pytest.mark.parametrize(("part", "fewest", "most"), [(0.0, 0, 0), (0.3, 60, 120), (1.0, 300, 300)])
-def test_a_part_of_them_are_drawn(part: float, fewest: int, most: int):
+def test_a_part_of_them_are_randomised(part: float, fewest: int, most: int):
     randomised = sum(place.scenario == RANDOMISED for place in places(CONFIG, part, 0, 300))
     assert fewest <= randomised <= most
 
@@ -66,24 +66,24 @@ def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
     assert instance_at(config, TrainingPlace(RANDOMISED, 100_007), 5) == randomised_instance(100_007, 5)
 
 
-def test_a_drawn_cluster_is_the_same_every_time_and_another_one_for_another_seed():
+def test_a_randomised_cluster_is_the_same_every_time_and_another_one_for_another_seed():
     assert randomised_instance(3, 6) == randomised_instance(3, 6)
     assert randomised_instance(3, 6) != randomised_instance(4, 6)
 
 
 @pytest.mark.slow
 def test_whatever_is_drawn_is_a_workload():
-    """Every kind with every cluster that may be drawn for it: not all applications run on all of them."""
+    """Every kind with every possible cluster: not all applications run on all of them."""
     assert all(len(randomised_instance(seed, 1).jobs.submission_s) == 1 for seed in range(250))
 
 
-def test_drawn_clusters_differ_and_are_loaded_as_is_said():
+def test_randomised_clusters_differ_and_have_the_documented_load():
     instances = [randomised_instance(seed, 60) for seed in range(40)]
     types = {tuple(gpu_type.name for gpu_type in instance.gpu_types) for instance in instances}
     assert len(types) > 20
     assert {name for names in types for name in names} <= {*POOLS, "M60"}
     loads = np.array([offered_load(instance) for instance in instances])
-    together = ~np.isfinite(loads)  # jobs that come all at once
+    together = ~np.isfinite(loads)  # jobs that are submitted all at once
     assert 0 < together.sum() < 10
     assert loads[~together].min() > LOADS[0] / 2.0  # hastened days have another rhythm
     assert loads[~together].max() < LOADS[1] * 2.0
@@ -95,7 +95,7 @@ def test_drawn_clusters_differ_and_are_loaded_as_is_said():
     assert {configuration.kind for each in instances for configuration in each.configurations} == KINDS_OF_PLACES
 
 
-def test_drawn_clusters_are_small_and_larger_with_few_jobs_and_many():
+def test_randomised_clusters_are_small_with_few_jobs_and_larger_with_many():
     instances = [randomised_instance(seed, 60) for seed in range(40)]
     nodes = [len(instance.nodes) for instance in instances]
     assert min(nodes) == 1
@@ -106,7 +106,7 @@ def test_drawn_clusters_are_small_and_larger_with_few_jobs_and_many():
     assert len(set(jobs)) > 10
 
 
-def test_an_agent_is_chosen_by_drawn_workloads_where_it_learns_on_some():
+def test_an_agent_is_chosen_by_randomised_workloads_where_it_learns_on_some():
     listed = [TrainingPlace(index, seed) for index in range(len(SCENARIOS)) for seed in CONFIG.validation_seeds]
     assert validation_places(CONFIG) == listed
     randomised = validation_places(TrainingConfig(agent=EsConfig(randomised=0.5), scenarios=SCENARIOS))

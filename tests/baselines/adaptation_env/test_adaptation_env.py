@@ -1,4 +1,4 @@
-"""The adaptation environment: what it says of STS-X, of rewards and of controls."""
+"""The adaptation environment: STS-X at 0, rewards and controls."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def small(name: str = "default", **keywords: object) -> GpuAdaptationEnv:
 
 
 def episode(env: GpuAdaptationEnv, act: object, seed: int = 5) -> tuple[list[float], dict]:
-    """Run an episode; give its rewards and its last info."""
+    """Run an episode; return its rewards and its last info."""
     observation, info = env.reset(seed=seed)
     rewards, over = [], False
     while not over:
@@ -100,7 +100,7 @@ def test_rewards_sum_to_what_they_promise():
 
 
 def test_waste_by_hand():
-    """A GPU of 1 €/h, 1 h of work due after half an hour at 2 €/h: what is late cannot be helped, nothing is wasted."""
+    """A GPU of 1 €/h, 1 h of work due after half an hour at 2 €/h: the tardiness is unavoidable, there is no waste."""
     job = hours_job(0.5, {ONE: 1.0}, 2.0)
     env = GpuAdaptationEnv(instance=kilowatt_cluster([job], [1], [ONE]), reward="waste")
     rewards, info = episode(env, lambda _: np.zeros(len(env.controls)))
@@ -170,7 +170,7 @@ def test_the_controls_are_logarithms_of_factors():
     assert not controls_of(np.zeros(control_count(types)), configs, types).priced
 
 
-def test_a_type_that_is_said_to_be_costly_is_used_less():
+def test_a_type_with_a_higher_price_is_used_less():
     env = GpuAdaptationEnv("slack", settings={"jobs.count": 40}, render_mode="ansi")
     name = env.controls.index("price of V100, deferrable")
     used = []
@@ -241,7 +241,7 @@ def test_numbers_beyond_1_are_clipped():
 
 
 @pytest.mark.parametrize("identifier", ["gpusched_env/GpuAdaptation-v0", "gpusched_env/SlackAdaptation-v0"])
-def test_the_checkers_have_nothing_to_say(identifier: str):
+def test_the_checkers_of_stable_baselines3_and_gymnasium_find_no_error(identifier: str):
     env = gymnasium.make(identifier, settings=SMALL)
     check_env(env.unwrapped, skip_render_check=True)
     sb3 = pytest.importorskip("stable_baselines3.common.env_checker")

@@ -1,4 +1,4 @@
-"""The vector environment returns what its single environments would, however many threads it has."""
+"""The vector environment returns the results of its single environments, with any number of threads."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_error_in_a_thread_is_raised_and_what_comes_after_is_right():
     before = [inner.unwrapped._run.state.board.clock[0] for inner in env.envs]
     with refused("action"):
         env.step(bad)
-    assert [inner.unwrapped._run.state.board.clock[0] for inner in env.envs] == before  # nobody has stepped
+    assert [inner.unwrapped._run.state.board.clock[0] for inner in env.envs] == before  # no environment has stepped
     with refused("actions", "1 of them"):
         env.step(bad[:1])
     with refused("num_envs", 0):

@@ -1,4 +1,4 @@
-"""What an adaptation agent sees: always in [-1, 1], and by hand on a round of two jobs."""
+"""The features of adaptation agents: always in [-1, 1], and by hand on a round of two jobs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of a round: of every active job by its index, of the round, and of every configuration."""
+    """The features of a round: of every active job by its index, of the round, and of every configuration."""
 
     time_s: float
     jobs: dict[int, Floats]
@@ -49,7 +49,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looking(StsX):
-    """STS-X that keeps what an agent would have seen."""
+    """STS-X that keeps the features for an agent."""
 
     seen: list[Seen] = field(default_factory=list)
 
@@ -124,7 +124,7 @@ HALVES = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
 
 
 def two_rounds() -> list[Seen]:
-    """Make two jobs on a V and a W node; give the rounds at 0 h, with the first, and at 1 h, with both.
+    """Make two jobs on a V and a W node; return the rounds at 0 h, with the first, and at 1 h, with both.
 
     The first one takes 2 h an epoch on a V, 1.5 on two, 3 on a W: 4, 6 and 6 €. The second one takes 1 h on a V and 0.5
     on a W: 2 € and 1 €.
@@ -171,7 +171,7 @@ def test_a_job_alone_by_hand(by_hand):
 
 
 def test_survival_is_that_of_half_of_the_epochs_left_given_those_done():
-    """Each fifth ends a fifth of the jobs: half of ten epochs lies in the third one."""
+    """Each fifth ends a fifth of the jobs: half of ten epochs is in the third one."""
     fifths = EpochDistribution(np.linspace(0.0, 1.0, 6), np.array([1.0, 0.8, 0.6, 0.4, 0.2]))
     jobs = [
         Job(0.0, HOUR, 0.01, 10.0, fifths, 10.0, {ONE: HOUR}),
@@ -236,7 +236,7 @@ def test_types_and_configurations_by_hand(by_hand):
     assert not one[:, [of.SHARE, of.SPREAD, of.PRIORITY]].any()
 
 
-def test_shares_and_several_nodes_are_told_apart():
+def test_shares_and_several_nodes_are_distinguished():
     instance = random_instance(2, jobs=4, nodes=6, types=1, kinds=True, equal=True)
     options = rounds_of(instance)[0].options
     for configuration, row in zip(instance.configurations, options, strict=True):
@@ -261,7 +261,7 @@ def test_a_quota_is_held_as_far_as_it_was_before_the_round():
 
 
 def test_a_share_that_is_faster_beside_others_than_was_planned_is_no_more_than_fastest():
-    """Only halves: planned beside b at twice the time; but while b has not come, nobody slows others down."""
+    """Only halves: planned with b as a co-runner at twice the time; before b is submitted, no job slows others down."""
     half = Configuration("V", 1, share=0.5)
     slowdown = Interference(np.array([[[1.0, 2.0], [2.0, 1.0]]]))
     jobs = [

@@ -1,4 +1,4 @@
-"""The state of adaptation environments: from it they go on exactly, alone and side by side."""
+"""The state of adaptation environments: they continue from it exactly, single ones and vectors."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def vector(
 
 
 def play(env: Any, steps: int, seed: int) -> list[Any]:
-    """Play at random; return all that the steps returned, as plain values, with a reset after an episode's end."""
-    rng, told = np.random.default_rng(seed), []
+    """Take random actions; return the results of the steps as plain values, with a reset after an episode's end."""
+    rng, found = np.random.default_rng(seed), []
     for _ in range(steps):
         seen, reward, ended, _, info = env.step(rng.uniform(-1.0, 1.0, env.action_space.shape))
         plain = {name: value for name, value in info.items() if name not in {"final_obs", "final_info"}}
-        told.append((seen.tolist(), np.asarray(reward).tolist(), np.asarray(ended).tolist(), repr(plain)))
+        found.append((seen.tolist(), np.asarray(reward).tolist(), np.asarray(ended).tolist(), repr(plain)))
         if isinstance(env, GpuAdaptationEnv) and ended:
-            told.append(env.reset()[0].tolist())
-    return told
+            found.append(env.reset()[0].tolist())
+    return found
 
 
 @pytest.mark.parametrize("before", [0, 3])

@@ -14,17 +14,17 @@ OBJECTIVES = (las, makespan, finish_time, cost_slo, fifo, proportional_shares)
 
 
 def time_got(of, x):
-    """What max-min fairness makes even, of shares (..., A, K): (..., A)."""
+    """Return the quantity that max-min fairness makes equal, for shares (..., A, K): (..., A)."""
     return of.size / of.weight * (of.speed * x).sum(axis=-1) / of.proportional
 
 
 def soonest(of, x):
-    """The reciprocal of the time by which all are done."""
+    """Return the reciprocal of the time by which all are done."""
     return (of.speed * x).sum(axis=-1) / of.left
 
 
 def fair_finish(of, x):
-    """Minus the ratios of finish-time fairness."""
+    """Return minus the ratios of finish-time fairness."""
     share = np.minimum(of.capacity / (len(of.job) * of.size[:, None]), 1.0)
     share = share / np.maximum(1.0, share.sum(axis=1, keepdims=True))
     alone = of.age_s + of.left / (of.speed * share).sum(axis=1)
@@ -42,13 +42,13 @@ def test_no_point_of_a_grid_is_better_for_the_worst_off_job(program, measure, wi
     worst = measure(of, program(of)).min()
     on_grid = measure(of, feasible_grid(of)).min(axis=1)
     assert worst >= on_grid.max() - within
-    assert worst <= on_grid.max() + 0.35  # else the grid would be too coarse to say anything
+    assert worst <= on_grid.max() + 0.35  # else the grid would be too coarse
 
 
 @pytest.mark.parametrize("program", OBJECTIVES)
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10_000), jobs=st.integers(1, 9))
-def test_nobody_has_more_than_all_the_time_and_no_gpu_is_sold_twice(program, seed, jobs):
+def test_no_job_has_more_than_all_the_time_and_no_gpu_is_assigned_twice(program, seed, jobs):
     of = random_demand(seed, jobs)
     x = program(of)
     assert np.all(x >= 0.0)
@@ -73,7 +73,7 @@ def test_a_job_with_twice_the_weight_gets_twice_the_time_and_one_on_two_gpus_hal
 def test_without_speeds_every_type_is_used_in_proportion_and_time_left_goes_to_those_that_can_take_it():
     of = demand([[1, 9], [1, 9]], capacity=(1, 3))
     np.testing.assert_allclose(proportional_shares(of), [[0.25, 0.75]] * 2)
-    of = demand([[1], [1], [1]], capacity=(2,), weight=[1, 0.1, 0.1])  # the first has all it can take, two share one
+    of = demand([[1], [1], [1]], capacity=(2,), weight=[1, 0.1, 0.1])  # the first has all it can use, two share one
     np.testing.assert_allclose(proportional_shares(of)[:, 0], [1, 0.5, 0.5])
     of = demand([[1]] * 4, capacity=(1,))
     np.testing.assert_allclose(proportional_shares(of)[:, 0], 0.25)
@@ -90,7 +90,7 @@ def test_the_makespan_of_two_equal_jobs_on_one_gpu_is_that_of_both_in_turn():
     assert soonest(of, makespan(of)) == pytest.approx([1 / 20, 1 / 20])
 
 
-def test_finish_time_fairness_prefers_who_has_waited():
+def test_finish_time_fairness_prefers_jobs_that_have_waited():
     """Alone on half a GPU both need 20 s; the one that has waited for 20 s may take longer for what is left."""
     of = demand([[1], [1]], capacity=(1,), left=[10, 10], age_s=[0, 20])
     assert -fair_finish(of, finish_time(of)) == pytest.approx([1, 1], rel=2e-3)
@@ -107,7 +107,7 @@ def test_costs_are_least_that_keep_due_dates_and_due_dates_that_cannot_be_kept_a
         np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[due], **columns)), [[1, 0]], atol=1e-7)
 
 
-def test_first_in_first_out_takes_the_fastest_with_room_and_nobody_overtakes():
+def test_first_in_first_out_takes_the_fastest_free_type_and_no_job_overtakes():
     of = demand([[2, 1], [2, 1], [1, 2], [3, 3]], [[1] * 2, [1] * 2, [2] * 2, [1] * 2], (1, 2))
     np.testing.assert_array_equal(fifo(of), [[1, 0], [0, 1], [0, 0], [0, 0]])
 

@@ -1,4 +1,4 @@
-"""Gavel's rounds, by hand, and what holds in every run."""
+"""Gavel's rounds, by hand, and properties of every run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def two_thirds_to_the_second(demand, _rng):
 
 
 def turns(instance: Instance, policy) -> list[int]:
-    """List who runs, round by round."""
+    """List the jobs that run, round by round."""
     frame = simulate(instance, policy).intervals()
     rounds = []
     for job, start, end in zip(frame["job"], frame["start_s"], frame["end_s"], strict=True):
@@ -41,7 +41,7 @@ def turns(instance: Instance, policy) -> list[int]:
     return rounds
 
 
-def test_who_is_farthest_behind_its_share_runs_next():
+def test_the_job_farthest_behind_its_share_runs_next():
     """Time got begins at 180 s each; x · all / own: 2/3, 4/3 | 4/3, 8/9 | 2/3, 4/3 | 8/9, 16/15 | 10/9, 20/21."""
     instance = on_one_gpu((0.0, 36_000.0), (0.0, 36_000.0))
     assert turns(instance, Gavel(two_thirds_to_the_second))[:5] == [1, 0, 1, 1, 0]
@@ -52,8 +52,8 @@ def test_over_long_times_jobs_get_their_shares():
     assert np.mean(turns(instance, Gavel(two_thirds_to_the_second))[:300]) == pytest.approx(2 / 3, abs=0.01)
 
 
-def test_whoever_comes_in_a_round_waits_and_a_gpu_that_is_left_stays_idle_until_its_end():
-    """Job 0 ends at 1,260 s, in the round to 1,440 s; job 1, here since 2 s, could be solved for only then."""
+def test_a_job_that_arrives_in_a_round_waits_and_a_gpu_that_is_left_stays_idle_until_its_end():
+    """Job 0 ends at 1,260 s, in the round to 1,440 s; job 1, submitted at 2 s, is in a program only then."""
     instance = on_one_gpu((1.0, 1259.0), (2.0, 100.0))
     result = simulate(instance, Gavel())
     begins = result.intervals()["start_s"].to_list()

@@ -1,4 +1,4 @@
-"""Races by hand: who wins, and on how many draws."""
+"""Best-arm racing by hand: the winner, and the number of samples."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from gpusched_baselines.rollout_policy.samples import best_arm
 
 
 def table(*rows: list[float]):
-    """Give the cost of a way on a draw from a table, and the draws that were asked for."""
+    """Return the cost of an alternative on a sample from a table, and the list of the calls."""
     asked: list[tuple[int, int]] = []
 
     def cost(way: int, draw: int) -> float:
@@ -25,7 +25,7 @@ def test_a_way_that_is_cheaper_on_every_draw_wins():
 def test_a_way_that_was_cheaper_only_when_it_was_picked_does_not_win():
     cost, asked = table([5.0] * 9, [1.0, 1.0, *[5.0] * 7])
     assert best_arm(cost, 2, (1, 1, 7), 0.0) == 0
-    assert max(draw for _, draw in asked) == 4  # three draws of the challenge are enough
+    assert max(draw for _, draw in asked) == 4  # three samples of the challenger are enough
 
 
 def test_the_first_way_stays_if_the_difference_may_be_chance():

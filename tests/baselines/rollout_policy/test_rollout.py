@@ -1,4 +1,4 @@
-"""Roll-outs play what the simulator plays, and rollout decides on what may be known alone."""
+"""Simulations of the rollout policy are those of the simulator, and its decisions use only known information."""
 
 from dataclasses import replace
 
@@ -32,7 +32,7 @@ QUICK = RolloutPolicy(QUICK_LOOK)
 
 
 def begun(instance: Instance) -> tuple[State, SimulationCopy]:
-    """Open the first round, and make its stage."""
+    """Open the first round, and make its simulation copy."""
     state = State(instance)
     state.advance()
     state.begin_round(True)
@@ -41,8 +41,8 @@ def begun(instance: Instance) -> tuple[State, SimulationCopy]:
 
 @pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_roll_out_with_the_true_epochs_costs_what_the_simulator_says(name: str, seed: int):
-    """All jobs are there at the beginning. What STS-X has remembered of the first round may move its later ones."""
+def test_a_simulation_with_the_true_epochs_costs_what_the_simulator_charges(name: str, seed: int):
+    """All jobs are submitted at the beginning. STS-X's memory of the first round may change its later ones."""
     instance = random_instance(seed, span_s=0.0, kinds=True, restart_s=20.0)
     state, copy = begun(instance)
     outcome = np.full((len(instance.jobs), at.OUTCOME_COLUMNS), np.inf)
@@ -52,7 +52,7 @@ def test_a_roll_out_with_the_true_epochs_costs_what_the_simulator_says(name: str
     assert cost == pytest.approx(simulate(instance, make_policy(name)).total_eur, rel=1e-3)
 
 
-def test_a_roll_out_stops_in_time():
+def test_a_simulation_stops_in_time():
     state, copy = begun(random_instance(1, span_s=0.0))
     rate, base = StsX().rates(state.board), BASES["sts-x"]
     outcome = np.full((12, at.OUTCOME_COLUMNS), np.inf)
@@ -62,14 +62,14 @@ def test_a_roll_out_stops_in_time():
     assert simulate_copy(copy, outcome, rate, plan, base, np.inf, 1)[1] == 0.0
 
 
-def test_a_job_that_is_told_to_wait_waits_for_a_while_and_others_are_planned_without_it():
+def test_a_job_that_must_wait_waits_for_a_while_and_others_are_planned_without_it():
     state, copy = begun(random_instance(1, span_s=0.0))
     rate, base = StsX().rates(state.board), BASES["sts-x"]
     own = plan_of(copy, rate, base)
     job = int(np.flatnonzero(own[:, CONFIG] >= 0)[0])
-    told = plan_of(copy, rate, base, Order(job, -1))
-    assert told[job, CONFIG] == -1
-    assert 0.0 < told[job, TIMER] < np.inf
+    plan = plan_of(copy, rate, base, Order(job, -1))
+    assert plan[job, CONFIG] == -1
+    assert 0.0 < plan[job, TIMER] < np.inf
     assert same_plan(plan_of(copy, rate, base), own)
 
 
@@ -82,7 +82,7 @@ def test_deviations_differ_from_the_plan_and_from_one_another():
     assert len({plan[:, :TIMER].tobytes() for plan in [own, *found]}) == len(found) + 1
 
 
-def test_looking_ahead_leaves_the_run_as_it_is():
+def test_simulations_leave_the_run_as_it_is():
     state, _ = begun(random_instance(4, kinds=True, interference=True))
     before = arrays(state)
     QUICK.choose(state.view, int(state.view.active[0]))

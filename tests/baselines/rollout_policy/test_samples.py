@@ -1,4 +1,4 @@
-"""What is drawn is what the distribution says, given the epochs done."""
+"""Samples follow the distribution given the epochs done."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ HALVES = EpochDistribution(np.array([0.0, 0.5, 0.75, 1.0]), np.array([1.0, 0.5, 
 
 
 def begun(times: tuple[float, ...] = (0.0, 0.0)) -> State:
-    """Open the first round of jobs of 100 epochs of a second, all there but those of later `times`."""
+    """Open the first round of jobs of 100 epochs of a second, all submitted except those of later `times`."""
     jobs = [Job(time, 1e4, 0.001, 100.0, HALVES, 100.0, {ONE: 1.0}) for time in times]
     state = State(kilowatt(jobs))
     state.advance()
@@ -42,7 +42,7 @@ def test_draws_of_a_job_are_even():
     np.testing.assert_array_equal(np.sort((drawn * 5).astype(int), axis=0), np.tile(np.arange(5)[:, None], (1, 40)))
 
 
-def test_a_job_that_runs_will_be_complete_when_its_drawn_epochs_are_done():
+def test_a_job_that_runs_will_be_complete_when_its_sampled_epochs_are_done():
     """After 10 s at a second an epoch, 50 epochs end at 50 s."""
     state = begun((0.0, 10.0))
     state.view.place(0, 0)
@@ -56,7 +56,7 @@ def test_a_job_that_runs_will_be_complete_when_its_drawn_epochs_are_done():
 
 
 def test_jobs_that_may_come_are_like_those_that_came_at_the_rate_at_which_they_came():
-    """Jobs came at 0 s and 10 s: so they come every 10 s in the mean, from now on, and are due as long after that."""
+    """Jobs arrived at 0 s and 10 s: so they arrive every 10 s in the mean, with the same time to the due date."""
     state = begun((0.0, 10.0))
     state.commit_round()
     state.advance()

@@ -1,4 +1,4 @@
-"""What the policies of shared clusters do, rule by rule, on clusters of one to four GPUs."""
+"""The policies for shared GPUs, rule by rule, on clusters of one to four GPUs."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ from refusals import refused
 if TYPE_CHECKING:
     from pathlib import Path
 
-HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
+GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=2)
-ALL = (HOST, GUEST, TWO)
+ALL = (GUARANTEED, OPPORTUNISTIC, TWO)
 
 
 def job(
@@ -51,18 +51,21 @@ def job(
     weight: float = 0.001,
     epochs: float = 1000.0,
     due_s: float = 1e9,
-    configurations: tuple[Configuration, ...] = (HOST, GUEST),
+    configurations: tuple[Configuration, ...] = (GUARANTEED, OPPORTUNISTIC),
 ) -> tuple[float, Job]:
-    """Make a job of so many epochs, a second each alone, and its utilisation."""
+    """Make a job with its number of epochs, a second each alone, and its utilisation."""
     seconds = dict.fromkeys(configurations, 1.0)
     return utilisation, Job(at_s, due_s, weight, epochs, CERTAIN, epochs, seconds, opportunistic=opportunistic)
 
 
 def cluster(
-    jobs: list[tuple[float, Job]], gpus: tuple[int, ...], configurations: tuple[Configuration, ...] = ALL, **told: float
+    jobs: list[tuple[float, Job]],
+    gpus: tuple[int, ...],
+    configurations: tuple[Configuration, ...] = ALL,
+    **values: float,
 ) -> Instance:
-    """Make a cluster of nodes with so many GPUs; jobs of different utilisation are different applications."""
-    made = [replace(one, application=f"{i}", **told) for i, (_, one) in enumerate(jobs)]
+    """Make a cluster of nodes with these numbers of GPUs; jobs of different utilisation are different applications."""
+    made = [replace(one, application=f"{i}", **values) for i, (_, one) in enumerate(jobs)]
     utilisation = UtilisationModel(np.array([[utilisation for utilisation, _ in jobs]]))
     nodes = [Node("V", count) for count in gpus]
     return Instance.from_jobs([GPU], nodes, made, configurations, interference=utilisation)
@@ -85,17 +88,19 @@ def held(instance: Instance, policy: Policy, until_s: float = 0.0) -> list[tuple
     ]
 
 
-def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_a_guest_on_the_least_busy_one():
+def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_an_opportunistic_one_on_the_least_busy_one():
     instance = cluster([job(0.6), job(0.3), job(0.5, opportunistic=True)], (2,))
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.6!", 0, 1), ("Vx0.4", 0, 1)]
 
 
-def test_antman_makes_a_job_host_that_could_have_the_gpu_whole_even_if_it_is_late():
-    instance = cluster([job(0.5, due_s=1.0, configurations=(HOST, GUEST, ONE))], (1,), (HOST, GUEST, ONE))
+def test_antman_gives_a_guaranteed_share_to_a_job_that_could_have_the_whole_gpu_even_if_it_is_late():
+    instance = cluster(
+        [job(0.5, due_s=1.0, configurations=(GUARANTEED, OPPORTUNISTIC, ONE))], (1,), (GUARANTEED, OPPORTUNISTIC, ONE)
+    )
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0)]
 
 
-def test_antman_gives_a_guest_an_idle_gpu_first_and_none_on_which_hosts_are_too_busy():
+def test_antman_gives_an_opportunistic_job_an_idle_gpu_first_and_none_that_is_too_busy():
     instance = cluster([job(0.3), job(0.5, opportunistic=True)], (2,))
     assert held(instance, AntMan())[1] == ("Vx0.4", 0, 1)
     busy = cluster([job(0.85), job(0.5, opportunistic=True)], (1,))
@@ -103,7 +108,7 @@ def test_antman_gives_a_guest_an_idle_gpu_first_and_none_on_which_hosts_are_too_
     assert held(busy, AntMan(most_busy=0.9))[1] == ("Vx0.4", 0, 0)
 
 
-def test_antman_lets_a_host_in_where_there_is_only_a_guest_which_stays():
+def test_antman_puts_a_guaranteed_job_where_there_is_only_an_opportunistic_one_which_stays():
     instance = cluster([job(0.5, opportunistic=True), job(0.5, at_s=100.0)], (1,))
     result = simulate(instance, AntMan())
     assert result.switches.tolist() == [0, 0]
@@ -111,33 +116,33 @@ def test_antman_lets_a_host_in_where_there_is_only_a_guest_which_stays():
     assert result.completion_s == pytest.approx([1130.0 + 900.0 - 0.85 * 1030.0, 1130.0])
 
 
-def test_antmans_guests_leave_room_for_a_host():
+def test_antmans_opportunistic_jobs_leave_a_guaranteed_share_free():
     opportunistic = [job(0.1, opportunistic=True), job(0.1, opportunistic=True)]
     instance = cluster([*opportunistic, job(0.1, at_s=10.0)], (1,))
     assert held(instance, AntMan()) == [("Vx0.4", 0, 0), None]
     assert held(instance, AntMan(), until_s=10.0) == [("Vx0.4", 0, 0), None, ("Vx0.6!", 0, 0)]
 
 
-def test_antmans_guests_keep_no_room_for_a_host_with_which_they_never_fit():
-    opportunistic = [job(0.1, opportunistic=True, configurations=(HOST, HALF)) for _ in range(3)]
-    host = job(0.1, at_s=10.0, configurations=(HOST, HALF))
-    instance = cluster([*opportunistic, host], (1,), (HOST, HALF, ONE))
+def test_antmans_opportunistic_jobs_leave_no_share_free_with_which_they_never_fit():
+    opportunistic = [job(0.1, opportunistic=True, configurations=(GUARANTEED, HALF)) for _ in range(3)]
+    host = job(0.1, at_s=10.0, configurations=(GUARANTEED, HALF))
+    instance = cluster([*opportunistic, host], (1,), (GUARANTEED, HALF, ONE))
     assert held(instance, AntMan()) == [("Vx0.5", 0, 0), ("Vx0.5", 0, 0), None]
     assert held(instance, AntMan(), until_s=1000.0)[2:] == [None, ("Vx0.6!", 0, 0)]
 
 
-def test_antman_runs_a_guaranteed_job_that_may_only_be_a_guest_as_a_guest():
-    instance = cluster([job(0.3), job(0.3, configurations=(GUEST,))], (1,))
+def test_antman_runs_a_guaranteed_job_that_may_use_only_opportunistic_shares_on_one():
+    instance = cluster([job(0.3), job(0.3, configurations=(OPPORTUNISTIC,))], (1,))
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
 
 
-def test_antman_keeps_the_roomiest_node_for_a_gang_open_to_guests_and_lets_others_pass_elsewhere():
+def test_antman_keeps_the_emptiest_node_for_a_gang_and_opportunistic_jobs_and_places_others_elsewhere():
     """Four guaranteed jobs on nodes of 2, 2 and 1 GPUs leave one free on node 1, which is kept for the gang of two."""
     jobs = [
         job(0.5, configurations=(ONE,), epochs=50.0), *(job(0.5, configurations=(ONE,)) for _ in range(3)),
         job(0.5, at_s=1.0, configurations=(TWO,)), job(0.5, at_s=1.0), job(0.5, at_s=1.0, opportunistic=True),
     ]  # fmt: skip
-    instance = cluster(jobs, (2, 2, 1), (HOST, GUEST, TWO, ONE))
+    instance = cluster(jobs, (2, 2, 1), (GUARANTEED, OPPORTUNISTIC, TWO, ONE))
     before = held(instance, AntMan(), until_s=1.0)
     assert before[:4] == [("Vx1", 2, -1), ("Vx1", 0, -1), ("Vx1", 0, -1), ("Vx1", 1, -1)]
     assert before[4:] == [None, None, ("Vx0.4", 1, 0)]
@@ -145,7 +150,7 @@ def test_antman_keeps_the_roomiest_node_for_a_gang_open_to_guests_and_lets_other
     assert after[4:] == [None, ("Vx0.6!", 2, 0), ("Vx0.4", 1, 0)]
 
 
-def test_antman_moves_guests_for_a_gang_and_evicts_nobody_else():
+def test_antman_preempts_only_opportunistic_jobs_for_a_gang():
     jobs = [job(0.5, opportunistic=True), job(0.5, opportunistic=True), job(0.9, at_s=10.0, configurations=(TWO,))]
     found = held(cluster(jobs, (2,)), AntMan(), until_s=10.0)
     assert found == [None, None, ("Vx2", 0, -1)]
@@ -154,7 +159,7 @@ def test_antman_moves_guests_for_a_gang_and_evicts_nobody_else():
     assert ("Vx0.4", 1, 0) in elsewhere[:2]
 
 
-def test_antman_never_evicts_a_guaranteed_job():
+def test_antman_never_preempts_a_guaranteed_job():
     instance = by_utilisation(random_instance(3, jobs=30, kinds=True))
     label = np.arange(30) % 2 == 0
     instance = replace(instance, jobs=replace(instance.jobs, opportunistic=label))
@@ -164,7 +169,7 @@ def test_antman_never_evicts_a_guaranteed_job():
         assert own["start_s"].n_unique() == 1
 
 
-def test_antman_promotes_the_slowest_guest_to_an_idle_gpu_if_that_gains_more_than_a_restart_takes():
+def test_antman_promotes_the_slowest_opportunistic_job_to_an_idle_gpu_if_that_gains_more_than_a_restart_takes():
     """When the guaranteed job of GPU 1 ends, the opportunistic job of GPU 0 moves there, if the gain is worth it."""
     jobs = [job(0.7, epochs=5000.0), job(0.9, epochs=100.0), job(0.9, opportunistic=True)]
     cheap, costly = cluster(jobs, (2,), restart_s=10.0), cluster(jobs, (2,), restart_s=1e5)
@@ -173,13 +178,13 @@ def test_antman_promotes_the_slowest_guest_to_an_idle_gpu_if_that_gains_more_tha
     assert held(cheap, AntMan(promotes=False), until_s=50.0)[2] == ("Vx0.4", 0, 0)
 
 
-def test_antman_lets_a_guaranteed_job_run_as_a_guest_once_it_has_waited_too_long():
+def test_antman_runs_a_guaranteed_job_on_an_opportunistic_share_once_it_has_waited_too_long():
     instance = cluster([job(0.3, epochs=3000.0), job(0.3)], (1,))
     assert simulate(instance, AntMan()).start_s[1] == pytest.approx(3000.0)
     assert simulate(instance, AntMan(auto_after_s=60.0)).start_s[1] == pytest.approx(60.0)
 
 
-def test_guaranteed_jobs_keep_their_promise_whatever_guests_there_are():
+def test_guaranteed_jobs_run_at_their_speed_with_any_opportunistic_jobs():
     for seed in range(6):
         instance = by_utilisation(random_instance(seed, jobs=25, kinds=True))
         label = np.arange(25) % 2 == 0
@@ -194,20 +199,20 @@ def test_guaranteed_jobs_keep_their_promise_whatever_guests_there_are():
                 assert own["end_s"].max() - own["start_s"].min() == pytest.approx(alone_s)
 
 
-def test_fill_gives_the_highest_class_a_gpu_and_the_others_its_gaps():
+def test_fill_gives_the_highest_class_a_gpu_and_the_others_its_idle_time():
     jobs = [job(0.5, weight=0.002), job(0.5, weight=0.001)]
     assert held(cluster(jobs, (2,)), Fill()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
 
 
-def test_fill_opens_an_idle_gpu_for_a_job_that_would_be_late_in_a_gap():
-    """In the gap it takes 1,000 / 0.85 s."""
+def test_fill_uses_an_idle_gpu_for_a_job_that_would_be_late_on_an_opportunistic_share():
+    """In the time that is left it takes 1,000 / 0.85 s."""
     jobs = [job(0.5, weight=0.002), job(0.5, weight=0.001, due_s=1100.0)]
     assert held(cluster(jobs, (2,)), Fill())[1] == ("Vx0.6!", 0, 1)
     slack = [jobs[0], job(0.5, weight=0.001, due_s=1200.0)]
     assert held(cluster(slack, (2,)), Fill())[1] == ("Vx0.4", 0, 0)
 
 
-def test_fill_makes_room_for_a_higher_class_and_the_former_host_stays_as_a_guest():
+def test_fill_puts_a_higher_class_first_and_the_former_guaranteed_job_stays_as_an_opportunistic_one():
     jobs = [job(0.5, weight=0.001), job(0.4, at_s=100.0, weight=0.002)]
     instance = cluster(jobs, (1,))
     assert held(instance, Fill(), until_s=100.0) == [("Vx0.4", 0, 0), ("Vx0.6!", 0, 0)]
@@ -215,7 +220,7 @@ def test_fill_makes_room_for_a_higher_class_and_the_former_host_stays_as_a_guest
     assert simulate(instance, Fill()).completion_s == pytest.approx([1000.0, 1000.0 + 1000.0 - 900.0 / 1.03])
 
 
-def test_fill_makes_the_guest_host_when_its_host_leaves():
+def test_fill_makes_the_opportunistic_job_guaranteed_when_the_guaranteed_one_leaves():
     jobs = [job(0.5, weight=0.002, epochs=100.0), job(0.5, weight=0.001)]
     assert held(cluster(jobs, (1,)), Fill(), until_s=50.0)[1] == ("Vx0.6!", 0, 0)
 
@@ -232,18 +237,18 @@ def test_fill_goes_where_an_epoch_takes_least():
 
 
 def test_pack_puts_light_jobs_together_and_heavy_ones_apart():
-    """Utilisations 0.05 and 0.1 have the label 0, 0.95 has 2: beside itself it takes 1.9 times as long."""
+    """Utilisations 0.05 and 0.1 have the label 0, 0.95 has 2: two jobs of it on a GPU take 1.9 times as long."""
     jobs = [job(u, configurations=(HALF, ONE)) for u in (0.95, 0.95, 0.1, 0.95, 0.05)]
     found = held(cluster(jobs, (2, 1), (HALF, ONE)), Pack())
     places = [each and each[1:] for each in found]
     assert places[:3] == [(1, 0), (0, 0), (0, 1)]
-    assert places[3] == (0, 1)  # 0 + 2 go together, 2 + 2 do not
+    assert places[3] == (0, 1)  # 0 + 2 may share a GPU, 2 + 2 may not
     assert places[4] in {(1, 0), (0, 0)}
 
 
 def test_pack_labels_by_measured_pairs_too_and_puts_no_third_job_on_a_gpu():
-    jobs = [job(0.1, configurations=(HALF, GUEST, ONE)) for _ in range(4)]
-    instance = cluster(jobs, (1,), (HALF, GUEST, ONE))
+    jobs = [job(0.1, configurations=(HALF, OPPORTUNISTIC, ONE)) for _ in range(4)]
+    instance = cluster(jobs, (1,), (HALF, OPPORTUNISTIC, ONE))
     light = replace(instance, interference=Interference(np.full((1, 4, 4), 1.01)))
     heavy = replace(instance, interference=Interference(np.full((1, 4, 4), 1.5)))
     assert sum(each is not None for each in held(light, Pack())) == 2
@@ -252,7 +257,11 @@ def test_pack_labels_by_measured_pairs_too_and_puts_no_third_job_on_a_gpu():
 
 def test_fill_and_pack_give_a_job_to_which_only_shares_are_open_a_share_of_an_idle_gpu():
     low, high = Configuration("V", 1, share=0.3), Configuration("V", 1, share=0.3, priority=1)
-    for shares, open_ones in (((HALF, GUEST), (HALF,)), ((low, high, HOST), (high,)), ((HOST, GUEST), (HOST,))):
+    for shares, open_ones in (
+        ((HALF, OPPORTUNISTIC), (HALF,)),
+        ((low, high, GUARANTEED), (high,)),
+        ((GUARANTEED, OPPORTUNISTIC), (GUARANTEED,)),
+    ):
         instance = cluster([job(0.5, configurations=open_ones)], (1,), (*shares, ONE))
         for policy in (Fill(), Pack()):
             assert held(instance, policy) == [(open_ones[0].name, 0, 0)]
@@ -265,7 +274,7 @@ def test_pack_takes_the_shortest_job_first():
 
 
 @pytest.mark.parametrize("name", ["antman", "fill", "pack"])
-def test_nobody_waits_for_ever_whatever_shares_are_open_to_whom(name: str):
+def test_no_job_waits_for_ever_whichever_shares_it_may_use(name: str):
     """Shares that may not fit together, in one priority or several, on 30 clusters of one or two GPUs."""
     for seed in range(30):
         rng = np.random.default_rng(seed)

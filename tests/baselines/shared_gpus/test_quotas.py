@@ -1,4 +1,4 @@
-"""Policies that share GPUs, within quotas: what a tenant may not have keeps nothing from anybody."""
+"""Policies that share GPUs, within quotas: a job that only its quota stops takes nothing from others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from gpusched_env import (
 )
 
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
-HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
+GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 TENANTS = "ab"
 
 
@@ -44,14 +44,14 @@ def test_a_job_that_only_its_quota_holds_back_keeps_no_node_from_others(name: st
 
 
 @pytest.mark.parametrize("name", ["antman", "fill"])
-def test_no_guest_is_stopped_for_a_place_that_its_tenant_may_not_have(name: str):
+def test_no_opportunistic_job_is_stopped_for_a_place_beyond_the_quota_of_a_tenant(name: str):
     """Two jobs fill the first tenant's one GPU: the opportunistic one stays there when the other GPU becomes idle."""
-    shares = {HOST: 10_000.0, GUEST: 10_000.0}
+    shares = {GUARANTEED: 10_000.0, OPPORTUNISTIC: 10_000.0}
     jobs = [
-        job(0, 0.0, shares), job(0, 1.0, shares, opportunistic=True), job(1, 0.0, {HOST: 3_000.0}),
+        job(0, 0.0, shares), job(0, 1.0, shares, opportunistic=True), job(1, 0.0, {GUARANTEED: 3_000.0}),
     ]  # fmt: skip
     model = UtilisationModel(np.array([[0.5]]))
-    instance = made([Node("V", 2)], jobs, (1, 1), configurations=[HOST, GUEST], interference=model)
+    instance = made([Node("V", 2)], jobs, (1, 1), configurations=[GUARANTEED, OPPORTUNISTIC], interference=model)
     result = simulate(instance, make_policy(name))
     log = result.intervals()
     own = log.filter(log["job"] == 2)

@@ -1,4 +1,4 @@
-"""Solvers that fail: the exact one answers, and it is said once."""
+"""Solvers that fail: the exact one is used, with one warning."""
 
 import pickle
 import sys
@@ -46,7 +46,7 @@ FAILING = {
 
 
 @pytest.mark.parametrize("solver", FAILING.values(), ids=FAILING.keys())
-def test_the_exact_plan_is_given_and_it_is_said_once(solver):
+def test_the_exact_plan_is_used_and_one_warning_appears(solver):
     fallback = FallbackSolver("nlp", solver)
     with pytest.warns(SolverFallbackWarning, match="exact solver is used instead") as said:
         plans = [fallback(TIGHT) for _ in range(3)]

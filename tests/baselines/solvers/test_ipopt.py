@@ -1,4 +1,4 @@
-"""The published nonlinear program: as described, after ten iterations of Ipopt, and used as it is."""
+"""The published nonlinear program: as described, and its result after ten iterations of Ipopt."""
 
 import sys
 
@@ -24,12 +24,12 @@ def _needs_ipopt():
 
 
 def stopping_at(monkeypatch: pytest.MonkeyPatch, *point: float) -> None:
-    """Let Ipopt stop at `point`."""
+    """Make Ipopt stop at `point`."""
     monkeypatch.setattr(published, "load_cyipopt", lambda: None)
     monkeypatch.setattr(published, "minimise", lambda *_: Iterate(np.array(point), -1, "out of iterations"))
 
 
-def test_ramps_lie_before_the_edges_and_bins_without_mass_are_one_with_the_next():
+def test_ramps_are_before_the_edges_and_bins_without_mass_are_joined_to_the_next():
     """Masses ½, 0, 0, ½: bins of ¼ and ¾, so ramps of 0.0025 and 0.0075, down to ½ at ¼ and to 0 at 1."""
     edges, survival = np.linspace(0.0, 1.0, 5), np.array([1.0, 0.5, 0.5, 0.5])
     smoothed = SmoothedSurvival.published(edges, survival)
@@ -81,7 +81,7 @@ def test_derivatives_are_those_of_the_functions():
             assert second[k] == pytest.approx(curved, rel=1e-3, abs=1e-3)
 
 
-def test_an_iterate_out_of_order_is_read_as_who_follows_it_does():
+def test_an_iterate_out_of_order_is_read_as_it_is_followed():
     """Of 0, 3, 1, 5: the first runs to 3; the second would end at 1 and runs nothing; the third runs to the end."""
     tau, price = [3.0, 2.0, 1.0], [1.0, 2.0, 3.0]
     problem = SingleJobProblem(tau, price, EpochDistribution.from_masses([1.0]), 4.0, 8.0)
@@ -90,7 +90,7 @@ def test_an_iterate_out_of_order_is_read_as_who_follows_it_does():
 
 
 def test_an_iterate_that_misses_the_due_date_is_used_as_it_is_with_its_own_objective(monkeypatch: pytest.MonkeyPatch):
-    """Three epochs of 1 h and one of 40 min: 10 min late. The point ends at 3.9, and costs what is up to there."""
+    """Three epochs of 1 h and one of 40 min: 10 min late. The point ends at 3.9, and its cost is that until there."""
     stopping_at(monkeypatch, 0.0, 3.0, 3.9)
     plan = FallbackSolver("ipopt")(TIGHT)
     assert [(s.configuration, s.end_epoch) for s in plan.segments] == [(0, 3.0), (1, 4.0)]
@@ -140,7 +140,7 @@ def test_slack_takes_the_cheapest_and_late_the_fastest(hours: float, status: str
 
 
 @pytest.mark.parametrize("hours", [3.5, 9.0])
-def test_without_cyipopt_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, hours: float):
+def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, hours: float):
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     with pytest.raises(SolverMissingError, match="apt-get install coinor-libipopt-dev"):
         solve_ipopt(*two_speeds(hours * HOUR).arguments)

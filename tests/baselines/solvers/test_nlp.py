@@ -14,7 +14,7 @@ from refusals import refused
 from single_job import SingleJob, random_single_job, tight_single_jobs, two_speeds
 
 HOUR = 3600.0
-STEPS = 40  # that a ramp is cut into
+STEPS = 40  # of a ramp
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_a_solver_that_gives_up_is_an_error(monkeypatch: pytest.MonkeyPatch):
 
 
 @pytest.mark.parametrize("hours", [3.5, 9.0])
-def test_without_cyipopt_the_message_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch, hours: float):
+def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypatch: pytest.MonkeyPatch, hours: float):
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     with pytest.raises(SolverMissingError) as caught:
         solve_nlp(*two_speeds(hours * HOUR).arguments)
@@ -114,7 +114,7 @@ def test_without_cyipopt_the_message_says_how_to_get_it(monkeypatch: pytest.Monk
     assert "apt-get install coinor-libipopt-dev pkg-config liblapack-dev libblas-dev" in str(caught.value)
 
 
-def test_a_cyipopt_that_finds_no_ipopt_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_a_cyipopt_that_finds_no_ipopt_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch):
     def broken(_: str) -> None:
         raise ImportError("libipopt.so.1: cannot open shared object file")
 

@@ -1,4 +1,4 @@
-"""What solvers give becomes a plan that meets the due date."""
+"""Results of solvers are repaired to plans that meet the due date."""
 
 import pytest
 

@@ -37,7 +37,7 @@ def test_a_width_out_of_range_is_refused(width: float):
 
 
 def programs() -> list[SmoothedProgram]:
-    """Make programs whose ramps are wide, so that points within them are met."""
+    """Make programs with wide ramps, so that random points are within them."""
     return [SmoothedProgram.of(job.problem, width=0.8) for job in tight_single_jobs(60)]
 
 
