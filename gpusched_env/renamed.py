@@ -38,7 +38,9 @@ METHODS = {
     "pace_now": "speed_now",
     "room": "capacity",
 }
-"""Methods and arrays of `View` and of the environments."""
+"""Methods and arrays of `View`."""
+ENVIRONMENT_METHODS = ("wake_up",)
+"""Those of them that environments have."""
 OBJECTS = {
     "Duty": "UtilisationModel",
     "FIRST_DRAWN_SEED": "FIRST_SAMPLED_SEED",
@@ -119,3 +121,12 @@ def old_module(old: str, new: str) -> Callable[[str], Any]:
         return getattr(import_module(current(old, {old: new}, "module")), OBJECTS.get(name, name))
 
     return get
+
+
+def old_method(name: str) -> tuple[str, Callable[..., Any]]:
+    """Return a method's old name, and a method that calls it by its new one, and warns."""
+
+    def method(self: object, *values: Any, **named: Any) -> Any:
+        return getattr(self, current(name, METHODS, f"{type(self).__name__}:"))(*values, **named)
+
+    return name, method

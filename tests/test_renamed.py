@@ -88,8 +88,6 @@ def test_methods_of_views_and_environments():
     env.reset(seed=0)
     with old_name("wake_up"):
         env.wake_up(0, 1e6)
-    with pytest.raises(AttributeError, match="wake_upp"):
-        _ = env.wake_upp
 
 
 def test_ids_of_environments():

@@ -38,7 +38,7 @@ from gpusched_env.observation import (
     part_slices,
 )
 from gpusched_env.observation.observe import write_mask
-from gpusched_env.renamed import METHODS, current
+from gpusched_env.renamed import ENVIRONMENT_METHODS, old_method
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import AskingSettings
@@ -282,12 +282,6 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """The instance of this episode."""
         return self._state.instance
 
-    def __getattr__(self, name: str) -> Any:
-        """Return what an old name stands for."""
-        if name not in METHODS:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        return getattr(self, current(name, METHODS, "environment:"))
-
     def set_timer(self, job: int, time_s: float) -> None:
         """Ask for a round at `time_s` [s] on behalf of `job`.
 
@@ -339,3 +333,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             # numpy's exponential, as in the vector environment: the standard library's may differ in the last bit
             "discount": float(np.exp(-self.discount_rate * passed_s)) if passed_s * self.discount_rate > 0.0 else 1.0,
         }
+
+
+for _name in ENVIRONMENT_METHODS:  # a `__getattr__` would slow every attribute down
+    setattr(GpuClusterEnv, *old_method(_name))
