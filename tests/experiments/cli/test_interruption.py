@@ -223,6 +223,6 @@ def begin(arguments: tuple[str, ...], folder: Path, **environment: str) -> subpr
 
 
 def says_only_that_it_was_interrupted(errors: str) -> bool:
-    """Return whether a progress bar, of which a pipe gets the last state, and the one line are all."""
+    """Return whether what is run, a progress bar, of which a pipe gets the last state, and the one line are all."""
     *bar, last = [line for line in errors.splitlines() if line.strip()]
-    return last == "error: interrupted" and all(re.search(r" [0-9]+/[0-9]+ ", line) for line in bar)
+    return last == "error: interrupted" and all(re.search(r"^note: [0-9]+ jobs| [0-9]+/[0-9]+ ", line) for line in bar)
