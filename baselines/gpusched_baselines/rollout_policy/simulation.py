@@ -17,7 +17,7 @@ from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.planning.cheapest import with_co_runners
 from gpusched_baselines.sts_x.appraisal import Parts
 from gpusched_baselines.sts_x.plan import unadapted
-from gpusched_baselines.sts_x.policy import execute_plan, plan_round
+from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import stepping
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
@@ -165,7 +165,7 @@ class Base(NamedTuple):
 
 STS_X = Base(
     by_index=False,
-    parts=Parts(waits=True, consolidates=True, spreads=True, guarantees=False, priced=True, by_value=True, stays=True),
+    parts=StsX().parts,
     rule=Rule(EXPECTED, 0.25, 0.5, 0.1),
 )
 

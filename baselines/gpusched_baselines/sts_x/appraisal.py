@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.planning.plan import Scratch, cost_of_waiting, expected_cost
+from gpusched_baselines.planning.plan import Scratch, cost_of_waiting, expected_cost, solve_late
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.plan import (
     MARGIN,
@@ -15,7 +15,9 @@ from gpusched_baselines.sts_x.plan import (
     RESTART,
     WEIGHT,
     Adaptation,
+    best_throughout,
     cheapest_now,
+    cost_with_changes,
     epochs_at_worst,
     epochs_expected,
     factor,
@@ -75,6 +77,7 @@ def load_of_due_work(board: Board, chosen: Ints, gpu_seconds: Floats) -> float:
     return most
 
 
+WAIT_LOAD = 1.4  # due work that fills 1 / so much of the cluster leaves jobs no time to wait
 START_MARGIN = 0.01  # a job that waits starts when its slack has fallen to this part of its worst-case time
 KEEP_MARGIN = 0.03  # a job that runs is not interrupted below this; between the two it keeps its configuration
 WORTH_A_RESTART = 0.9  # a job changes to a configuration that costs at most this part of its own, restart included
@@ -100,6 +103,10 @@ class Parts(NamedTuple):
     priced: bool
     by_value: bool
     stays: bool
+    throughout: bool
+    compares: bool
+    type_priced: bool
+    cluster_slack: bool
 
 
 class Plans(NamedTuple):
@@ -116,6 +123,8 @@ class Plans(NamedTuple):
         needs: GPU-seconds that it is expected to need where GPUs have no price, (A,).
         value: Value of a second of its time there [€/s], (A,).
         scale: 1 + the price of GPUs to a critical job, as a multiple of that of power, (A,).
+        keeps: Whether it keeps what it holds, whatever its plan, (A,).
+        due_load: Part of its time left in which it may not wait, since due work needs the GPUs, 0 to 1, (A,).
     """
 
     jobs: Ints
@@ -128,6 +137,8 @@ class Plans(NamedTuple):
     needs: Floats
     value: Floats
     scale: Floats
+    keeps: Mask
+    due_load: Floats
 
 
 @kernel
@@ -147,6 +158,8 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
     """
     plans, memory, now = _new_plans(chosen), board.memory, board.clock[at.NOW]
     longest = 0.0
+    if parts.waits and parts.cluster_slack:
+        _write_due_load(board, chosen, plans.due_load)
     for i in range(chosen.shape[0]):
         longest += _look(board, adaptation, plans, i, parts.waits)
     wait = max(A_WAIT * np.exp(adaptation.max_deferral) * longest / max(1, chosen.shape[0]), 1.0)
@@ -154,7 +167,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
         job = chosen[i]
         if plans.critical[i] or plans.key[i] < wait:
             if not _holds(board, job):
-                _plan(board, adaptation, i, job, 1.0, wait, parts.guarantees, scratch)
+                _plan(board, adaptation, i, job, 1.0, wait, parts, scratch)
                 memory[job, of.UNTIL] = now + KEPT * wait
             plans.value[i] = memory[job, of.BARE_VALUE]
             plans.needs[i] = memory[job, of.BARE_NEEDS] if plans.critical[i] else plans.needs[i]
@@ -168,7 +181,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
             )  # the price is what the other jobs lose
             plans.scale[i] = scale
             if abs(scale - memory[job, of.SCALE]) > SAME_SCALE * scale:
-                _plan(board, adaptation, i, job, scale, wait, parts.guarantees, scratch)
+                _plan(board, adaptation, i, job, scale, wait, parts, scratch)
             plans.first[i], plans.timer[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
             plans.key[i], sooner = _slack_at_best(board, job), factor(adaptation, i, ORDER)
             if parts.by_value and plans.key[i] < 0.0:
@@ -202,9 +215,48 @@ def _holds(board: Board, job: int) -> bool:
 @kernel
 def _new_plans(chosen: Ints) -> Plans:
     total = chosen.shape[0]
-    first, group, figures = np.empty(total, dtype=np.int64), np.zeros(total, dtype=np.int64), np.zeros((6, total))
-    critical = np.zeros(total, dtype=np.int8)
-    return Plans(chosen, first, figures[0], critical, group, figures[1], figures[2], figures[3], figures[4], figures[5])
+    whole, masks, figures = (
+        np.zeros((2, total), dtype=np.int64),
+        np.zeros((2, total), dtype=np.int8),
+        np.zeros((7, total)),
+    )
+    return Plans(
+        chosen, whole[0], figures[0], masks[0], whole[1], figures[1], figures[2], figures[3], figures[4], figures[5],
+        masks[1], figures[6],
+    )  # fmt: skip
+
+
+@kernel
+def _write_due_load(board: Board, chosen: Ints, due_load: Floats) -> None:
+    """Write the load of due work in the cluster times `WAIT_LOAD`, at most 1, (A,); with quotas also of each tenant.
+
+    A job that waits while GPUs are idle leaves its work to a time in which the GPUs may be short.
+    """
+    jobs, total, gpus = board.jobs, chosen.shape[0], 0
+    for n in range(board.nodes.shape[0]):
+        gpus += board.nodes[n, at.NODE_GPUS]
+    needs = np.empty(total)
+    for i in range(total):
+        config = int(jobs[chosen[i], at.CHEAPEST])
+        size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS if config >= 0 else 0.0
+        needs[i] = epochs_expected(board, chosen[i]) * jobs[chosen[i], at.CHEAPEST_TAU] * size if config >= 0 else 0.0
+    due_load[:] = min(1.0, WAIT_LOAD * load_of_due_work(board, chosen, needs) / gpus)
+    types = board.capacity.shape[0]
+    for tenant in range(board.quota.shape[0]):
+        own, units = np.empty(total, dtype=np.int64), 0.0
+        members = 0
+        for i in range(total):
+            if int(jobs[chosen[i], at.TENANT]) == tenant:
+                own[members] = i
+                members += 1
+        for v in range(types):
+            units += min(board.quota[tenant, v], gpus * at.UNITS) / at.UNITS
+        own = own[:members]
+        if members == 0 or units <= 0.0:
+            continue
+        load = min(1.0, WAIT_LOAD * load_of_due_work(board, chosen[own], needs[own]) / units)
+        for i in own:
+            due_load[i] = max(due_load[i], load)
 
 
 @lean_kernel
@@ -216,6 +268,7 @@ def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: boo
     """
     jobs, configs, job, rate = board.jobs, board.facts.configs, plans.jobs[i], adaptation.deferrable_rate
     left, time_left = epochs_at_worst(board, job), jobs[job, at.DUE] - board.clock[at.NOW]
+    time_left -= max(0.0, time_left) * plans.due_load[i]
     config, seconds = cheapest_now(board, rate, job, adaptation.same)
     length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
     held, running = int(jobs[job, at.OLD_CONFIG]), sim.would_restart(board, job)
@@ -244,22 +297,35 @@ def _plan(
     job: int,
     scale: float,
     wait: float,
-    guarantees: bool,
+    parts: Parts,
     scratch: Scratch,
 ) -> None:
     """Plan a job that is critical, or may be after a wait, and remember the plan and its value.
 
-    The value of a second is the additional cost of the plan if it begins after the `wait` [s], over the wait.
+    The value of a second is the additional cost of the plan if it begins after the `wait` [s], over the wait. The plan
+    over the hull changes configuration without a cost; if with the restarts of its changes it costs more than the best
+    configuration to the end, that one is taken. A restart to come makes the plan later, too.
     """
     memory, rate, size = board.memory, adaptation.rate, adaptation.rate.shape[0]
     heavier, careful = factor(adaptation, i, WEIGHT), factor(adaptation, i, RESTART)
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, restart_penalty(scale) * careful, seconds, price)
-    config, timer, points = plan_ahead(board, job, seconds, price, scale / heavier, guarantees, scratch)
+    config, timer, points = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
     if scale == 1.0:
         memory[job, of.BARE_NEEDS] = _gpu_seconds(board, job, points, scratch)
     weight = board.jobs[job, at.WEIGHT] / (scale / heavier)
+    restart, best, least, total = max(board.jobs[job, at.RESTART_S], board.jobs[job, at.RESUMING_S]), -1, 0.0, 0.0
+    if parts.throughout and restart > 0.0:
+        best, least = best_throughout(board, rate, job, restart_penalty(scale) * careful, weight)
+        total = cost_with_changes(board, job, points, rate, restart, scratch)
     value = cost_of_waiting(board, job, points, wait, weight, scratch) * scale / wait
+    if best >= 0:
+        if -np.inf < total < least:
+            solve_late(board, job, points, board.jobs[job, at.DUE] - board.clock[at.NOW], scratch)
+            total += cost_of_waiting(board, job, points, restart, weight, scratch)
+        if -np.inf < total and least <= total:
+            config, timer = best, np.inf
+        memory[job, of.PER_EPOCH] = min(least, total if total > -np.inf else least) / epochs_expected(board, job)
     memory[job, of.HELD], memory[job, of.SCALE] = _standing(board, job), scale
     memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, timer, value
     if scale == 1.0:

@@ -1,4 +1,4 @@
-"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what an agent may adapt in it.
+"""STS-X's plan of one job: one hull over all GPU types, or one configuration to the end; what an agent may adapt.
 
 `rate`, (C,), are the cost rates to plan with [€/s].
 """
@@ -14,22 +14,27 @@ from gpusched_baselines.planning.plan import (
     LATE,
     Scratch,
     add_late_point,
+    expected_cost,
     find_hull,
     first_segment,
     solve_job,
     solve_late,
 )
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
+from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
 
 @kernel
-def spread(board: Board, order: Ints) -> None:
+def spread(board: Board, order: Ints, keeps: Mask) -> None:
     """Assign idle GPUs of nodes that are on to jobs there, while that makes some job's epoch cheaper.
 
     The cost of an epoch is that of the power of the job's GPUs and of an equal part of the node's base power. So a job
     alone on its node saves base power by being faster. The cost of a restart is spread over the epochs that the job is
-    expected to need. Jobs on shared GPUs or several nodes keep what they have.
+    expected to need. Jobs on shared GPUs or several nodes keep what they have, and so do those that `keeps` names.
+
+    Args:
+        order: The jobs of the round, (A,).
+        keeps: Whether each keeps what it has, (A,).
     """
     jobs = board.jobs
     restart = np.zeros(order.shape[0])
@@ -40,6 +45,8 @@ def spread(board: Board, order: Ints) -> None:
         if change > 0.0 and preferred >= 0:
             left = max(sim.expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
             restart[i] = change / left
+        if keeps[i]:
+            restart[i] = np.inf
     give_by_gain(board, order, restart, True)
 
 
@@ -101,6 +108,9 @@ SCALE = 11  # the scale of prices for which the next columns hold
 FIRST = 12  # configuration with which it begins
 NEXT = 13  # when another one follows [s]
 VALUE = 14  # value of a second of its time [€/s]
+PER_EPOCH = 17  # its expected cost over the epochs expected, restarts of later changes included [€]
+# Of the job that was submitted last; its columns from `FREE_COLUMNS` on are the prices of GPU types.
+TYPES_PRICED = 18  # 1 if they are written
 
 
 @lean_kernel
@@ -242,3 +252,83 @@ def plan_ahead(
         k, timer = first_segment(board, job, late - 1, scratch)
         config = scratch.hull[k]
     return config, timer, late
+
+
+@lean_kernel
+def cost_throughout(board: Board, job: int, config: int, rate: float, change: float, weight: float) -> float:
+    """Return the expected cost of the rest of a job that keeps a configuration to its end [€].
+
+    After `change` seconds without progress, which cost as if it ran, it takes τ for every epoch. With the time D left
+    after the change, the expected tardiness is τ ∫ S(x)/S(w) dx over the epochs x that end after D.
+
+    Args:
+        rate: Cost rate of the configuration [€/s].
+        change: Seconds without progress before it begins, ≥ 0.
+        weight: Tardiness weight [€/s].
+    """
+    jobs, tau = board.jobs, board.tau[job, config]
+    expected, until = epochs_expected(board, job), jobs[job, at.DUE] - board.clock[at.NOW] - change
+    late = expected * tau - until if until <= 0.0 else 0.0
+    if until > 0.0:
+        curve, largest, done = sim.curve_of(board, job), jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
+        at_due = (done + until / tau) / largest
+        alive = curve.survival[sim.bin_of(curve.edges, done / largest)]
+        if at_due < 1.0 and alive > 0.0:
+            late = tau * sim.survival_after(curve, at_due) * largest / alive
+    return rate * (expected * tau + change) + weight * late
+
+
+@kernel
+def best_throughout(board: Board, rate: Floats, job: int, restart_penalty: float, weight: float) -> tuple[int, float]:
+    """Return the configuration with the least expected cost if a job keeps it to its end, -1 if none, and that cost.
+
+    Args:
+        rate: Cost rates [€/s], (C,); inf where a configuration may not be used.
+        restart_penalty: How many times a restart counts for a job that runs, ≥ 1.
+        weight: Tardiness weight [€/s].
+    """
+    jobs, held = board.jobs, int(board.jobs[job, at.OLD_CONFIG])
+    best, least = -1, np.inf
+    for c in range(rate.shape[0]):
+        if board.tau[job, c] == np.inf or rate[c] == np.inf:
+            continue
+        change = sim.switch_s(board, job, c) * (restart_penalty if held >= 0 else 1.0)
+        if c == held:
+            change = max(0.0, jobs[job, at.READY_S] - board.clock[at.NOW])
+        cost = cost_throughout(board, job, c, rate[c], change, weight)
+        if cost < least:
+            best, least = c, cost
+    return best, least
+
+
+@kernel
+def cost_with_changes(board: Board, job: int, points: int, rate: Floats, restart: float, scratch: Scratch) -> float:
+    """Return the expected cost of the plan in `scratch`, the energy of the restarts of its changes included [€].
+
+    A change after w' epochs happens with the probability S(w')/S(w). Tardiness until now is left out.
+
+    Args:
+        points: Points of the hull, the late one included.
+        rate: Cost rates [€/s], (C,).
+        restart: Seconds of a restart.
+
+    Returns:
+        The cost; -inf if the plan has no change.
+    """
+    curve, largest, done = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    first, starts = sim.bin_of(curve.edges, done / largest), scratch.starts[: points + 1]
+    alive, total, before, changes = curve.survival[first], 0.0, -1, False
+    for k in range(points):
+        config = scratch.hull[k]
+        if starts[k + 1] <= starts[k] or config == before:
+            continue
+        if before >= 0:
+            changes = True
+            b = sim.bin_of(curve.edges, min(starts[k] / largest, 1.0))
+            total += restart * rate[config] * (curve.survival[b] / alive if alive > 0.0 else 1.0)
+        before = config
+    if not changes:
+        return -np.inf
+    late = board.jobs[job, at.DUE] - board.clock[at.NOW]
+    total += expected_cost(scratch.points[1, :points], curve, first, largest, starts)
+    return total - scratch.points[2, points - 2] * min(0.0, late)

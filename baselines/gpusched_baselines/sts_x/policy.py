@@ -9,7 +9,17 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_utilisation, with_co_runners
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, restart_penalty
+from gpusched_baselines.sts_x.placements import (
+    ALONE,
+    ANEW,
+    KEPT,
+    MARGINAL,
+    cheapest_to_the_end,
+    cost_of_placement,
+    restarts_are_long,
+)
 from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Adaptation, factor, plan_ahead, price_out, spread, unadapted
+from gpusched_baselines.sts_x.type_prices import with_type_prices
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.renamed import takes_old_names
@@ -31,20 +41,22 @@ from gpusched_env.simulator.kernels import (
 def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
     """Plan the round on an empty cluster; write the plan of every job to `memory`, and nothing else.
 
+    Where restarts are long, it is placed in four ways, and the one whose jobs are expected to cost least is planned.
+
     Args:
         parts: Which parts of the policy are in use.
         adaptation: The adaptation of the round; `unadapted` has only the rates.
     """
     active = board.active[: board.count[at.ACTIVE]]
     scratch = new_scratch(board.facts.configs.shape[0] + 1)
+    if parts.type_priced:
+        adaptation = with_type_prices(board, adaptation)
     plans = appraise(board, active, parts, adaptation, scratch)
     held, kept = sim.begin_plan(board, True)
-    order = sim.ranked_in_groups(plans.group, plans.key)
-    _place_jobs(board, plans, order, parts, adaptation, scratch)
-    if parts.spreads:
-        spread(board, active)
-    if parts.stays:
-        _settle(board, plans.jobs, order, held[:, sim.HELD :], parts.consolidates)
+    order, timer = sim.ranked_in_groups(plans.group, plans.key), plans.timer.copy()
+    _place_all(board, plans, order, ANEW, held, (parts, adaptation, scratch))
+    if parts.compares and restarts_are_long(board, active):
+        _compare(board, plans, order, held, timer, (parts, adaptation, scratch))
     sim.write_plan(board)
     for i in range(active.shape[0]):
         board.memory[active[i], sim.TIMER] = plans.timer[i]
@@ -52,10 +64,67 @@ def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
 
 
 @kernel
-def _place_jobs(
-    board: Board, plans: Plans, order: Ints, parts: Parts, adaptation: Adaptation, scratch: Scratch
+def _compare(
+    board: Board,
+    plans: Plans,
+    order: Ints,
+    held: Floats,
+    timer: Floats,
+    rest: tuple[Parts, Adaptation, Scratch],
 ) -> None:
-    """Place the jobs as planned on the empty cluster, in their order."""
+    """Place the round, which is placed anew, in other ways too; leave the jobs where they are expected to cost least.
+
+    Args:
+        held: What jobs held and their previous places, as `begin_plan` returned them, (A, HELD_BEFORE).
+        timer: The timers of the jobs before they were placed [s], (A,).
+    """
+    total, least = plans.jobs.shape[0], np.inf
+    best, nodes, timers = np.empty((total, sim.HELD)), np.empty_like(board.nodes), plans.timer.copy()
+    for placement in (ANEW, KEPT, ALONE, MARGINAL):
+        if placement != ANEW:
+            plans.timer[:] = timer
+            for i in range(total):
+                sim.set_preferred_node(board, plans.jobs[i], int(held[i, sim.HELD]), int(held[i, sim.HELD + 1]))
+            sim.clear(board, plans.jobs)
+            _place_all(board, plans, order, placement, held, rest)
+        cost = cost_of_placement(board, plans, order, rest[1].rate)
+        if cost < least:
+            least = cost
+            sim.keep(board, plans.jobs, best, nodes)
+            timers[:] = plans.timer
+    sim.restore(board, plans.jobs, best, nodes)
+    plans.timer[:] = timers
+
+
+@kernel
+def _place_all(
+    board: Board,
+    plans: Plans,
+    order: Ints,
+    placement: int,
+    held: Floats,
+    rest: tuple[Parts, Adaptation, Scratch],
+) -> None:
+    """Place the jobs on the empty cluster in one of the ways of `placements`, and give idle GPUs away."""
+    parts, adaptation, scratch = rest
+    plans.keeps[:] = 0
+    if placement != ANEW:
+        for i in range(plans.jobs.shape[0]):
+            config = int(board.jobs[plans.jobs[i], at.OLD_CONFIG])
+            if config >= 0 and sim.would_restart(board, plans.jobs[i]):
+                plans.keeps[i] = _put(board, plans.jobs[i], config, True, False)
+    _place_jobs(board, plans, order, placement, parts, adaptation, scratch)
+    if parts.spreads:
+        spread(board, plans.jobs, plans.keeps)
+    if parts.stays:
+        _settle(board, plans.jobs, order, held[:, sim.HELD :], parts.consolidates)
+
+
+@kernel
+def _place_jobs(
+    board: Board, plans: Plans, order: Ints, placement: int, parts: Parts, adaptation: Adaptation, scratch: Scratch
+) -> None:
+    """Place the jobs that do not keep what they hold, in their order."""
     configs, capacity, first = board.facts.configs, board.capacity, plans.first
     demand = np.zeros(capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
     for i in range(first.shape[0]):
@@ -63,6 +132,16 @@ def _place_jobs(
         demand[configs[first[i], at.CONFIG_TYPE]] += 0.0 if plans.critical[i] else gpus
     for i in order:
         job, v = plans.jobs[i], configs[first[i], at.CONFIG_TYPE]
+        gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
+        if plans.keeps[i]:
+            demand[v] -= 0.0 if plans.critical[i] else gpus
+            continue
+        if placement >= ALONE and board.jobs[job, at.OLD_CONFIG] < 0.0:
+            config = cheapest_to_the_end(board, plans, i, placement, adaptation)
+            if config >= 0 and _put(board, job, config, True, parts.consolidates):
+                plans.timer[i] = np.inf
+                demand[v] -= 0.0 if plans.critical[i] else gpus
+                continue
         if plans.critical[i]:
             if not _put(board, job, first[i], True, parts.consolidates):
                 plans.timer[i] = _put_what_fits(board, plans, i, parts, adaptation, scratch)
@@ -72,7 +151,7 @@ def _place_jobs(
             plans.timer[i] = np.inf
         elif sim.would_restart(board, job):  # it keeps its configuration and does not wait for a better one
             _put(board, job, int(board.jobs[job, at.OLD_CONFIG]), True, parts.consolidates)
-        demand[v] -= configs[first[i], at.CONFIG_SIZE] / at.UNITS
+        demand[v] -= gpus
 
 
 @kernel
@@ -175,13 +254,14 @@ class StsX(PlannedPolicy):
     slack is critical and runs now, if possible on a node that is on. Jobs that must be late go first, by the value of a
     second of their time over the GPU-seconds that they need; the others go by slack. A job with slack runs only where
     it is cheapest, on a node that is on anyway or that such jobs fill together; else it waits, at most until its slack
-    ends. Idle GPUs of nodes that are on then go to jobs there while that makes an epoch cheaper, and jobs leave nodes
-    that the round does not need. Where restarts take time, a job changes only if the change saves more than it costs,
-    and jobs that keep their configuration stay.
+    ends, and less long where due work will need the GPUs. A GPU type costs more where other jobs need it more. Idle GPUs
+    of nodes that are on then go to jobs there while that makes an epoch cheaper, and jobs leave nodes that the round
+    does not need. Where restarts take time, a job changes only if the change saves more than it costs, and jobs that
+    keep their configuration stay. Where restarts are long, the round is also planned with all running jobs where they
+    are, and the round whose jobs are expected to cost least is taken.
 
     The policy plans the round as a whole at the decision on its first job; then it decides the jobs one by one. So one
-    such policy should decide the whole round. The plan counts the restarts that its changes would take, not one that is
-    under way.
+    such policy should decide the whole round.
 
     Args:
         full_nodes: How full nodes are expected to be, 0 to 1: 1 plans at the rates of full nodes, 0 at those of a job
@@ -195,6 +275,12 @@ class StsX(PlannedPolicy):
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
         co_located: Whether shares are planned with the expected co-runners; else, and where due dates are guaranteed,
             with the worst possible co-runners.
+        throughout: Whether, where restarts take time, a plan that changes configuration is taken only if it costs less
+            than the best one without a change.
+        compares: Whether, where restarts are long, a round is compared with rounds in which running jobs keep what they
+            hold.
+        type_priced: Whether a GPU type costs more where other jobs need it more.
+        cluster_slack: Whether due work in the cluster shortens the time for which jobs with slack may wait.
         name: Name, as tables show it.
 
     Raises:
@@ -210,6 +296,10 @@ class StsX(PlannedPolicy):
     by_value: bool = True
     stays: bool = True
     co_located: bool = True
+    throughout: bool = True
+    compares: bool = True
+    type_priced: bool = True
+    cluster_slack: bool = True
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
@@ -224,8 +314,9 @@ class StsX(PlannedPolicy):
     def parts(self) -> Parts:
         """Return the parts that are in use, as kernels take them."""
         return Parts(
-            self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays
-        )
+            self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays,
+            self.throughout, self.compares, self.type_priced, self.cluster_slack,
+        )  # fmt: skip
 
     def rates(self, board: Board) -> Floats:
         """Return the cost rates of configurations to plan the open round with [€/s], (C,)."""
