@@ -149,9 +149,8 @@ def _rented(rng: np.random.Generator, name: str, gpus: int) -> Settings:
 def _tenants(rng: np.random.Generator, pools: dict[str, int]) -> Settings:
     """Two tenants; each has a quota of half of the GPUs of every type, one node at least."""
     known = builtin_gpu_types()
-    for v in pools:
-        pools[v] = max(2, pools[v])
-    cells = {v: [known[v].max_gpus_per_node] * (pools[v] // 2) for v in pools}
+    pools = {v: max(2, nodes) for v, nodes in pools.items()}
+    cells = {v: [known[v].max_gpus_per_node] * (nodes // 2) for v, nodes in pools.items()}
     share = round(rng.uniform(0.5, 4.0), 2)
     return {
         "tenancy": "quota",

@@ -228,35 +228,37 @@ def _new_plans(chosen: Ints) -> Plans:
 
 @kernel
 def _write_due_load(board: Board, chosen: Ints, due_load: Floats) -> None:
-    """Write the load of due work in the cluster times `WAIT_LOAD`, at most 1, (A,); with quotas also of each tenant.
+    """Write the load of the due work of other jobs times `WAIT_LOAD`, at most 1, (A,); with quotas that of the tenant.
 
     A job that waits while GPUs are idle leaves its work to a time in which the GPUs may be short.
     """
-    jobs, total, gpus = board.jobs, chosen.shape[0], 0
+    jobs, configs, total, gpus = board.jobs, board.facts.configs, chosen.shape[0], 0.0
     for n in range(board.nodes.shape[0]):
         gpus += board.nodes[n, at.NODE_GPUS]
-    needs = np.empty(total)
+    needs, own = np.zeros(total), np.empty(total)
     for i in range(total):
-        config = int(jobs[chosen[i], at.CHEAPEST])
-        size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS if config >= 0 else 0.0
-        needs[i] = epochs_expected(board, chosen[i]) * jobs[chosen[i], at.CHEAPEST_TAU] * size if config >= 0 else 0.0
-    due_load[:] = min(1.0, WAIT_LOAD * load_of_due_work(board, chosen, needs) / gpus)
-    types = board.capacity.shape[0]
+        job, config = chosen[i], int(jobs[chosen[i], at.CHEAPEST])
+        left = epochs_expected(board, job)
+        if config >= 0:
+            needs[i] = left * jobs[job, at.CHEAPEST_TAU] * configs[config, at.CONFIG_SIZE] / at.UNITS
+        own[i] = needs[i] / max(jobs[job, at.DUE] - board.clock[at.NOW], left * jobs[job, at.MIN_TAU], 1.0)
+    load = load_of_due_work(board, chosen, needs)
+    for i in range(total):
+        due_load[i] = min(1.0, WAIT_LOAD * max(0.0, load - own[i]) / gpus)
+    members = np.empty(total, dtype=np.int64)
     for tenant in range(board.quota.shape[0]):
-        own, units = np.empty(total, dtype=np.int64), 0.0
-        members = 0
+        count, quota = 0, 0.0
         for i in range(total):
             if int(jobs[chosen[i], at.TENANT]) == tenant:
-                own[members] = i
-                members += 1
-        for v in range(types):
-            units += min(board.quota[tenant, v], gpus * at.UNITS) / at.UNITS
-        own = own[:members]
-        if members == 0 or units <= 0.0:
-            continue
-        load = min(1.0, WAIT_LOAD * load_of_due_work(board, chosen[own], needs[own]) / units)
-        for i in own:
-            due_load[i] = max(due_load[i], load)
+                members[count] = i
+                count += 1
+        for v in range(board.capacity.shape[0]):
+            quota += min(float(board.quota[tenant, v]) / at.UNITS, gpus)
+        if count > 0 and quota > 0.0:
+            load = load_of_due_work(board, chosen[members[:count]], needs[members[:count]])
+        for k in range(count if quota > 0.0 else 0):
+            i = members[k]
+            due_load[i] = max(due_load[i], min(1.0, WAIT_LOAD * max(0.0, load - own[i]) / quota))
 
 
 @lean_kernel

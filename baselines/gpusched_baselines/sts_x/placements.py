@@ -37,9 +37,7 @@ def _longest_restart(board: Board, job: int) -> float:
 
 
 @kernel
-def cheapest_to_the_end(
-    board: Board, plans: Plans, i: int, placement: int, adaptation: Adaptation
-) -> int:
+def cheapest_to_the_end(board: Board, plans: Plans, i: int, placement: int, adaptation: Adaptation) -> int:
     """Return the configuration with which a job that holds nothing costs least to its end; -1 if none fits.
 
     Args:

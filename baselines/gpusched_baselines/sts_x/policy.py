@@ -250,15 +250,15 @@ class StsX(PlannedPolicy):
 
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
     of full nodes. The plan weighs tardiness against energy: it may be late where meeting the due date would cost more.
-    Where GPUs are short their power costs more, by what the jobs that wait for them lose. A job whose plan has no
-    slack is critical and runs now, if possible on a node that is on. Jobs that must be late go first, by the value of a
-    second of their time over the GPU-seconds that they need; the others go by slack. A job with slack runs only where
-    it is cheapest, on a node that is on anyway or that such jobs fill together; else it waits, at most until its slack
-    ends, and less long where due work will need the GPUs. A GPU type costs more where other jobs need it more. Idle GPUs
-    of nodes that are on then go to jobs there while that makes an epoch cheaper, and jobs leave nodes that the round
-    does not need. Where restarts take time, a job changes only if the change saves more than it costs, and jobs that
-    keep their configuration stay. Where restarts are long, the round is also planned with all running jobs where they
-    are, and the round whose jobs are expected to cost least is taken.
+    Where GPUs are short their power costs more, by what the jobs that wait for them lose; a GPU type costs more where
+    other jobs need it more. A job whose plan has no slack is critical and runs now, if possible on a node that is on.
+    Jobs that must be late go first, by the value of a second of their time over the GPU-seconds that they need; the
+    others go by slack. A job with slack runs only where it is cheapest, on a node that is on anyway or that such jobs
+    fill together; else it waits, at most until its slack ends, and less long where due work will need the GPUs. Idle
+    GPUs of nodes that are on then go to jobs there while that makes an epoch cheaper, and jobs leave nodes that the
+    round does not need. Where restarts take time, a job changes only if the change saves more than it costs, and jobs
+    that keep their configuration stay. Where restarts are long, the round is also planned with all running jobs where
+    they are, and the round whose jobs are expected to cost least is taken.
 
     The policy plans the round as a whole at the decision on its first job; then it decides the jobs one by one. So one
     such policy should decide the whole round.
