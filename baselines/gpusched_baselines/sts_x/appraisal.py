@@ -327,7 +327,8 @@ def _plan(
             total += cost_of_waiting(board, job, points, restart, weight, scratch)
         if -np.inf < total and least <= total:
             config, timer = best, np.inf
-        memory[job, of.PER_EPOCH] = min(least, total if total > -np.inf else least) / epochs_expected(board, job)
+        if scale == 1.0:
+            memory[job, of.PER_EPOCH] = min(least, total if total > -np.inf else least) / epochs_expected(board, job)
     memory[job, of.HELD], memory[job, of.SCALE] = _standing(board, job), scale
     memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, timer, value
     if scale == 1.0:

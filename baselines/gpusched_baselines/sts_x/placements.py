@@ -13,6 +13,7 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean
 # How a round is placed. In all but the first, running jobs keep what they hold; the last two say at which rates a job
 # that holds nothing takes the configuration that is cheapest to its end.
 ANEW, KEPT, ALONE, MARGINAL = range(4)
+JOBS, GPUS = range(2)  # that are expected to end, or to be released, per second
 
 SHORT_RESTART = 0.01  # of the time that jobs run yet; where restarts are shorter, every round is placed anew
 RESTARTS = 2.0  # what a change counts: who gives something away may have to restart again to take it back
@@ -77,16 +78,23 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
 
     A job that runs costs the less of two: it keeps its configuration to its end, or it follows its plan, after a change
     if that begins with another configuration. It pays its part of the present power of its node; when others end, some
-    of the base power is its own. A job that waits begins when the GPUs wanted before it, over those that running jobs
-    release per second, allow it.
+    of the base power is its own. Running jobs are taken to end at random, at the rate 1 / their expected rest. A job
+    that waits begins, and one in another configuration than planned takes that, when so many have ended that the GPUs
+    suffice.
 
     Args:
         order: The order in which jobs are placed, (A,).
         rate: Cost rates in full nodes [€/s], (C,).
     """
     configs, nodes, total = board.facts.configs, board.nodes, 0.0
-    released, queued = np.zeros(board.capacity.shape[0]), np.zeros(board.capacity.shape[0])
+    ending, queued = np.zeros((2, board.capacity.shape[0])), np.zeros(board.capacity.shape[0])
     longest, shared = np.zeros(nodes.shape[0]), np.zeros(nodes.shape[0])
+    for job in plans.jobs:
+        config = int(board.jobs[job, at.CONFIG])
+        if config >= 0:
+            rest = max(1.0, epochs_expected(board, job) * board.tau[job, config] + _change(board, job))
+            ending[JOBS, configs[config, at.CONFIG_TYPE]] += 1.0 / rest
+            ending[GPUS, configs[config, at.CONFIG_TYPE]] += configs[config, at.CONFIG_SIZE] / at.UNITS / rest
     for i in range(plans.jobs.shape[0]):
         config, node = int(board.jobs[plans.jobs[i], at.CONFIG]), int(board.jobs[plans.jobs[i], at.NODE])
         if config < 0:
@@ -94,7 +102,6 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
         change, here = _change(board, plans.jobs[i]), rate[config]
         rest = epochs_expected(board, plans.jobs[i]) * board.tau[plans.jobs[i], config] + change
         v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_SIZE] / at.UNITS
-        released[v] += gpus / max(1.0, rest)
         most = board.capacity[v, at.LARGEST]
         if configs[config, at.CONFIG_NODES] == 1 and board.node_rate[v, most] > 0.0:
             used = _used(board, node)
@@ -102,10 +109,10 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
             here *= _power(board, v, busy) / used / (board.node_rate[v, most] / most)
             longest[node] = max(longest[node], rest)
             shared[node] += rest * gpus / used
-        total += _cost_of_running(board, plans, i, change, rate, here)
+        total += _cost_of_running(board, plans, i, rate, here, ending)
     for i in order:
         if board.jobs[plans.jobs[i], at.CONFIG] < 0.0:
-            total += _cost_of_waiting(board, plans, i, rate, released, queued)
+            total += _cost_of_waiting(board, plans, i, rate, ending, queued)
     for n in range(nodes.shape[0]):
         if longest[n] > shared[n]:
             v, most = nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]
@@ -145,9 +152,10 @@ def _used(board: Board, node: int) -> float:
 
 
 @lean_kernel
-def _cost_of_running(board: Board, plans: Plans, i: int, change: float, rate: Floats, here: float) -> float:
-    """Return the expected cost of a job that runs, after `change` seconds, at the rate `here` of its node [€]."""
+def _cost_of_running(board: Board, plans: Plans, i: int, rate: Floats, here: float, ending: Floats) -> float:
+    """Return the expected cost of a job that runs, at the rate `here` of its node [€/s]."""
     job, config, first, value = plans.jobs[i], int(board.jobs[plans.jobs[i], at.CONFIG]), plans.first[i], plans.value[i]
+    change = _change(board, job)
     cost = cost_throughout(board, job, config, here, change, board.jobs[job, at.WEIGHT])
     if not plans.critical[i]:
         return cost
@@ -155,15 +163,22 @@ def _cost_of_running(board: Board, plans: Plans, i: int, change: float, rate: Fl
     planned = epochs * (board.memory[job, of.PER_EPOCH] + (here - rate[config]) * tau[config])
     if config != first:
         later = (rate[config] + value) * tau[config] - (rate[first] + value) * tau[first]
-        planned += epochs * max(0.0, later) + change * (rate[config] + value)
+        until = _time_until_free(ending, board.facts.configs[first, at.CONFIG_TYPE], 0.0)
+        planned += min(epochs, until / tau[config]) * max(0.0, later) + change * (rate[config] + value)
         planned += _longest_restart(board, job) * (rate[first] + value)
     elif not _same(board, job):
         planned += (1.0 - 1.0 / RESTARTS) * change * (rate[config] + value)  # the plan has one restart already
     return min(cost, planned)
 
 
+@lean_kernel
+def _time_until_free(ending: Floats, gpu_type: int, gpus: float) -> float:
+    """Return the time until so many GPUs of a type are expected to be free, one job having ended at least [s]."""
+    return min(max(1.0 / max(ending[JOBS, gpu_type], 1e-9), gpus / max(ending[GPUS, gpu_type], 1e-9)), 1e9)
+
+
 @kernel
-def _cost_of_waiting(board: Board, plans: Plans, i: int, rate: Floats, released: Floats, queued: Floats) -> float:
+def _cost_of_waiting(board: Board, plans: Plans, i: int, rate: Floats, ending: Floats, queued: Floats) -> float:
     """Return the expected cost of a job that waits [€]; add the GPUs that it waits for to `queued`, (V,)."""
     jobs, configs, job, first = board.jobs, board.facts.configs, plans.jobs[i], plans.first[i]
     ran, wait = jobs[job, at.OLD_CONFIG] >= 0.0, 0.0
@@ -171,7 +186,7 @@ def _cost_of_waiting(board: Board, plans: Plans, i: int, rate: Floats, released:
     if plans.critical[i]:
         v = configs[first, at.CONFIG_TYPE]
         queued[v] += configs[first, at.CONFIG_SIZE] / at.UNITS
-        wait = min(queued[v] / max(released[v], 1e-9), 1e9)
+        wait = _time_until_free(ending, v, queued[v])
     least = np.inf
     for c in range(rate.shape[0]):
         if board.tau[job, c] < np.inf:
