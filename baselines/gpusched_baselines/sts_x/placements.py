@@ -79,8 +79,7 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
     A job that runs costs the less of two: it keeps its configuration to its end, or it follows its plan, after a change
     if that begins with another configuration. It pays its part of the present power of its node; when others end, some
     of the base power is its own. Running jobs are taken to end at random, at the rate 1 / their expected rest. A job
-    that waits begins, and one in another configuration than planned takes that, when so many have ended that the GPUs
-    suffice.
+    that waits begins when so many have ended that the GPUs suffice.
 
     Args:
         order: The order in which jobs are placed, (A,).
@@ -109,7 +108,7 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
             here *= _power(board, v, busy) / used / (board.node_rate[v, most] / most)
             longest[node] = max(longest[node], rest)
             shared[node] += rest * gpus / used
-        total += _cost_of_running(board, plans, i, rate, here, ending)
+        total += _cost_of_running(board, plans, i, rate, here)
     for i in order:
         if board.jobs[plans.jobs[i], at.CONFIG] < 0.0:
             total += _cost_of_waiting(board, plans, i, rate, ending, queued)
@@ -152,7 +151,7 @@ def _used(board: Board, node: int) -> float:
 
 
 @lean_kernel
-def _cost_of_running(board: Board, plans: Plans, i: int, rate: Floats, here: float, ending: Floats) -> float:
+def _cost_of_running(board: Board, plans: Plans, i: int, rate: Floats, here: float) -> float:
     """Return the expected cost of a job that runs, at the rate `here` of its node [€/s]."""
     job, config, first, value = plans.jobs[i], int(board.jobs[plans.jobs[i], at.CONFIG]), plans.first[i], plans.value[i]
     change = _change(board, job)
@@ -163,8 +162,7 @@ def _cost_of_running(board: Board, plans: Plans, i: int, rate: Floats, here: flo
     planned = epochs * (board.memory[job, of.PER_EPOCH] + (here - rate[config]) * tau[config])
     if config != first:
         later = (rate[config] + value) * tau[config] - (rate[first] + value) * tau[first]
-        until = _time_until_free(ending, board.facts.configs[first, at.CONFIG_TYPE], 0.0)
-        planned += min(epochs, until / tau[config]) * max(0.0, later) + change * (rate[config] + value)
+        planned += epochs * max(0.0, later) + change * (rate[config] + value)
         planned += _longest_restart(board, job) * (rate[first] + value)
     elif not _same(board, job):
         planned += (1.0 - 1.0 / RESTARTS) * change * (rate[config] + value)  # the plan has one restart already

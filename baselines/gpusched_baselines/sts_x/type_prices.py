@@ -86,7 +86,9 @@ def _price_types(board: Board, rate: Floats) -> None:
             if room[v] > 0.0 and power[v] > 0.0:
                 excess = max(-1.0, min(1.0, used[v] / room[v] - 1.0))
                 prices[v] = max(0.0, prices[v] + STEP / (1.0 + 0.2 * turn) * excess)
-    prices *= can_meet / count * (1.0 - 1.0 / count)  # where no due date can be met, tardiness decides; one job has no others
+    prices *= (
+        can_meet / count * (1.0 - 1.0 / count)
+    )  # where no due date can be met, tardiness decides; one job has no others
     newest[TYPES_PRICED] = 1.0
     for job in board.active[: board.count[at.ACTIVE]]:  # the cheapest configurations may have changed
         memory[job, CHEAPEST] = 0.0
