@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.view import View
 
-FREE_COLUMNS = 20  # columns of a policy's memory, in addition to one for each GPU type
+FREE_COLUMNS = 21  # columns of a policy's memory, in addition to three for each GPU type
 
 
 @runtime_checkable
@@ -107,13 +107,13 @@ class AskedAs(Protocol):
 
 
 def memory_columns(policy: Policy, instance: Instance) -> int:
-    """Return the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + V, or its own number.
+    """Return the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + 3 V, or its own number.
 
     Raises:
         InputError: The policy asks for none.
     """
     if not isinstance(policy, Remembering):
-        return FREE_COLUMNS + len(instance.gpu_types)
+        return FREE_COLUMNS + 3 * len(instance.gpu_types)
     return checks.whole(f"{policy.name}: memory_columns", policy.memory_columns(instance))
 
 

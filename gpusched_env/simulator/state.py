@@ -76,7 +76,7 @@ class State:
         review_s: Interval of fixed reviews [s], > 0 and ≤ `checks.LONGEST_S`; none by default.
         record: Whether the intervals of the run are kept.
         common: What the run shares with others; by default nothing.
-        memory_columns: Columns of the policy's memory, ≥ 1; by default `FREE_COLUMNS` and one for each GPU type.
+        memory_columns: Columns of the policy's memory, ≥ 1; by default `FREE_COLUMNS` and three for each GPU type.
 
     Attributes:
         board: The part that policies may see.
@@ -95,7 +95,7 @@ class State:
         memory_columns: int | None = None,
     ) -> None:
         self.instance, self.asking = instance, asking
-        columns = FREE_COLUMNS + len(instance.gpu_types) if memory_columns is None else memory_columns
+        columns = FREE_COLUMNS + 3 * len(instance.gpu_types) if memory_columns is None else memory_columns
         distributions = DistributionTable.of(instance.jobs.distributions)
         self.board = _new_board(instance, Common() if common is None else common, columns, distributions)
         clock, count = self.board.clock, self.board.count

@@ -29,9 +29,9 @@ def columns_seen(policy) -> set[int]:
     return seen
 
 
-def test_a_policy_gets_sixteen_columns_and_one_for_each_gpu_type():
-    assert columns_seen(DispatchPolicy("edf", "due")) == {FREE_COLUMNS + 1} == {17}
-    assert State(three_jobs()).view.memory.shape == (3, 17)
+def test_a_policy_gets_its_columns_and_three_for_each_gpu_type():
+    assert columns_seen(DispatchPolicy("edf", "due")) == {FREE_COLUMNS + 3} == {24}
+    assert State(three_jobs()).view.memory.shape == (3, 24)
 
 
 def test_a_policy_that_says_how_many_columns_it_needs_gets_them():

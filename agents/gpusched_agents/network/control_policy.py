@@ -248,7 +248,7 @@ class ControlPolicy(StsX):
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory that it needs."""
         types = len(instance.gpu_types)
-        return FREE_COLUMNS + types + 1 + control_count(types, self.controls) + self.actor.state_size
+        return FREE_COLUMNS + 3 * types + 1 + control_count(types, self.controls) + self.actor.state_size
 
     def _plan(self, view: View) -> None:
         super(ControlPolicy, self)._plan(view)  # a class with slots has no plain super()
@@ -275,7 +275,7 @@ class ControlPolicy(StsX):
 
     def _stored(self, board: Board) -> Floats:
         """Return the columns of the controls, (J, 1 + K + S): their round, the controls, the actor's state."""
-        return board.memory[:, FREE_COLUMNS + board.capacity.shape[0] :]
+        return board.memory[:, FREE_COLUMNS + 3 * board.capacity.shape[0] :]
 
     def _present(self, board: Board) -> Controls:
         return controls_of(

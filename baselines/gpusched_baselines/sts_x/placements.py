@@ -12,10 +12,10 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean
 
 # How a round is placed. In all but the first, running jobs keep what they hold; the last two say at which rates a job
 # that holds nothing takes the configuration that is cheapest to its end.
-ANEW, KEPT, ALONE, MARGINAL = range(4)
+FRESH, KEPT, ALONE, MARGINAL = range(4)
 JOBS, GPUS = range(2)  # that are expected to end, or to be released, per second
 
-SHORT_RESTART = 0.01  # of the time that jobs run yet; where restarts are shorter, every round is placed anew
+SHORT_RESTART = 0.01  # of the time that jobs run yet; where restarts are shorter, no round is compared
 RESTARTS = 2.0  # what a change counts: who gives something away may have to restart again to take it back
 EMPTYING = 0.3  # part of the base power that a job pays alone after the other jobs of its node have ended
 

@@ -109,8 +109,10 @@ FIRST = 12  # configuration with which it begins
 NEXT = 13  # when another one follows [s]
 VALUE = 14  # value of a second of its time [€/s]
 PER_EPOCH = 17  # its expected cost over the epochs expected, restarts of later changes included [€]
-# Of the job that was submitted last; its columns from `FREE_COLUMNS` on are the prices of GPU types.
-TYPES_PRICED = 18  # 1 if they are written
+# For the prices of GPU types; so are the columns from `FREE_COLUMNS` on, three for each type.
+TYPES_PRICED = 18  # what is written
+WINDOW = 19  # time from submission to due date [s]
+IN_TIME = 20  # whether it can be expected to meet it
 
 
 @lean_kernel

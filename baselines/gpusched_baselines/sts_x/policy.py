@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, restart_penalty
 from gpusched_baselines.sts_x.placements import (
     ALONE,
-    ANEW,
+    FRESH,
     KEPT,
     MARGINAL,
     cheapest_to_the_end,
@@ -19,7 +20,7 @@ from gpusched_baselines.sts_x.placements import (
     restarts_are_long,
 )
 from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Adaptation, factor, plan_ahead, price_out, spread, unadapted
-from gpusched_baselines.sts_x.type_prices import with_type_prices
+from gpusched_baselines.sts_x.type_prices import RECENT, with_type_prices
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.renamed import takes_old_names
@@ -54,7 +55,7 @@ def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
     plans = appraise(board, active, parts, adaptation, scratch)
     held, kept = sim.begin_plan(board, True)
     order, timer = sim.ranked_in_groups(plans.group, plans.key), plans.timer.copy()
-    _place_all(board, plans, order, ANEW, held, (parts, adaptation, scratch))
+    _place_all(board, plans, order, FRESH, held, (parts, adaptation, scratch))
     if parts.compares and restarts_are_long(board, active):
         _compare(board, plans, order, held, timer, (parts, adaptation, scratch))
     sim.write_plan(board)
@@ -72,7 +73,7 @@ def _compare(
     timer: Floats,
     rest: tuple[Parts, Adaptation, Scratch],
 ) -> None:
-    """Place the round, which is placed anew, in other ways too; leave the jobs where they are expected to cost least.
+    """Place the round, which is placed from an empty cluster, in other ways too; leave the jobs where they are expected to cost least.
 
     Args:
         held: What jobs held and their previous places, as `begin_plan` returned them, (A, HELD_BEFORE).
@@ -80,8 +81,8 @@ def _compare(
     """
     total, least = plans.jobs.shape[0], np.inf
     best, nodes, timers = np.empty((total, sim.HELD)), np.empty_like(board.nodes), plans.timer.copy()
-    for placement in (ANEW, KEPT, ALONE, MARGINAL):
-        if placement != ANEW:
+    for placement in (FRESH, KEPT, ALONE, MARGINAL):
+        if placement != FRESH:
             plans.timer[:] = timer
             for i in range(total):
                 sim.set_preferred_node(board, plans.jobs[i], int(held[i, sim.HELD]), int(held[i, sim.HELD + 1]))
@@ -108,7 +109,7 @@ def _place_all(
     """Place the jobs on the empty cluster in one of the ways of `placements`, and give idle GPUs away."""
     parts, adaptation, scratch = rest
     plans.keeps[:] = 0
-    if placement != ANEW:
+    if placement != FRESH:
         for i in range(plans.jobs.shape[0]):
             config = int(board.jobs[plans.jobs[i], at.OLD_CONFIG])
             if config >= 0 and sim.would_restart(board, plans.jobs[i]):
@@ -303,6 +304,7 @@ class StsX(PlannedPolicy):
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
+    jobs_over: ClassVar[int] = RECENT
     _execute_plan = staticmethod(execute_plan)
     _planned = staticmethod(choose_planned)
 

@@ -1,0 +1,174 @@
+"""`gpusched worlds`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from gpusched_baselines import policy_descriptions
+from gpusched_baselines.registry import POLICIES
+from gpusched_env import Scenario, make_instance
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+from gpusched_env.model import checks
+from gpusched_env.simulator.policy import check_fit
+from gpusched_env.workload.drawn import draw_scenario
+from gpusched_experiments.cli import scenario_options as options
+from gpusched_experiments.cli import terminal as completion
+from gpusched_experiments.cli.comparison_plan import ComparisonPlan
+from gpusched_experiments.cli.comparison_run import run_comparison
+from gpusched_experiments.cli.policies import parse_policies
+from gpusched_experiments.cli.scenario_options import Workload
+from gpusched_experiments.cli.scenarios import load_of
+from gpusched_experiments.cli.terminal import output, print_table
+from gpusched_experiments.report import RunSummary
+from gpusched_experiments.report.estimate import Estimate, paired_saving
+from gpusched_experiments.report.table import MONEY, PLAIN, RATIO, Column, Table, csv_text, markdown
+
+CHEAPER = 0.02  # a policy that saves more than this is listed
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """A drawn scenario, and what the policies cost there.
+
+    Attributes:
+        scenario: The scenario.
+        reference_eur: Mean cost of the reference policy [€].
+        best: The policy with the least cost among the others.
+        saving: What it saves of the reference's cost, paired by seed.
+    """
+
+    scenario: Scenario
+    reference_eur: float
+    best: str
+    saving: Estimate
+
+    @classmethod
+    def of(cls, scenario: Scenario, runs: Sequence[RunSummary], reference: str) -> "World":
+        """Compare the reference with the cheapest of the other policies; that one is chosen by these runs."""
+        costs: dict[str, dict[int, float]] = {}
+        for run in runs:
+            costs.setdefault(run.policy, {})[run.seed] = run.total_eur
+        own = np.array(list(costs.pop(reference).values()))
+        best = min(costs, key=lambda name: sum(costs[name].values()))
+        saving = paired_saving(np.array(list(costs[best].values())), own)
+        return cls(scenario, float(own.mean()), best, saving)
+
+    @property
+    def ratio(self) -> float:
+        """Return the cost of the reference over that of the best other policy."""
+        return 1.0 / (1.0 - self.saving.value)
+
+    @property
+    def surely(self) -> bool:
+        """Whether the best other policy surely saves more than 2 %: the interval lies above."""
+        return self.saving.interval is not None and self.saving.interval[0] > CHEAPER
+
+
+def _interval(world: World) -> str:
+    if world.saving.interval is None:
+        return ""
+    return " to ".join(f"{1.0 / (1.0 - end):.3f}" for end in world.saving.interval)
+
+
+def _cluster(world: World) -> str:
+    return " + ".join(f"{pool.nodes} {pool.gpu_type}" for pool in world.scenario.cluster.pools)
+
+
+COLUMNS: tuple[Column[World], ...] = (
+    Column("world", "scenario", lambda world: world.scenario.name),
+    Column("reference_eur", "reference €", lambda world: world.reference_eur, MONEY),
+    Column("best", "best other", lambda world: world.best),
+    Column("ratio", "reference/best", lambda world: world.ratio, "{:.3f}".format),
+    Column("interval", "95 %", _interval),
+    Column("load", "load", lambda world: load_of(world.scenario), RATIO),
+    Column("jobs", "jobs", lambda world: world.scenario.jobs.count, PLAIN),
+    Column("slack", "slack", lambda world: world.scenario.due_dates.slack, "{:.2g}".format),
+    Column("restart", "restart", lambda world: str(world.scenario.restart_s)),
+    Column("family", "epochs", lambda world: world.scenario.epochs.family),
+    Column("nodes", "nodes", _cluster),
+)
+
+
+def summary(worlds: Sequence[World], reference: str) -> str:
+    """Return how often another policy is cheaper than the reference, and by how much, as a line."""
+    ratios = np.array([world.ratio for world in worlds])
+    lost = sum(world.saving.value > CHEAPER for world in worlds)
+    surely = sum(world.surely for world in worlds)
+    mean = float(np.exp(np.mean(np.log(ratios))))
+    return (
+        f"{len(worlds)} scenarios: on {lost} another policy is more than {CHEAPER:.0%} cheaper than {reference}, on "
+        f"{surely} surely (95 %); geometric mean of {reference} over the best other policy {mean:.3f}."
+    )
+
+
+def worlds_command(
+    *,
+    count: Annotated[int, typer.Option("--count", "-n", help="Number of scenarios that are drawn.")] = 50,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the draw.")] = 1,
+    seeds: Annotated[str, typer.Option("--seeds", help="Seeds of the workloads of each.")] = "91000-91004",
+    policies: Annotated[
+        str | None,
+        typer.Option(
+            "--policies",
+            "-p",
+            autocompletion=completion.policies,
+            help="Policies and agents, separated by commas; default: all shipped ones that are not slow.",
+        ),
+    ] = None,
+    reference: Annotated[
+        str, typer.Option("--reference", "-r", help="Policy that the others are held against.")
+    ] = "sts-x",
+    workers: options.WorkersOption = None,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results.")] = "results/worlds",
+) -> None:
+    """Draw random clusters and jobs, and list where another policy is cheaper than the reference.
+
+    Nobody tuned a policy on them. Loads, due dates, weights, restarts, GPU types and applications are drawn over wide
+    ranges; the same seed draws the same scenarios. Each is a comparison in a folder of its own, with its scenario.
+    Finished runs are kept: stop it at any moment, the same command in the same folder goes on.
+
+    For example: **gpusched worlds --count 50 --seed 1**
+    """
+    checks.whole("--count", count, 1)
+    names = _names(policies, reference)
+    worlds = [_run(draw_scenario(seed, index), names, seeds, reference, workers, out) for index in range(count)]
+    worlds.sort(key=lambda world: -world.ratio)
+    table = Table.of(f"Drawn scenarios, seed {seed}", COLUMNS, worlds, (summary(worlds, reference),))
+    folder = Path(out)
+    write_atomically(folder / "worlds.md", markdown(table))
+    write_atomically(folder / "worlds.csv", csv_text(table))
+    lost = [world for world in worlds if world.ratio > 1.0]
+    title = f"Where {reference} is not the cheapest"
+    print_table(output(), Table.of(title, COLUMNS, lost, table.notes), title=title)
+    typer.echo(f"wrote {folder / 'worlds.md'}\nwrote {folder / 'worlds.csv'}")
+
+
+def _names(policies: str | None, reference: str) -> list[str]:
+    if policies is None:
+        records = {name: POLICIES[name] for name in policy_descriptions()}
+        chosen = [name for name, shipped in records.items() if shipped.compiled and not shipped.slow]
+    else:
+        chosen = [policy.name for policy in parse_policies(policies)]
+    others = [name for name in chosen if name != reference]
+    if not others:
+        raise InputError("--policies", policies, f"a policy beside the reference {reference}")
+    return [reference, *others]
+
+
+def _run(scenario: Scenario, names: Sequence[str], seeds: str, reference: str, workers: int | None, out: str) -> World:
+    """Run one scenario with the policies that can decide on it."""
+    instance, fitting = make_instance(scenario, 0), []
+    for name in names:
+        try:
+            check_fit(parse_policies(name), instance)
+        except InputError:
+            continue
+        fitting.append(name)
+    plan = ComparisonPlan.of(Workload(scenario), ",".join(fitting), seeds, reference, workers)
+    (compared,) = run_comparison(plan, str(Path(out) / scenario.name))
+    return World.of(scenario, compared.runs, reference)
