@@ -240,7 +240,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
 
 def test_it_stops_when_patience_ends(tmp_path: Path):
     """A training without steps yields no better agent."""
-    lazy = replace(CONFIG.agent, learning_rate=1e-12, final_learning_rate=1e-12, pairs=1, randomised=0.0)
+    lazy = replace(CONFIG.agent, learning_rate=1e-30, final_learning_rate=1e-30, pairs=1, randomised=0.0)
     config = replace(CONFIG, agent=lazy, steps=10**6, evaluate_every=1, patience=2, validation_seeds=(500,))
     training = train(tmp_path / "run", config)
     assert [point["steps"] > 0 for point in training.progress.curve] == [False, True, True]
