@@ -92,6 +92,7 @@ _DOCUMENT: dict[str, Schema] = {
     "tenancy?": str,
     "tenants?": [{"name": str, "cells": [[None]]}],
     "hosts?": int,
+    "decision_interval_s?": float,
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
@@ -161,6 +162,8 @@ def _document_of(instance: Instance) -> dict[str, Any]:
             {"name": tenant.name, "cells": [[each.gpu_type, int(each.gpus), int(each.count)] for each in tenant.cells]}
             for tenant in tenants
         ]
+    if instance.decision_interval_s:
+        document["decision_interval_s"] = float(instance.decision_interval_s)
     return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
 
 
@@ -267,7 +270,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
     read = checked("", document, _DOCUMENT)
     for table in (*_TABLES, "jobs"):
         check_lengths(table, read[table])
-    optional = {name: read[name] for name in ("tenancy", "hosts") if name in read}
+    optional = {name: read[name] for name in ("tenancy", "hosts", "decision_interval_s") if name in read}
     return Instance(
         tuple(_rows("gpu_types", read, GpuType)),
         tuple(_rows("nodes", read, Node)),

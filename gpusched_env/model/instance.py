@@ -51,6 +51,8 @@ class Instance:
             makes).
         hosts: With `cells` the last so many nodes are the physical ones: opportunistic jobs run on them, and the nodes
             before them are the tenants' cells, which are bound to them when they are used. Else 0.
+        decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
+            0, a round at every event, to `checks.LONGEST_S`.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -70,10 +72,12 @@ class Instance:
     tenants: tuple[Tenant, ...] = ()
     tenancy: Tenancy = "none"
     hosts: int = 0
+    decision_interval_s: float = 0.0
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.not_negative("energy_price_eur_per_kwh", self.energy_price_eur_per_kwh)
+        checks.seconds("decision_interval_s", self.decision_interval_s)
         if checks.positive("pue", self.pue) < 1.0:
             raise InputError("pue", self.pue, "a finite number >= 1")
         names = [v.name for v in self.gpu_types]
@@ -189,6 +193,7 @@ class Instance:
         name: str = "",
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
+        decision_interval_s: float = 0.0,
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -205,6 +210,7 @@ class Instance:
             name: Name of the instance.
             tenants: The tenants of the cluster.
             tenancy: How they share it.
+            decision_interval_s: Interval of decision rounds [s].
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -222,6 +228,7 @@ class Instance:
             name=name,
             tenants=tuple(tenants),
             tenancy=tenancy,
+            decision_interval_s=decision_interval_s,
         )
 
     def type_index(self, where: str, name: str) -> int:

@@ -10,6 +10,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import hosts_charge, hosts_rate
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.run import Board, Hidden
+from gpusched_env.simulator.slowdown import write_slowdowns
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
 
@@ -226,6 +227,8 @@ def anything_runs(board: Board) -> bool:
 def advance(board: Board, hidden: Hidden) -> bool:
     """Run to the next event and apply every event of that time: completions, submissions, then milestones.
 
+    With an interval of decisions it goes on to the next multiple of that, and applies the events until then, too.
+
     Returns:
         False when every job is done, else True: a decision round may begin.
     """
@@ -239,13 +242,60 @@ def advance(board: Board, hidden: Hidden) -> bool:
     if count[at.SUBMITTED] < jobs.shape[0] or anything_runs(board):
         clock[at.LAST_BUSY] = time
         count[at.IDLE] = 0
+    if clock[at.DECISION] > 0.0:
+        decision = next_decision(time, clock[at.DECISION])
+        while time < decision:
+            _apply_events(board, hidden, time)
+            if count[at.DONE] == jobs.shape[0]:
+                return False
+            time = min(next_event(board, hidden), decision)
+    _apply_events(board, hidden, time)
+    return count[at.DONE] < jobs.shape[0]
+
+
+@kernel
+def next_decision(time: float, interval: float) -> float:
+    """Return the first multiple of `interval` at `time` or after it."""
+    number = np.ceil(time / interval)
+    while number * interval < time:
+        number += 1.0
+    return number * interval
+
+
+@kernel
+def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
+    """Move the clock to `time`, and apply its events."""
+    clock, count = board.clock, board.count
     accrue(board, time)
     if complete(board, hidden) > 0:
+        if clock[at.DECISION] > 0.0:
+            take_speeds(board, hidden)
         clock[at.BILL_RATE] = bill_rate(board)
     submit(board, hidden, time)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, time)
-    return count[at.DONE] < jobs.shape[0]
+
+
+@kernel
+def take_speeds(board: Board, hidden: Hidden) -> None:
+    """Take the speeds of the jobs that run on as they are beside each other now."""
+    jobs, count, active = board.jobs, board.count, board.active
+    slowdowns = np.empty(count[at.ACTIVE])
+    write_slowdowns(board, slowdowns)
+    for i in range(count[at.ACTIVE]):
+        if jobs[active[i], at.CONFIG] >= 0 and slowdowns[i] != jobs[active[i], at.SLOWDOWN]:
+            take_speed(board, hidden, active[i], slowdowns[i])
+
+
+@kernel
+def take_speed(board: Board, hidden: Hidden, job: int, slowdown: float) -> None:
+    """Let a running job go on with another speed from now on, or from when it is ready."""
+    jobs = board.jobs
+    jobs[job, at.SLOWDOWN] = slowdown
+    jobs[job, at.ANCHOR_EPOCHS] = jobs[job, at.EPOCHS]
+    jobs[job, at.ANCHOR_S] = max(board.clock[at.NOW], jobs[job, at.READY_S])
+    to_do = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
+    hidden.outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds_per_epoch(board, job)
 
 
 @kernel

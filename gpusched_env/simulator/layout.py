@@ -115,7 +115,8 @@ IDLE_REVIEW = 5  # step of the clock when nothing runs and nothing is pending
 LAST_BUSY = 6  # when a job last ran, or was still to come
 PRICE = 7  # price of energy [€/kWh]
 PUE = 8  # energy drawn by the site / energy drawn by its nodes
-CLOCK_COLUMNS = 9
+DECISION = 9  # interval of decision rounds [s]; 0: a round at every event
+CLOCK_COLUMNS = 10
 
 # count: int64 (COUNT_COLUMNS,).
 SUBMITTED = 0  # jobs submitted so far: the next one to come

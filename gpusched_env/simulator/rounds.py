@@ -8,7 +8,7 @@ from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import binding_unchanged, let_empty_cells_go, remember
 from gpusched_env.simulator.due_dates import due_date_timer_s
-from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, seconds_per_epoch
+from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, take_speed
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, should_consolidate
 from gpusched_env.simulator.placement.shared_gpus import slots
@@ -79,11 +79,7 @@ def commit_round(board: Board, hidden: Hidden) -> None:
         if not same:
             _begin_interval(board, hidden, job, now)
         if jobs[job, at.CONFIG] >= 0 and not (same and slowdowns[i] == jobs[job, at.SLOWDOWN]):
-            jobs[job, at.SLOWDOWN] = slowdowns[i]
-            jobs[job, at.ANCHOR_EPOCHS] = jobs[job, at.EPOCHS]
-            jobs[job, at.ANCHOR_S] = max(now, jobs[job, at.READY_S])
-            to_do = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
-            hidden.outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds_per_epoch(board, job)
+            take_speed(board, hidden, job, slowdowns[i])
     clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, now)

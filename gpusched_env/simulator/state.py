@@ -101,6 +101,7 @@ class State:
         clock, count = self.board.clock, self.board.count
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
+        clock[at.DECISION] = instance.decision_interval_s
         count[at.MILESTONES] = asking.milestones
         count[at.DUE_DATE_TIMERS] = int(asking.due_date_timers)
         count[at.CONSOLIDATES] = int(asking.consolidation)

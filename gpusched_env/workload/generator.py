@@ -156,6 +156,7 @@ class InstanceMaker:
             seed=seed,
             synchronisation=self._synchronisation,
             tenants=self._tenants,
+            decision_interval_s=self._scenario.decision_interval_s,
         )
         return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
 

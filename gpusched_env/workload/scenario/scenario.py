@@ -127,6 +127,9 @@ class Scenario(Settings):
     restart_by_application: dict[str, Seconds] = Field(
         default_factory=dict, description="The same for single applications, by name; it overrides restart_s [s]."
     )
+    decision_interval_s: Seconds = setting(
+        0.0, "Interval of decision rounds: they are at multiples of it; 0: a round at every event [s]."
+    )
     gpu_types: Annotated[tuple[OwnGpuType, ...], BeforeValidator(as_tables(OwnGpuType))] = setting(
         (), "GPU types of your own, beside the built-in ones."
     )

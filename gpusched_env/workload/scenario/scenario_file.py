@@ -90,7 +90,10 @@ def scenario_for_trace(
 
 def scenario_toml(scenario: Scenario) -> str:
     """Write a scenario as a commented TOML file that loads back to an equal scenario."""
-    lines = [setting_line(scenario, field) for field in ("name", "description", "restart_s", "tenancy")]
+    lines = [
+        setting_line(scenario, field)
+        for field in ("name", "description", "restart_s", "decision_interval_s", "tenancy")
+    ]
     if not isinstance(scenario.applications, tuple):
         lines.append(setting_line(scenario, "applications"))
     lines += [] if scenario.restart_by_application else [""]

@@ -1,0 +1,81 @@
+"""An interval of decision rounds: rounds at its multiples, and everything else at its own time."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusched_baselines import make_policy
+from gpusched_env import Instance, Job, load_instance, load_scenario, make_instance, save_instance, simulate
+from gpusched_env.errors import InputError
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Node
+from gpusched_env.simulator import layout as at
+
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+KILOWATT = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=1)
+
+
+def one_gpu(jobs: list[Job], interval_s: float) -> Instance:
+    return Instance.from_jobs(
+        [KILOWATT],
+        [Node("V", 1)],
+        jobs,
+        [Configuration("V", 1)],
+        energy_price_eur_per_kwh=1.0,
+        pue=1.0,
+        decision_interval_s=interval_s,
+    )
+
+
+def job(submission_s: float, epochs: float) -> Job:
+    return Job(submission_s, 10_000.0, 0.0, epochs, CERTAIN, epochs, {Configuration("V", 1): 100.0})
+
+
+def test_a_job_starts_at_the_next_multiple_and_ends_when_it_ends():
+    """Jobs of 100 s and 200 s come at 10 s and 20 s; rounds are at 60 s, 180 s: the first ends at 160 s."""
+    result = simulate(one_gpu([job(10.0, 1.0), job(20.0, 2.0)], 60.0), make_policy("edf"))
+    assert result.start_s.tolist() == [60.0, 180.0]
+    assert result.completion_s.tolist() == [160.0, 380.0]
+    assert result.energy_eur == pytest.approx(300.0 / 3600.0)  # the GPU is off from 160 s to 180 s
+
+
+def test_an_interval_of_zero_is_a_round_at_every_event():
+    result = simulate(one_gpu([job(10.0, 1.0), job(20.0, 2.0)], 0.0), make_policy("edf"))
+    assert result.start_s.tolist() == [10.0, 110.0]
+
+
+@pytest.mark.parametrize("interval_s", [-1.0, np.nan, np.inf, True])
+def test_it_is_a_time_from_zero_on(interval_s: float):
+    with pytest.raises(InputError, match="decision_interval_s"):
+        one_gpu([job(0.0, 1.0)], interval_s)
+
+
+@given(
+    interval_s=st.sampled_from([1.0, 7.5, 60.0, 1000.0]),
+    seed=st.integers(0, 20),
+    name=st.sampled_from(["edf", "sts", "sts-x"]),
+)
+def test_no_round_is_off_the_multiples(interval_s: float, seed: int, name: str):
+    instance = make_instance(load_scenario("tiny").replace({"decision_interval_s": interval_s, "jobs.count": 12}), seed)
+    times = []
+    result = simulate(instance, make_policy(name), on_round=lambda state: times.append(state.board.clock[at.NOW]))
+    assert np.allclose(np.remainder(times, interval_s), 0.0)
+    starts = result.log[:, at.LOG_START]
+    assert np.allclose(np.remainder(starts, interval_s), 0.0)
+
+
+@pytest.mark.parametrize("scenario", ["pairs", "hosts"])
+def test_a_job_is_as_fast_as_it_should_be_as_soon_as_a_neighbour_ends(scenario: str):
+    """With an interval far below the time of an epoch the result is nearly that with a round at every event."""
+    base = load_scenario(f"track:{scenario}").replace({"jobs.count": 25})
+    costs = []
+    for interval_s in (0.0, 0.001):
+        instance = make_instance(base.replace({"decision_interval_s": interval_s}), 3)
+        costs.append(simulate(instance, make_policy("edf")).total_eur)
+    assert costs[1] == pytest.approx(costs[0], rel=1e-3)
+
+
+def test_an_instance_keeps_it_in_its_file(tmp_path):
+    instance = one_gpu([job(0.0, 1.0)], 30.0)
+    save_instance(instance, tmp_path / "instance.json")
+    assert load_instance(tmp_path / "instance.json").decision_interval_s == 30.0
