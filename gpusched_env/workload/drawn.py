@@ -129,7 +129,7 @@ def _own(rng: np.random.Generator, types: list[str], *, rented: bool) -> Setting
             {
                 "name": f"own-{number}",
                 "max_epochs": _whole(rng, 10, 250),
-                "memory_gib": float(rng.choice([4.0, 10.0, 14.0])),
+                "memory_gib": min(float(rng.choice([4.0, 10.0, 14.0])), max(known[v].memory_gib for v in types)),
                 "seconds_per_epoch": seconds,
             }
         )

@@ -245,20 +245,32 @@ def _write_due_load(board: Board, chosen: Ints, due_load: Floats) -> None:
     load = load_of_due_work(board, chosen, needs)
     for i in range(total):
         due_load[i] = min(1.0, WAIT_LOAD * max(0.0, load - own[i]) / gpus)
-    members = np.empty(total, dtype=np.int64)
     for tenant in range(board.quota.shape[0]):
-        count, quota = 0, 0.0
-        for i in range(total):
-            if int(jobs[chosen[i], at.TENANT]) == tenant:
-                members[count] = i
-                count += 1
-        for v in range(board.capacity.shape[0]):
-            quota += min(float(board.quota[tenant, v]) / at.UNITS, gpus)
-        if count > 0 and quota > 0.0:
-            load = load_of_due_work(board, chosen[members[:count]], needs[members[:count]])
-        for k in range(count if quota > 0.0 else 0):
-            i = members[k]
-            due_load[i] = max(due_load[i], min(1.0, WAIT_LOAD * max(0.0, load - own[i]) / quota))
+        _write_due_load_of_tenant(board, chosen, tenant, (needs, own), due_load)
+
+
+@kernel
+def _write_due_load_of_tenant(
+    board: Board, chosen: Ints, tenant: int, work: tuple[Floats, Floats], due_load: Floats
+) -> None:
+    """Raise the load of due work of a tenant's jobs to that of its quota.
+
+    Args:
+        work: GPU-seconds that each job needs, and these over the time until they are due, (A,), (A,).
+    """
+    members, count, quota, (needs, own) = np.empty(chosen.shape[0], dtype=np.int64), 0, 0.0, work
+    for i in range(chosen.shape[0]):
+        if int(board.jobs[chosen[i], at.TENANT]) == tenant:
+            members[count] = i
+            count += 1
+    for v in range(board.capacity.shape[0]):
+        quota += float(board.quota[tenant, v]) / at.UNITS
+    if count == 0 or quota <= 0.0:
+        return
+    load = load_of_due_work(board, chosen[members[:count]], needs[members[:count]])
+    for k in range(count):
+        i = members[k]
+        due_load[i] = max(due_load[i], min(1.0, WAIT_LOAD * max(0.0, load - own[i]) / quota))
 
 
 @lean_kernel

@@ -73,7 +73,7 @@ def _compare(
     timer: Floats,
     rest: tuple[Parts, Adaptation, Scratch],
 ) -> None:
-    """Place the round, which is placed from an empty cluster, in other ways too; leave the jobs where they are expected to cost least.
+    """Place the round in the other ways, too; leave the jobs where they are expected to cost least.
 
     Args:
         held: What jobs held and their previous places, as `begin_plan` returned them, (A, HELD_BEFORE).

@@ -7,8 +7,8 @@ assigned to types v so that all of them fit into the time in which they came:
 
 where k_jv and w_jv are the cost and the GPU-seconds of the job's expected epochs in its cheapest configuration of the
 type, tardiness included, and T is the time in which they came. The dual prices λ_v ≥ 0 of the types' GPU-seconds are
-found by the subgradient method, at every submission from the prices before it. What counts is the price of a type beside
-that of others: the price of all GPUs is `capacity_price`.
+found by the subgradient method, at every submission from the prices before it. What counts is the price of a type
+beside that of others: the price of all GPUs is `capacity_price`.
 """
 
 from __future__ import annotations
@@ -74,11 +74,8 @@ def _price_types(board: Board, rate: Floats) -> None:
     """Write the prices of types to the memory of the newest job, as multiples of the price of their power."""
     jobs, memory, last, types = board.jobs, board.memory, board.count[at.SUBMITTED], board.capacity.shape[0]
     first, newest = max(0, last - RECENT), memory[last - 1]
-    gpus, power = np.zeros(types), np.empty(types)
-    for n in range(board.nodes.shape[0]):
-        gpus[board.nodes[n, at.NODE_TYPE]] += board.nodes[n, at.NODE_GPUS]
+    gpus, power = _gpus_and_power(board)
     for v in range(types):
-        power[v] = board.node_rate[v, board.capacity[v, at.LARGEST]] / max(1, board.capacity[v, at.LARGEST])
         newest[_price(v)] = memory[last - 2, _price(v)] if last > 1 else 0.0
     in_time, windows, needed = 0.0, 0.0, 0.0
     for job in range(first, last):
@@ -106,8 +103,20 @@ def _price_types(board: Board, rate: Floats) -> None:
 
 
 @kernel
+def _gpus_and_power(board: Board) -> tuple[Floats, Floats]:
+    """Return the GPUs of every type, and what the power of a GPU in a full node of it costs [€/s], (V,)."""
+    types = board.capacity.shape[0]
+    gpus, power = np.zeros(types), np.zeros(types)
+    for n in range(board.nodes.shape[0]):
+        gpus[board.nodes[n, at.NODE_TYPE]] += board.nodes[n, at.NODE_GPUS]
+    for v in range(types):
+        power[v] = board.node_rate[v, board.capacity[v, at.LARGEST]] / max(1, board.capacity[v, at.LARGEST])
+    return gpus, power
+
+
+@kernel
 def _write_options(board: Board, job: int, rate: Floats) -> None:
-    """Write what a job costs and needs on every GPU type, (∞, ∞) if it may not run there, and its time to the due date."""
+    """Write what a job costs and needs on every GPU type, inf where it may not run, and its time to the due date."""
     jobs, configs, memory, tau = board.jobs, board.facts.configs, board.memory[job], board.tau[job]
     epochs = jobs[job, at.MAX_EPOCHS] * board.tail[int(jobs[job, at.DISTRIBUTION]), 0]
     memory[WINDOW] = jobs[job, at.DUE] - jobs[job, at.SUBMISSION]

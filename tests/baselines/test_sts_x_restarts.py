@@ -1,0 +1,91 @@
+"""STS-X where restarts are long: plans that keep their configuration, and rounds that keep the running jobs."""
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import StsX, make_policy
+from gpusched_baselines.sts_x.plan import best_throughout, cost_throughout
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env.simulator import State
+from gpusched_env.workload import load_scenario, make_instance
+
+HOUR = 3600.0
+ONE, TWO = Configuration("V", 1), Configuration("V", 2)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+HALF_STOP = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
+# A busy GPU costs 1 €/h; an epoch takes two hours on one GPU and an hour and a half on two: 2 € and 3 €.
+V = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=2)
+
+
+def job(submission_h: float, due_h: float, epochs: float, weight_eur_per_h: float, distribution=CERTAIN) -> Job:
+    seconds = {ONE: 2.0 * HOUR, TWO: 1.5 * HOUR}
+    return Job(
+        submission_h * HOUR, due_h * HOUR, weight_eur_per_h / HOUR, epochs, distribution, epochs,
+        seconds_per_epoch=seconds,
+    )  # fmt: skip
+
+
+def cluster(jobs: list[Job], restart_h: float, nodes: int = 1) -> Instance:
+    return Instance.from_jobs(
+        [V], [Node("V", 2)] * nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=restart_h * HOUR
+    )
+
+
+def test_the_cost_of_a_job_that_keeps_its_configuration():
+    """Four epochs, of which half of the jobs need two: 3 are expected, 6 h and 6 € on one GPU.
+
+    With 5 h left half of the jobs are late by 3 h, so 1.5 h are expected; a restart of an hour makes them 2 h, and
+    costs 1 €.
+    """
+    state = State(cluster([job(0, 5, 4.0, 10.0, HALF_STOP)], 1.0))
+    state.advance()
+    weight = 10.0 / HOUR
+    assert cost_throughout(state.board, 0, 0, 1.0 / HOUR, 0.0, weight) == pytest.approx(6.0 + 10.0 * 1.5)
+    assert cost_throughout(state.board, 0, 0, 1.0 / HOUR, HOUR, weight) == pytest.approx(7.0 + 10.0 * 2.0)
+    assert cost_throughout(state.board, 0, 0, 1.0 / HOUR, 6.0 * HOUR, weight) == pytest.approx(12.0 + 10.0 * 7.0)
+
+
+def test_the_best_configuration_to_the_end_weighs_tardiness():
+    """On two GPUs 3 expected epochs cost 9 € and are late by half an hour in expectation; on one, 6 € and 1.5 h."""
+    state = State(cluster([job(0, 5, 4.0, 10.0, HALF_STOP)], 1.0))
+    state.advance()
+    rate = np.array([1.0, 2.0]) / HOUR
+    config, cost = best_throughout(state.board, rate, 0, 1.0, 10.0 / HOUR)
+    assert (config, cost) == (1, pytest.approx(9.0 + 10.0 * 0.5))
+    assert best_throughout(state.board, rate, 0, 1.0, 2.0 / HOUR) == (0, pytest.approx(6.0 + 2.0 * 1.5))
+    assert best_throughout(state.board, np.full(2, np.inf), 0, 1.0, 1.0)[0] == -1
+
+
+@pytest.mark.parametrize(("restart_h", "switches"), [(0.0, 1), (3.0, 0)])
+def test_a_plan_changes_configuration_only_if_that_pays_for_the_restart(restart_h: float, switches: int):
+    """It starts on one GPU and speeds up after half of the epochs, unless that takes three hours."""
+    result = simulate(cluster([job(0, 7, 4.0, 3.0, HALF_STOP)], restart_h), StsX())
+    assert result.switches.tolist() == [switches]
+
+
+def test_a_job_near_its_end_is_not_interrupted_where_a_restart_takes_longer():
+    """The second job is more urgent, and would wait an hour at most; the first would have to restart for two."""
+    jobs = [job(0, 4.0, 2.0, 1.0), job(3.0, 4.5, 1.0, 2.0)]
+    kept = simulate(cluster(jobs, 2.0), StsX())
+    assert kept.switches.tolist() == [0, 0]
+    assert kept.total_eur <= simulate(cluster(jobs, 2.0), StsX(compares=False)).total_eur + 1e-9
+
+
+@pytest.mark.parametrize("restart_s", [600.0, 1800.0])
+def test_long_restarts_cost_less_if_rounds_are_compared(restart_s: float):
+    """On workloads that no choice was made on; EDF never restarts a job, so it must not be cheaper either."""
+    scenario = load_scenario("track:busy").replace({"restart_s": restart_s, "jobs.count": 120})
+    instances = [make_instance(scenario, seed) for seed in range(70_000, 70_005)]
+    total = {
+        name: sum(simulate(instance, policy, record=False).total_eur for instance in instances)
+        for name, policy in (("all", StsX()), ("without", StsX(compares=False)), ("edf", make_policy("edf")))
+    }
+    assert total["all"] < total["without"]
+    assert total["all"] < total["edf"]
+
+
+def test_without_restarts_no_round_is_compared():
+    instance = make_instance(load_scenario("tiny").replace({"restart_s": 0.0}), 5)
+    kept = simulate(instance, StsX())
+    for setting in ({"compares": False}, {"throughout": False}):
+        assert simulate(instance, StsX(**setting)).log.tobytes() == kept.log.tobytes()

@@ -1,0 +1,72 @@
+"""The prices of GPU types: a type that others need more costs more."""
+
+import numpy as np
+
+from gpusched_baselines import StsX
+from gpusched_baselines.sts_x.plan import unadapted
+from gpusched_baselines.sts_x.type_prices import FILLED, MOST, RECENT, with_type_prices
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env.simulator import State
+
+HOUR = 3600.0
+T, V = Configuration("T", 1), Configuration("V", 1)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+
+
+def kind(name: str) -> GpuType:
+    return GpuType(name, gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=1)
+
+
+def cluster(jobs: list[Job], nodes: int = 1) -> Instance:
+    every = [Node(name, 1) for name in ("T", "V") for _ in range(nodes)]
+    return Instance.from_jobs(
+        [kind("T"), kind("V")], every, jobs, [T, V], energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0
+    )
+
+
+def job(submission_h: float, on_t: float, on_v: float) -> Job:
+    """A job of one epoch, of so many hours on T and on V, due 3 h after it comes."""
+    start = submission_h * HOUR
+    return Job(start, start + 3.0 * HOUR, 0.001, 1.0, CERTAIN, 1.0, seconds_per_epoch={T: on_t * HOUR, V: on_v * HOUR})
+
+
+def rates_after(instance: Instance, events: int) -> np.ndarray:
+    """Return the rates with prices of types after so many events at which nothing is decided, as factors, (C,)."""
+    state = State(instance)
+    for _ in range(events):
+        state.advance()
+    rate = np.ones(2) / HOUR
+    return with_type_prices(state.board, unadapted(1, rate)).rate / rate
+
+
+def mixed(gap_h: float) -> list[Job]:
+    """In turn a job that is nearly as good on V, and one that is far better on T."""
+    return [job(gap_h * i, 1.0, *((1.1,) if i % 2 == 0 else (2.0,))) for i in range(24)]
+
+
+def test_a_type_that_all_want_costs_as_much_more_as_the_next_best_for_those_who_can_leave():
+    """All want T, which has room for half of them. At 1.1 times its price those that need it less are indifferent."""
+    factors = rates_after(cluster(mixed(0.6)), 24)
+    assert factors[1] == 1.0
+    assert 1.02 < factors[0] < 1.4
+
+
+def test_types_with_room_for_all_keep_their_prices():
+    assert rates_after(cluster(mixed(4.0)), 24).tolist() == [1.0, 1.0]
+
+
+def test_one_job_has_no_price_for_itself():
+    assert rates_after(cluster([job(0.0, 2.5, 2.9)]), 1).tolist() == [1.0, 1.0]
+
+
+def test_no_type_costs_more_than_the_most():
+    only = [job(0.01 * i, 1.0, 50.0) for i in range(RECENT + 5)]
+    assert 1.0 < rates_after(cluster(only), RECENT + 5)[0] <= MOST
+    assert 0.0 < FILLED <= 1.0
+
+
+def test_those_who_need_a_type_less_leave_it():
+    """With prices the jobs that T suits get it more often, and all together cost less."""
+    instance = cluster(mixed(0.55))
+    with_prices, without = simulate(instance, StsX()), simulate(instance, StsX(type_priced=False))
+    assert with_prices.total_eur <= without.total_eur

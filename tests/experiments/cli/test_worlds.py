@@ -1,0 +1,61 @@
+"""`gpusched worlds`."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_env.workload.drawn import draw_scenario
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.cli.worlds import World, summary
+from gpusched_experiments.report import RunSummary, compare
+
+
+def run(*options: str):
+    return CliRunner().invoke(app, ["worlds", *options])
+
+
+def test_it_draws_compares_and_goes_on(tmp_path: Path):
+    options = [
+        "--count",
+        "2",
+        "--seed",
+        "3",
+        "--seeds",
+        "0-1",
+        "--policies",
+        "edf,sts",
+        "--reference",
+        "sts",
+        "-w",
+        "1",
+    ]
+    first = run(*options, "--out", str(tmp_path / "worlds"))
+    assert first.exit_code == 0, first.output
+    text = (tmp_path / "worlds" / "worlds.csv").read_text()
+    assert len(text.splitlines()) == 3
+    assert "drawn-3-0" in text
+    assert (tmp_path / "worlds" / "drawn-3-1" / "scenario.toml").exists()
+    again = run(*options, "--out", str(tmp_path / "worlds"))
+    assert "4 of 4 runs are finished already" in again.output
+    assert (tmp_path / "worlds" / "worlds.csv").read_text() == text
+
+
+def test_a_reference_alone_is_refused(tmp_path: Path):
+    result = run("--count", "1", "--policies", "sts-x", "--out", str(tmp_path / "worlds"))
+    assert result.exit_code == 2
+    assert "--policies" in result.output
+    assert not (tmp_path / "worlds").exists()
+
+
+def test_the_best_other_policy_and_what_it_saves():
+    runs: list[RunSummary] = list(compare(["edf", "sts", "greedy"], "tiny", range(5)))
+    cost = {name: np.array([r.total_eur for r in runs if r.policy == name]) for name in ("edf", "sts", "greedy")}
+    world = World.of(draw_scenario(1, 0), runs, "edf")
+    others = {name: cost[name].sum() for name in ("sts", "greedy")}
+    assert world.best == min(others, key=others.__getitem__)
+    assert world.ratio == pytest.approx(cost["edf"].sum() / min(others.values()))
+    assert world.reference_eur == pytest.approx(cost["edf"].mean())
+    assert world.surely == (world.saving.interval is not None and world.saving.interval[0] > 0.02)
+    assert summary([world], "edf").startswith("1 scenarios: on ")
