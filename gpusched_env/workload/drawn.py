@@ -65,10 +65,10 @@ def draw_scenario(seed: int, index: int) -> Scenario:
     if kind == "own":
         settings |= _own(rng, list(pools), rented=rented)
     elif kind == "sharing":
-        settings |= {
-            "sharing.interference": str(rng.choice(["measured", "random"])),
-            "sharing.placement": str(rng.choice(["fastest", "fullest"])),
-        }
+        interference, placement = str(rng.choice(["measured", "random"])), str(rng.choice(["fastest", "fullest"]))
+        if interference == "random":  # then all GPUs are equally fast
+            placement = "fullest"
+        settings |= {"sharing.interference": interference, "sharing.placement": placement}
     elif kind == "tenants":
         settings |= _tenants(rng, pools)
     load = _log(rng, 0.06, 1.9)
