@@ -1,5 +1,6 @@
 """An interval of decision rounds: rounds at its multiples, and everything else at its own time."""
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given
@@ -79,3 +80,24 @@ def test_an_instance_keeps_it_in_its_file(tmp_path):
     instance = one_gpu([job(0.0, 1.0)], 30.0)
     save_instance(instance, tmp_path / "instance.json")
     assert load_instance(tmp_path / "instance.json").decision_interval_s == 30.0
+
+
+def test_the_environment_and_vector_environment_have_the_same_rounds():
+    """Every decision is at a multiple of the interval, in an environment and in its vector twin alike."""
+    scenario = load_scenario("tiny").replace({"decision_interval_s": 120.0, "jobs.count": 10})
+    single = gymnasium.make("gpusched_env/GpuCluster-v0", scenario=scenario)
+    several = gymnasium.make_vec("gpusched_env/GpuCluster-v0", 2, scenario=scenario)
+    seen, info = single.reset(seed=7)
+    batch, infos = several.reset(seed=[7, 8])
+    times, done = [], False
+    while not done:
+        for part in seen:
+            np.testing.assert_array_equal(seen[part], batch[part][0])
+        times.append(single.unwrapped.view.clock[at.NOW])
+        action = int(np.flatnonzero(info["action_mask"])[-1])
+        other = int(np.flatnonzero(infos["action_mask"][1])[0])
+        seen, _, done, _, info = single.step(action)
+        if not done:
+            batch, *_, infos = several.step(np.array([action, other]))
+    assert len(times) > 10
+    assert np.remainder(times, 120.0).max() == 0.0
