@@ -12,13 +12,26 @@ import numpy as np
 from benchmarks.machine import peak_memory_mib
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
+from gpusched_env.workload import offered_load
 
 if TYPE_CHECKING:
-    from gpusched_env import Result
+    from gpusched_env import Result, Scenario
 
 
-def run(jobs: int, policy_name: str, *, record: bool) -> dict[str, float]:
+FLEET_LOAD = 0.8
+
+
+def run(
+    jobs: int, policy_name: str, *, record: bool, nodes: int | None = None, interval_s: float = 0.0
+) -> dict[str, float]:
     """Simulate the scenario `large` with a given number of jobs.
+
+    Args:
+        jobs: Number of jobs.
+        policy_name: The policy.
+        record: Whether intervals are recorded.
+        nodes: Nodes, of `default`, at a load of 0.8; None for `large` as it is.
+        interval_s: Interval of decision rounds [s].
 
     Returns:
         `jobs_per_s`, `rounds`, `load` (see `load`; 0 if intervals are not recorded), and `memory_kib`: the increase of
@@ -27,7 +40,8 @@ def run(jobs: int, policy_name: str, *, record: bool) -> dict[str, float]:
     policy = make_policy(policy_name)
     simulate(make_instance(load_scenario("tiny"), 0), policy)  # compiled code is loaded before anything is measured
     before = peak_memory_mib()
-    instance = make_instance(load_scenario("large").replace({"jobs.count": jobs}), 0)
+    scenario = load_scenario("large") if nodes is None else _fleet(jobs, nodes)
+    instance = make_instance(scenario.replace({"jobs.count": jobs, "decision_interval_s": interval_s}), 0)
     begin = time.perf_counter()
     result = simulate(instance, policy, record=record)
     seconds = time.perf_counter() - begin
@@ -38,6 +52,14 @@ def run(jobs: int, policy_name: str, *, record: bool) -> dict[str, float]:
         "load": load(result) if record else 0.0,
         "memory_kib": memory_kib,
     }
+
+
+def _fleet(jobs: int, nodes: int) -> Scenario:
+    """Make the scenario `default` with so many nodes and jobs, at a load of `FLEET_LOAD`."""
+    settings = {"cluster.nodes": nodes, "jobs.count": jobs, "arrivals.lambda_s": None, "arrivals.mean_gap_s": 1000.0}
+    scenario = load_scenario("default").replace(settings)
+    offered = offered_load(make_instance(scenario, 0))
+    return scenario.replace({"arrivals.mean_gap_s": 1000.0 * offered / FLEET_LOAD})
 
 
 def load(result: Result) -> float:
@@ -52,5 +74,6 @@ def load(result: Result) -> float:
 
 
 if __name__ == "__main__":
-    count, name, mode = sys.argv[1:]
-    print(json.dumps(run(int(count), name, record=mode == "recorded")))
+    count, name, mode, *fleet = sys.argv[1:]
+    nodes, interval_s = (int(fleet[0]), float(fleet[1])) if fleet else (None, 0.0)
+    print(json.dumps(run(int(count), name, record=mode == "recorded", nodes=nodes, interval_s=interval_s)))

@@ -18,10 +18,17 @@ TARGET_JOBS = 10_000
 Answers = tuple[dict[str, float], ...]
 
 
-def one_run(policy: str, jobs: int, *, recorded: bool) -> dict[str, float]:
-    """Run a policy once in a separate process, and return the result of `one_run.run`."""
-    mode = "recorded" if recorded else "bare"
-    answer: dict[str, float] = json.loads(run_python(["-m", "benchmarks.one_run", str(jobs), policy, mode]))
+def one_run(policy: str, jobs: int, *, recorded: bool, fleet: tuple[int, float] | None = None) -> dict[str, float]:
+    """Run a policy once in a separate process, and return the result of `one_run.run`.
+
+    Args:
+        policy: Name of the policy.
+        jobs: Number of jobs.
+        recorded: Whether intervals are recorded.
+        fleet: Number of nodes, and interval of decision rounds [s]; None for the scenario `large`.
+    """
+    mode, size = "recorded" if recorded else "bare", [] if fleet is None else [str(value) for value in fleet]
+    answer: dict[str, float] = json.loads(run_python(["-m", "benchmarks.one_run", str(jobs), policy, mode, *size]))
     return answer
 
 

@@ -28,6 +28,8 @@ def measure(
     policies: Sequence[str] | None = None,
     run_jobs: int = 100_000,
     run_policies: Sequence[str] = ("edf", "sts"),
+    fleet: tuple[int, float] = (10_000, 60.0),
+    fleet_policies: Sequence[str] = ("edf", "sts", "sts-x"),
 ) -> list[Figure]:
     """Time one round of every policy, all jobs at t = 0 on five GPU types, and whole runs.
 
@@ -36,11 +38,14 @@ def measure(
         policies: Names of policies; by default those whose rounds are compiled: others take minutes (see `solvers`).
         run_jobs: Jobs of the whole runs, on 100 nodes.
         run_policies: Policies of the whole runs.
+        fleet: Number of nodes of further runs of as many jobs, and their interval of decision rounds [s].
+        fleet_policies: Policies of these.
     """
     instances = {count: burst(count, JOBS_PER_NODE) for count in nodes}
     names = [name for name in policy_names() if POLICIES[name].compiled] if policies is None else policies
     figures = [figure for name in names for figure in _growth(name, instances)]
-    return [*figures, *(_run(name, run_jobs) for name in run_policies if name in policy_names())]
+    runs = [_run(name, run_jobs) for name in run_policies if name in policy_names()]
+    return [*figures, *runs, *(_run_of_fleet(name, run_jobs, fleet) for name in fleet_policies)]
 
 
 def _growth(name: str, instances: dict[int, Instance]) -> list[Figure]:
@@ -68,3 +73,10 @@ def _run(name: str, jobs: int) -> Figure:
     answer = one_run(name, jobs, recorded=True)
     note = f"{answer['rounds']:,} rounds, load {100.0 * answer['load']:.0f} %, {jobs / answer['jobs_per_s']:.0f} s"
     return Figure(f"run of {jobs:,} jobs on 100 nodes, {name}", (answer["jobs_per_s"],), "jobs/s", note=note)
+
+
+def _run_of_fleet(name: str, jobs: int, fleet: tuple[int, float]) -> Figure:
+    answer = one_run(name, jobs, recorded=False, fleet=fleet)
+    note = f"{answer['rounds']:,} rounds, {jobs / answer['jobs_per_s']:.0f} s, {answer['memory_kib'] / 2**10:.0f} MiB"
+    title = f"run of {jobs:,} jobs on {fleet[0]:,} nodes, a round every {fleet[1]:g} s, {name}"
+    return Figure(title, (answer["jobs_per_s"],), "jobs/s", note=note)

@@ -42,7 +42,9 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
     "vector": lambda: vector.measure(envs=4, steps=5, few=2, few_steps=5, shops=2, repetitions=1, apart=False),
     "learning": lambda: learning.measure(envs=2, steps=4, repetitions=1, apart=False),
     "runs": lambda: runs.measure(sizes=(20,), policies=("edf",), repetitions=1),
-    "scale": lambda: scale.measure(nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",)),
+    "scale": lambda: scale.measure(
+        nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",), fleet=(3, 60.0), fleet_policies=("edf",)
+    ),
     "solvers": lambda: solvers.measure(nodes=3, problems=2),
     "bounds": lambda: bounds.measure(nodes=1, jobs=8, repetitions=1),
     "startup": lambda: startup.measure(repetitions=1, programs={"nothing": "print('[0.25, 0.5]')"}),
