@@ -96,8 +96,11 @@ _WITHOUT: dict[str, tuple[str, dict[str, object]]] = {
     "no-price": ("STS-X in which GPU-seconds have no price", {"priced": False}),
     "by-slack": ("STS-X that orders jobs that must be late by slack too", {"by_value": False}),
     "moving": ("STS-X in which jobs may move without need", {"stays": False}),
-    "no-comparison": ("STS-X that never compares a round with ones in which running jobs stay", {"compares": False}),
-    "changing-plans": ("STS-X whose plans ignore the restarts of their later changes", {"throughout": False}),
+    "no-comparison": (
+        "STS-X that never compares a round with ones in which running jobs stay",
+        {"compares_placements": False},
+    ),
+    "free-changes": ("STS-X whose plans ignore the restarts of their later changes", {"counts_restarts": False}),
     "one-price": ("STS-X in which a GPU type costs its power alone", {"type_priced": False}),
     "own-slack": ("STS-X in which jobs wait whatever other work is due", {"cluster_slack": False}),
     "worst-co-runners": (

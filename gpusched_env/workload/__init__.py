@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from gpusched_env.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from gpusched_env.workload.drawn import draw_scenario
     from gpusched_env.workload.families import (
         beta_distribution,
         geometric_distribution,
@@ -102,6 +103,7 @@ __all__ = [
     "builtin_scenarios",
     "builtin_slowdowns",
     "detect_format",
+    "draw_scenario",
     "geometric_distribution",
     "histogram_of_runs",
     "list_scenarios",

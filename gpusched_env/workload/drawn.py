@@ -29,7 +29,7 @@ RENT_EUR_PER_H = {"H200": 4.0, "H100": 3.5, "A100": 2.0, "L40S": 1.2, "A10": 0.8
 Settings = dict[str, Any]
 
 
-def draw_scenario(seed: int, index: int) -> Scenario:
+def draw_scenario(seed: int, index: int, most_jobs: int = 500) -> Scenario:
     """Draw a scenario: its cluster, jobs, load, due dates, weights, prices and restarts.
 
     Loads are log-uniform in 0.06 to 1.9 (`offered_load`), slacks in 0.02 to 3.2, smallest tardiness weights in 1e-6 to
@@ -39,11 +39,13 @@ def draw_scenario(seed: int, index: int) -> Scenario:
     Args:
         seed: Seed of the draw, a whole number from 0 to 2^63 - 1.
         index: Number of the scenario in the draw, ≥ 0.
+        most_jobs: Most jobs, ≥ 1. Where the draw has more, the scenario has so many, at the same gaps.
 
     Raises:
-        InputError: `seed` or `index` is out of its range.
+        InputError: An argument is out of its range.
     """
     checks.seed(seed)
+    checks.whole("most_jobs", most_jobs)
     if isinstance(index, bool) or not isinstance(index, int) or index < 0:
         raise InputError("index", index, "a whole number >= 0")
     rng = np.random.default_rng([int(seed), index])
@@ -75,7 +77,8 @@ def draw_scenario(seed: int, index: int) -> Scenario:
     settings["name"] = f"drawn-{seed}-{index}"
     settings["description"] = f"Drawn with seed {seed}, number {index}: {kind}, load {load:.2f}."
     base = load_scenario({"multi-node": "multi-node", "sharing": "sharing"}.get(kind, "default"))
-    return _at_load(base.replace(settings), load)
+    scenario = _at_load(base.replace(settings), load)
+    return scenario.replace({"jobs.count": min(most_jobs, scenario.jobs.count)})
 
 
 def _at_load(scenario: Scenario, load: float) -> Scenario:

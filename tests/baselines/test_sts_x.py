@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpusched_baselines import StsX, make_policy
 from gpusched_baselines.registry import ablation_names
+from gpusched_baselines.sts_x.appraisal import WAIT_LOAD, _write_due_load
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -57,6 +58,18 @@ def test_a_job_with_slack_joins_a_node_that_is_on():
     result = simulate(cluster([job(0, 3, epochs=3), job(1, 9)]), StsX())
     assert starts_h(result) == [0.0, 1.0]
     assert result.energy_eur == pytest.approx(3 * 3 + 1)
+
+
+def test_jobs_wait_less_where_other_work_is_due():
+    """Six jobs of an hour are due in two: 3 of 4 GPUs; without its own 0.5, 1.4 times 2.5 of 4 are taken."""
+    state = State(cluster([job(0, 2)] * 6 + [job(0, 8)]))
+    state.advance()
+    due_load = np.empty(7)
+    _write_due_load(state.board, np.arange(7), due_load)
+    assert due_load.tolist() == pytest.approx([WAIT_LOAD * 2.5 / 4] * 6 + [1.0])
+    crowded = cluster([job(0.05 * k, 3 + 0.05 * k) for k in range(7)])
+    with_load, alone = simulate(crowded, StsX()), simulate(crowded, StsX(cluster_slack=False))
+    assert with_load.total_eur < alone.total_eur
 
 
 def test_a_due_date_years_away_is_waited_for():

@@ -63,12 +63,22 @@ def test_a_plan_changes_configuration_only_if_that_pays_for_the_restart(restart_
     assert result.switches.tolist() == [switches]
 
 
+def test_a_guaranteed_due_date_is_kept_whatever_changes_cost():
+    """The second GPU is needed for the last hours; on one to its end the job is late by half an hour, for 0.005 €."""
+    instance = cluster([job(0, 7.5, 4.0, 0.01, HALF_STOP)], 0.0)
+    assert (simulate(instance, StsX(guarantees=True)).late_jobs, simulate(instance, StsX()).late_jobs) == (0, 1)
+    slow = make_instance(load_scenario("tiny").replace({"restart_s": 600.0}), 5)
+    kept = simulate(slow, StsX(guarantees=True)).log.tobytes()
+    for setting in ({"compares_placements": False}, {"counts_restarts": False}):
+        assert simulate(slow, StsX(guarantees=True, **setting)).log.tobytes() == kept
+
+
 def test_a_job_near_its_end_is_not_interrupted_where_a_restart_takes_longer():
     """The second job is more urgent, and would wait an hour at most; the first would have to restart for two."""
     jobs = [job(0, 4.0, 2.0, 1.0), job(3.0, 4.5, 1.0, 2.0)]
     kept = simulate(cluster(jobs, 2.0), StsX())
     assert kept.switches.tolist() == [0, 0]
-    assert kept.total_eur <= simulate(cluster(jobs, 2.0), StsX(compares=False)).total_eur + 1e-9
+    assert kept.total_eur <= simulate(cluster(jobs, 2.0), StsX(compares_placements=False)).total_eur + 1e-9
 
 
 @pytest.mark.parametrize("restart_s", [600.0, 1800.0])
@@ -78,7 +88,7 @@ def test_long_restarts_cost_less_if_rounds_are_compared(restart_s: float):
     instances = [make_instance(scenario, seed) for seed in range(70_000, 70_005)]
     total = {
         name: sum(simulate(instance, policy, record=False).total_eur for instance in instances)
-        for name, policy in (("all", StsX()), ("without", StsX(compares=False)), ("edf", make_policy("edf")))
+        for name, policy in (("all", StsX()), ("without", StsX(compares_placements=False)), ("edf", make_policy("edf")))
     }
     assert total["all"] < total["without"]
     assert total["all"] < total["edf"]
@@ -87,5 +97,5 @@ def test_long_restarts_cost_less_if_rounds_are_compared(restart_s: float):
 def test_without_restarts_no_round_is_compared():
     instance = make_instance(load_scenario("tiny").replace({"restart_s": 0.0}), 5)
     kept = simulate(instance, StsX())
-    for setting in ({"compares": False}, {"throughout": False}):
+    for setting in ({"compares_placements": False}, {"counts_restarts": False}):
         assert simulate(instance, StsX(**setting)).log.tobytes() == kept.log.tobytes()

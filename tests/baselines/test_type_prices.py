@@ -4,9 +4,10 @@ import numpy as np
 
 from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.plan import unadapted
-from gpusched_baselines.sts_x.type_prices import FILLED, MOST, RECENT, with_type_prices
+from gpusched_baselines.sts_x.type_prices import FILLED, MOST, RECENT, _take_latest_prices, with_type_prices
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
+from gpusched_env.simulator.kernels import FREE_COLUMNS
 
 HOUR = 3600.0
 T, V = Configuration("T", 1), Configuration("V", 1)
@@ -65,8 +66,22 @@ def test_no_type_costs_more_than_the_most():
     assert 0.0 < FILLED <= 1.0
 
 
+def test_jobs_that_are_submitted_together_go_on_from_the_prices_before_them():
+    """The steps begin at the prices of the latest job that was the newest in a round, which is not the one before."""
+    jobs = [job(0.6 * (i - i % 3), 1.0, *((1.1,) if i % 2 == 0 else (2.0,))) for i in range(24)]
+    state = State(cluster(jobs))
+    for _ in range(7):
+        state.advance()
+        with_type_prices(state.board, unadapted(1, np.ones(2) / HOUR))
+    state.advance()
+    _take_latest_prices(state.board, 0)
+    latest, newest = state.board.memory[20], state.board.memory[23]
+    assert latest[FREE_COLUMNS] > 0.0
+    assert newest[[FREE_COLUMNS, FREE_COLUMNS + 3]].tolist() == latest[[FREE_COLUMNS, FREE_COLUMNS + 3]].tolist()
+
+
 def test_those_who_need_a_type_less_leave_it():
     """With prices the jobs that T suits get it more often, and all together cost less."""
-    instance = cluster(mixed(0.55))
-    with_prices, without = simulate(instance, StsX()), simulate(instance, StsX(type_priced=False))
-    assert with_prices.total_eur <= without.total_eur
+    instances = [cluster(mixed(gap_h)) for gap_h in (0.55, 0.6, 0.65, 0.7, 0.8)]
+    with_prices = sum(simulate(instance, StsX()).total_eur for instance in instances)
+    assert with_prices < 0.98 * sum(simulate(instance, StsX(type_priced=False)).total_eur for instance in instances)

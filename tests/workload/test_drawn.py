@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload import make_instance, offered_load, scenario_toml
-from gpusched_env.workload.drawn import draw_scenario
+from gpusched_env.workload import draw_scenario, make_instance, offered_load, scenario_toml
 
 
 def test_the_same_seed_and_number_draw_the_same():

@@ -20,7 +20,7 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.evolution import Evolution, Workers, first_weights, relative_cost, validate
 from gpusched_agents.training.run import CHECKPOINT, ResumableTraining
-from gpusched_agents.training.worlds import RANDOMISED, places, validation_instance, validation_places
+from gpusched_agents.training.workloads import RANDOMISED, places, validation_instance, validation_places
 from gpusched_env import make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Asking

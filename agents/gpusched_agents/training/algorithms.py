@@ -14,7 +14,7 @@ from stable_baselines3.common.vec_env import VecEnv
 from gpusched_agents.network.policies import MaskableScoringPolicy, ScoringDqnPolicy, ScoringExtractor, ScoringPolicy
 from gpusched_agents.sb3 import make_sb3_vec_env
 from gpusched_agents.training.algorithm_config import DqnConfig
-from gpusched_agents.training.worlds import WorkMeter
+from gpusched_agents.training.workloads import WorkMeter
 from gpusched_env import FIRST_SAMPLED_SEED, make_instance
 from gpusched_env.envs.source import shape_of
 from gpusched_env.errors import InputError

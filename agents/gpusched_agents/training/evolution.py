@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusched_agents.network.adaptation import AdaptationPolicy, own_shapes
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.worlds import TrainingPlace, instance_at, validation_instance, validation_places
+from gpusched_agents.training.workloads import TrainingPlace, instance_at, validation_instance, validation_places
 from gpusched_env import simulate
 from gpusched_env.child_processes import children_ignore_sigint, end_with_parent, usable_cores
 

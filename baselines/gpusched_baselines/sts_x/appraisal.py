@@ -103,8 +103,8 @@ class Parts(NamedTuple):
     priced: bool
     by_value: bool
     stays: bool
-    throughout: bool
-    compares: bool
+    counts_restarts: bool
+    compares_placements: bool
     type_priced: bool
     cluster_slack: bool
 
@@ -318,7 +318,8 @@ def _plan(
 
     The value of a second is the additional cost of the plan if it begins after the `wait` [s], over the wait. The plan
     over the hull changes configuration without a cost; if with the restarts of its changes it costs more than the best
-    configuration to the end, that one is taken. A restart to come makes the plan later, too.
+    configuration to the end, that one is taken. A restart to come makes the plan later, too. Plans that guarantee due
+    dates change as they must.
     """
     memory, rate, size = board.memory, adaptation.rate, adaptation.rate.shape[0]
     heavier, careful = factor(adaptation, i, WEIGHT), factor(adaptation, i, RESTART)
@@ -328,19 +329,19 @@ def _plan(
     if scale == 1.0:
         memory[job, of.BARE_NEEDS] = _gpu_seconds(board, job, points, scratch)
     weight = board.jobs[job, at.WEIGHT] / (scale / heavier)
-    restart, best, least, total = max(board.jobs[job, at.RESTART_S], board.jobs[job, at.RESUMING_S]), -1, 0.0, 0.0
-    if parts.throughout and restart > 0.0:
-        best, least = best_throughout(board, rate, job, restart_penalty(scale) * careful, weight)
-        total = cost_with_changes(board, job, points, rate, restart, scratch)
+    restart = max(board.jobs[job, at.RESTART_S], board.jobs[job, at.RESUMING_S]) if parts.counts_restarts else 0.0
+    total, changes = cost_with_changes(board, job, points, rate, restart, scratch)
     value = cost_of_waiting(board, job, points, wait, weight, scratch) * scale / wait
-    if best >= 0:
-        if -np.inf < total < least:
+    if restart > 0.0:
+        best, least = best_throughout(board, rate, job, restart_penalty(scale) * careful, weight)
+        if changes and total < least:
             solve_late(board, job, points, board.jobs[job, at.DUE] - board.clock[at.NOW], scratch)
             total += cost_of_waiting(board, job, points, restart, weight, scratch)
-        if -np.inf < total and least <= total:
+        if changes and least <= total and not parts.guarantees:
             config, timer = best, np.inf
-        if scale == 1.0:
-            memory[job, of.PER_EPOCH] = min(least, total if total > -np.inf else least) / epochs_expected(board, job)
+        total = min(least, total) if changes else least
+    if scale == 1.0:
+        memory[job, of.PER_EPOCH] = total / epochs_expected(board, job)
     memory[job, of.HELD], memory[job, of.SCALE] = _standing(board, job), scale
     memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, timer, value
     if scale == 1.0:

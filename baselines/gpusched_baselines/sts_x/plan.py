@@ -304,7 +304,9 @@ def best_throughout(board: Board, rate: Floats, job: int, restart_penalty: float
 
 
 @kernel
-def cost_with_changes(board: Board, job: int, points: int, rate: Floats, restart: float, scratch: Scratch) -> float:
+def cost_with_changes(
+    board: Board, job: int, points: int, rate: Floats, restart: float, scratch: Scratch
+) -> tuple[float, bool]:
     """Return the expected cost of the plan in `scratch`, the energy of the restarts of its changes included [€].
 
     A change after w' epochs happens with the probability S(w')/S(w). Tardiness until now is left out.
@@ -315,7 +317,7 @@ def cost_with_changes(board: Board, job: int, points: int, rate: Floats, restart
         restart: Seconds of a restart.
 
     Returns:
-        The cost; -inf if the plan has no change.
+        The cost, and whether the plan changes configuration.
     """
     curve, largest, done = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
     first, starts = sim.bin_of(curve.edges, done / largest), scratch.starts[: points + 1]
@@ -329,8 +331,6 @@ def cost_with_changes(board: Board, job: int, points: int, rate: Floats, restart
             b = sim.bin_of(curve.edges, min(starts[k] / largest, 1.0))
             total += restart * rate[config] * (curve.survival[b] / alive if alive > 0.0 else 1.0)
         before = config
-    if not changes:
-        return -np.inf
     late = board.jobs[job, at.DUE] - board.clock[at.NOW]
     total += expected_cost(scratch.points[1, :points], curve, first, largest, starts)
-    return total - scratch.points[2, points - 2] * min(0.0, late)
+    return total - scratch.points[2, points - 2] * min(0.0, late), changes

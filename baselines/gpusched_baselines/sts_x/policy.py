@@ -56,7 +56,7 @@ def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
     held, kept = sim.begin_plan(board, True)
     order, timer = sim.ranked_in_groups(plans.group, plans.key), plans.timer.copy()
     _place_all(board, plans, order, FRESH, held, (parts, adaptation, scratch))
-    if parts.compares and restarts_are_long(board, active):
+    if parts.compares_placements and not parts.guarantees and restarts_are_long(board, active):
         _compare(board, plans, order, held, timer, (parts, adaptation, scratch))
     sim.write_plan(board)
     for i in range(active.shape[0]):
@@ -276,10 +276,9 @@ class StsX(PlannedPolicy):
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
         co_located: Whether shares are planned with the expected co-runners; else, and where due dates are guaranteed,
             with the worst possible co-runners.
-        throughout: Whether, where restarts take time, a plan that changes configuration is taken only if it costs less
-            than the best one without a change.
-        compares: Whether, where restarts are long, a round is compared with rounds in which running jobs keep what they
-            hold.
+        counts_restarts: Whether plans count the restarts of their later changes, where due dates are not guaranteed.
+        compares_placements: Whether, where restarts are long and due dates are not guaranteed, a round is compared with
+            rounds in which running jobs keep what they hold.
         type_priced: Whether a GPU type costs more where other jobs need it more.
         cluster_slack: Whether due work in the cluster shortens the time for which jobs with slack may wait.
         name: Name, as tables show it.
@@ -297,8 +296,8 @@ class StsX(PlannedPolicy):
     by_value: bool = True
     stays: bool = True
     co_located: bool = True
-    throughout: bool = True
-    compares: bool = True
+    counts_restarts: bool = True
+    compares_placements: bool = True
     type_priced: bool = True
     cluster_slack: bool = True
     name: str = "sts-x"
@@ -317,7 +316,7 @@ class StsX(PlannedPolicy):
         """Return the parts that are in use, as kernels take them."""
         return Parts(
             self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays,
-            self.throughout, self.compares, self.type_priced, self.cluster_slack,
+            self.counts_restarts, self.compares_placements, self.type_priced, self.cluster_slack,
         )  # fmt: skip
 
     def rates(self, board: Board) -> Floats:

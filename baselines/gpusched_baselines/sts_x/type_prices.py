@@ -75,8 +75,7 @@ def _price_types(board: Board, rate: Floats) -> None:
     jobs, memory, last, types = board.jobs, board.memory, board.count[at.SUBMITTED], board.capacity.shape[0]
     first, newest = max(0, last - RECENT), memory[last - 1]
     gpus, power = _gpus_and_power(board)
-    for v in range(types):
-        newest[_price(v)] = memory[last - 2, _price(v)] if last > 1 else 0.0
+    _take_latest_prices(board, first)
     in_time, windows, needed = 0.0, 0.0, 0.0
     for job in range(first, last):
         if memory[job, TYPES_PRICED] == UNKNOWN:
@@ -100,6 +99,20 @@ def _price_types(board: Board, rate: Floats) -> None:
     newest[TYPES_PRICED] = PRICED
     for job in board.active[: board.count[at.ACTIVE]]:  # the cheapest configurations may have changed
         memory[job, CHEAPEST] = 0.0
+
+
+@kernel
+def _take_latest_prices(board: Board, first: int) -> None:
+    """Copy to the newest job the prices before it: of the latest job from `first` on that was the newest in a round.
+
+    Jobs that are submitted together have one newest. Without prices before it they are 0.
+    """
+    memory, newest = board.memory, board.count[at.SUBMITTED] - 1
+    before = newest - 1
+    while before >= first and memory[before, TYPES_PRICED] != PRICED:
+        before -= 1
+    for v in range(board.capacity.shape[0]):
+        memory[newest, _price(v)] = memory[before, _price(v)] if before >= first else 0.0
 
 
 @kernel

@@ -8,7 +8,6 @@ import typer
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
-from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
 from gpusched_experiments.cli.comparison_run import instance_title, run_comparison, written
 from gpusched_experiments.cli.pictures import PicturesOption, picture_forms
@@ -20,16 +19,7 @@ from gpusched_experiments.report.table import TABLE_FORMATS
 @options.with_options
 def compare_command(
     *,
-    policies: Annotated[
-        str | None,
-        typer.Option(
-            "--policies",
-            "-p",
-            autocompletion=completion.policies,
-            help="Policies and agents (agent:NAME, agent:DIR), separated by commas, or all policies; default: those "
-            "that `gpusched policies` marks.",
-        ),
-    ] = None,
+    policies: options.PoliciesOption = None,
     scenario: options.ScenarioOption = "default",
     track: options.TrackOption = None,
     seeds: Annotated[

@@ -67,6 +67,14 @@ TrackOption = Annotated[
         help="In place of a scenario a track (see `gpusched tracks`) or a .toml file of one.",
     ),
 ]  # fmt: skip
+PoliciesOption = Annotated[
+    str | None,
+    typer.Option(
+        "--policies", "-p", autocompletion=completion.policies,
+        help="Policies and agents (agent:NAME, agent:DIR), separated by commas, or all policies; default: those that "
+        "`gpusched policies` marks, with `worlds` all that are not slow.",
+    ),
+]  # fmt: skip
 WorkersOption = Annotated[
     int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
 ]

@@ -18,7 +18,7 @@ from gpusched_agents.training.algorithm_config import (
     one_of,
 )
 from gpusched_agents.training.config import ADAPTATION_COUNTS, TRACK_VALIDATION, TrainingConfig
-from gpusched_agents.training.worlds import TRAINING_SEEDS
+from gpusched_agents.training.workloads import TRAINING_SEEDS
 from gpusched_baselines.registry import expert_names
 from gpusched_env.errors import InputError
 from gpusched_env.renamed import FIELDS, NETWORKS, current

@@ -15,9 +15,8 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
 from gpusched_env.simulator.policy import check_fit
-from gpusched_env.workload.drawn import draw_scenario
+from gpusched_env.workload import draw_scenario
 from gpusched_experiments.cli import scenario_options as options
-from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.comparison_run import run_comparison
 from gpusched_experiments.cli.policies import parse_policies
@@ -32,7 +31,7 @@ CHEAPER = 0.02  # a policy that saves more than this is listed
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class ComparedScenario:
     """A drawn scenario, and what the policies cost there.
 
     Attributes:
@@ -48,7 +47,7 @@ class World:
     saving: Estimate
 
     @classmethod
-    def of(cls, scenario: Scenario, runs: Sequence[RunSummary], reference: str) -> "World":
+    def of(cls, scenario: Scenario, runs: Sequence[RunSummary], reference: str) -> "ComparedScenario":
         """Compare the reference with the cheapest of the other policies; that one is chosen by these runs."""
         costs: dict[str, dict[int, float]] = {}
         for run in runs:
@@ -69,39 +68,39 @@ class World:
         return self.saving.interval is not None and self.saving.interval[0] > CHEAPER
 
 
-def _interval(world: World) -> str:
-    if world.saving.interval is None:
+def _interval(compared: ComparedScenario) -> str:
+    if compared.saving.interval is None:
         return ""
-    return " to ".join(f"{1.0 / (1.0 - end):.3f}" for end in world.saving.interval)
+    return " to ".join(f"{1.0 / (1.0 - end):.3f}" for end in compared.saving.interval)
 
 
-def _cluster(world: World) -> str:
-    return " + ".join(f"{pool.nodes} {pool.gpu_type}" for pool in world.scenario.cluster.pools)
+def _cluster(compared: ComparedScenario) -> str:
+    return " + ".join(f"{pool.nodes} {pool.gpu_type}" for pool in compared.scenario.cluster.pools)
 
 
-COLUMNS: tuple[Column[World], ...] = (
-    Column("world", "scenario", lambda world: world.scenario.name),
-    Column("reference_eur", "reference €", lambda world: world.reference_eur, MONEY),
-    Column("best", "best other", lambda world: world.best),
-    Column("ratio", "reference/best", lambda world: world.ratio, "{:.3f}".format),
+COLUMNS: tuple[Column[ComparedScenario], ...] = (
+    Column("scenario", "scenario", lambda compared: compared.scenario.name),
+    Column("reference_eur", "reference €", lambda compared: compared.reference_eur, MONEY),
+    Column("best", "best other", lambda compared: compared.best),
+    Column("ratio", "reference/best", lambda compared: compared.ratio, "{:.3f}".format),
     Column("interval", "95 %", _interval),
-    Column("load", "load", lambda world: load_of(world.scenario), RATIO),
-    Column("jobs", "jobs", lambda world: world.scenario.jobs.count, PLAIN),
-    Column("slack", "slack", lambda world: world.scenario.due_dates.slack, "{:.2g}".format),
-    Column("restart", "restart", lambda world: str(world.scenario.restart_s)),
-    Column("family", "epochs", lambda world: world.scenario.epochs.family),
+    Column("load", "load", lambda compared: load_of(compared.scenario), RATIO),
+    Column("jobs", "jobs", lambda compared: compared.scenario.jobs.count, PLAIN),
+    Column("slack", "slack", lambda compared: compared.scenario.due_dates.slack, "{:.2g}".format),
+    Column("restart", "restart", lambda compared: str(compared.scenario.restart_s)),
+    Column("family", "epochs", lambda compared: compared.scenario.epochs.family),
     Column("nodes", "nodes", _cluster),
 )
 
 
-def summary(worlds: Sequence[World], reference: str) -> str:
+def summary(drawn: Sequence[ComparedScenario], reference: str) -> str:
     """Return how often another policy is cheaper than the reference, and by how much, as a line."""
-    ratios = np.array([world.ratio for world in worlds])
-    lost = sum(world.saving.value > CHEAPER for world in worlds)
-    surely = sum(world.surely for world in worlds)
+    ratios = np.array([each.ratio for each in drawn])
+    lost = sum(each.saving.value > CHEAPER for each in drawn)
+    surely = sum(each.surely for each in drawn)
     mean = float(np.exp(np.mean(np.log(ratios))))
     return (
-        f"{len(worlds)} scenarios: on {lost} another policy is more than {CHEAPER:.0%} cheaper than {reference}, on "
+        f"{len(drawn)} scenarios: on {lost} another policy is more than {CHEAPER:.0%} cheaper than {reference}, on "
         f"{surely} surely (95 %); geometric mean of {reference} over the best other policy {mean:.3f}."
     )
 
@@ -111,15 +110,7 @@ def worlds_command(
     count: Annotated[int, typer.Option("--count", "-n", help="Number of scenarios that are drawn.")] = 50,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the draw.")] = 1,
     seeds: Annotated[str, typer.Option("--seeds", help="Seeds of the workloads of each.")] = "91000-91004",
-    policies: Annotated[
-        str | None,
-        typer.Option(
-            "--policies",
-            "-p",
-            autocompletion=completion.policies,
-            help="Policies and agents, separated by commas; default: all shipped ones that are not slow.",
-        ),
-    ] = None,
+    policies: options.PoliciesOption = None,
     reference: Annotated[
         str, typer.Option("--reference", "-r", help="Policy that the others are held against.")
     ] = "sts-x",
@@ -136,15 +127,17 @@ def worlds_command(
     """
     checks.whole("--count", count, 1)
     names = _names(policies, reference)
-    worlds = [_run(draw_scenario(seed, index), names, seeds, reference, workers, out) for index in range(count)]
-    worlds.sort(key=lambda world: -world.ratio)
-    table = Table.of(f"Drawn scenarios, seed {seed}", COLUMNS, worlds, (summary(worlds, reference),))
+    drawn = [_run(draw_scenario(seed, index), names, seeds, reference, workers, out) for index in range(count)]
+    drawn.sort(key=lambda each: -each.ratio)
+    table = Table.of(f"Drawn scenarios, seed {seed}", COLUMNS, drawn, (summary(drawn, reference),))
     folder = Path(out)
     write_atomically(folder / "worlds.md", markdown(table))
     write_atomically(folder / "worlds.csv", csv_text(table))
-    lost = [world for world in worlds if world.ratio > 1.0]
-    title = f"Where {reference} is not the cheapest"
-    print_table(output(), Table.of(title, COLUMNS, lost, table.notes), title=title)
+    lost, title = [each for each in drawn if each.ratio > 1.0], f"Where {reference} is not the cheapest"
+    if lost:
+        print_table(output(), Table.of(title, COLUMNS, lost, table.notes), title=title)
+    else:
+        typer.echo(summary(drawn, reference))
     typer.echo(f"wrote {folder / 'worlds.md'}\nwrote {folder / 'worlds.csv'}")
 
 
@@ -160,7 +153,9 @@ def _names(policies: str | None, reference: str) -> list[str]:
     return [reference, *others]
 
 
-def _run(scenario: Scenario, names: Sequence[str], seeds: str, reference: str, workers: int | None, out: str) -> World:
+def _run(
+    scenario: Scenario, names: Sequence[str], seeds: str, reference: str, workers: int | None, out: str
+) -> ComparedScenario:
     """Run one scenario with the policies that can decide on it."""
     instance, fitting = make_instance(scenario, 0), []
     for name in names:
@@ -171,4 +166,4 @@ def _run(scenario: Scenario, names: Sequence[str], seeds: str, reference: str, w
         fitting.append(name)
     plan = ComparisonPlan.of(Workload(scenario), ",".join(fitting), seeds, reference, workers)
     (compared,) = run_comparison(plan, str(Path(out) / scenario.name))
-    return World.of(scenario, compared.runs, reference)
+    return ComparedScenario.of(scenario, compared.runs, reference)

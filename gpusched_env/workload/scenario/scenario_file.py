@@ -246,15 +246,6 @@ def _from_folder(section: object, name: str, folder: Path, names: tuple[str, ...
         section[name] = str(folder / section[name])
 
 
-SUITE_VERSION = 2
-"""Rises when a track is added or removed, or gets a new version: only ranks of equal versions are comparable."""
-
-SUITE = (
-    "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600", "two-point",
-    "lognormal", "flow-time", "whole-nodes", "philly", "openb", "pairs", "hosts", "tenants",
-)  # fmt: skip
-"""Names of the tracks, in the order of tables; each has a file in `tracks`."""
-
 Purpose = Literal["training", "validation", "test"]
 
 

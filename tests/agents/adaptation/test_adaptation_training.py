@@ -25,7 +25,7 @@ from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.evolution import Workers, relative_cost, validation_costs
 from gpusched_agents.training.references import reference_names, warnings_of
-from gpusched_agents.training.worlds import RANDOMISED, TrainingPlace
+from gpusched_agents.training.workloads import RANDOMISED, TrainingPlace
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from instances import random_instance
@@ -48,8 +48,8 @@ LISTED = 4  # validation workloads that are not randomised
 def smaller(patch: pytest.MonkeyPatch) -> None:
     """Train in this process, with few randomised validation workloads."""
     patch.setattr("gpusched_agents.training.evolution.ProcessPoolExecutor", InThisProcess)
-    patch.setattr("gpusched_agents.training.worlds.RANDOMISED_VALIDATION", range(20_000, 20_003))
-    patch.setattr("gpusched_agents.training.worlds.MOST_RANDOMISED", 12)
+    patch.setattr("gpusched_agents.training.workloads.RANDOMISED_VALIDATION", range(20_000, 20_003))
+    patch.setattr("gpusched_agents.training.workloads.MOST_RANDOMISED", 12)
 
 
 @pytest.fixture(autouse=True)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from gpusched_env.workload.drawn import draw_scenario
+from gpusched_env.workload import draw_scenario
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.cli.worlds import World, summary
+from gpusched_experiments.cli.worlds import ComparedScenario, summary
 from gpusched_experiments.report import RunSummary, compare
 
 
@@ -52,10 +52,10 @@ def test_a_reference_alone_is_refused(tmp_path: Path):
 def test_the_best_other_policy_and_what_it_saves():
     runs: list[RunSummary] = list(compare(["edf", "sts", "greedy"], "tiny", range(5)))
     cost = {name: np.array([r.total_eur for r in runs if r.policy == name]) for name in ("edf", "sts", "greedy")}
-    world = World.of(draw_scenario(1, 0), runs, "edf")
+    compared = ComparedScenario.of(draw_scenario(1, 0), runs, "edf")
     others = {name: cost[name].sum() for name in ("sts", "greedy")}
-    assert world.best == min(others, key=others.__getitem__)
-    assert world.ratio == pytest.approx(cost["edf"].sum() / min(others.values()))
-    assert world.reference_eur == pytest.approx(cost["edf"].mean())
-    assert world.surely == (world.saving.interval is not None and world.saving.interval[0] > 0.02)
-    assert summary([world], "edf").startswith("1 scenarios: on ")
+    assert compared.best == min(others, key=others.__getitem__)
+    assert compared.ratio == pytest.approx(cost["edf"].sum() / min(others.values()))
+    assert compared.reference_eur == pytest.approx(cost["edf"].mean())
+    assert compared.surely == (compared.saving.interval is not None and compared.saving.interval[0] > 0.02)
+    assert summary([compared], "edf").startswith("1 scenarios: on ")

@@ -1,4 +1,4 @@
-"""The workloads of evolution strategies: scenarios in turn, randomised clusters, and the work of an episode."""
+"""The workloads of evolution strategies: scenarios in turn, drawn scenarios, and the work of an episode."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_env import Instance, View, load_scenario, make_instance
+from gpusched_env import Instance, View, make_instance
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.sharing_slowdown import planned_slowdown
 from gpusched_env.simulator.state import cheapest_in_full_nodes
-from gpusched_env.workload import Scenario, offered_load
+from gpusched_env.workload import draw_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.random import Generator
     from numpy.typing import NDArray
 
     from gpusched_agents.training.config import TrainingConfig
@@ -24,28 +23,7 @@ if TYPE_CHECKING:
 TRAINING_SEEDS = (100_000, 110_000)  # those of tracks: first, and last + 1
 RANDOMISED_VALIDATION = range(20_000, 20_040)
 RANDOMISED = -1  # in place of a scenario's index: a randomised workload
-POOLS = ("K80", "P100", "V100", "T4", "A100", "H100", "A10", "L4", "L40S")
-PUBLISHED = "published-poisson"
-# Kinds of randomised workloads: a built-in scenario, GPU types for its applications, least nodes of one, probability.
-KINDS = (
-    ("default", POOLS, 1, 0.45),
-    (PUBLISHED, ("K80", "M60"), 1, 0.1),
-    ("multi-node", ("A100", "T4"), 4, 0.15),
-    ("sharing", POOLS, 1, 0.2),
-    ("guaranteed-and-opportunistic", POOLS, 1, 0.1),
-)
-GAP_S = 1_000.0  # between two submissions, before the load is known
-ARRIVALS = (
-    {"kind": "exponential", "mean_gap_s": GAP_S},
-    {"kind": "mixed"},
-    {"kind": "profile", "profile": "philly", "mean_gap_s": GAP_S},
-    {"kind": "simultaneous"},
-)
-ARRIVAL_ODDS = (0.7, 0.1, 0.1, 0.1)
-LOADS, SLACKS, WEIGHTS, RESTARTS = (0.03, 1.3), (0.05, 2.0), (3e-6, 3e-3), (0.0, 60.0, 600.0, "measured")
-MOST_NODES, FEWEST_JOBS, MOST_RANDOMISED = 8, 10, 200  # nodes of a type; jobs, where there are so many
-HALVED = 0.5  # probability that nodes of a type have 4 GPUs in place of their usual number, if no job takes several
-FAMILIES = ("histogram", "two-point", "lognormal")
+MOST_RANDOMISED = 200  # jobs of a randomised workload
 TURNS, DRAWS = 2, 3  # streams of random numbers
 
 
@@ -84,62 +62,20 @@ def validation_places(config: TrainingConfig) -> list[TrainingPlace]:
 def validation_instance(config: TrainingConfig, place: TrainingPlace) -> Instance:
     """Make the instance of a workload, with all its jobs."""
     if place.scenario == RANDOMISED:
-        return randomised_instance(place.seed, MOST_RANDOMISED)
+        return _randomised(place.seed, MOST_RANDOMISED)
     return make_instance(config.loaded_scenario(place.scenario), place.seed)
 
 
 def instance_at(config: TrainingConfig, place: TrainingPlace, most_jobs: int) -> Instance:
     """Make the instance of a workload, with its first `most_jobs` jobs at most."""
     if place.scenario == RANDOMISED:
-        return randomised_instance(place.seed, min(most_jobs, MOST_RANDOMISED))
+        return _randomised(place.seed, most_jobs)
     scenario = config.loaded_scenario(place.scenario)
     return make_instance(scenario.replace({"jobs.count": min(most_jobs, scenario.jobs.count)}), place.seed)
 
 
-def randomised_instance(seed: int, jobs: int) -> Instance:
-    """Draw a cluster, its applications, sharing, load, due dates and weights, and make an instance of it.
-
-    Args:
-        seed: Seed of the draw, and of the instance.
-        jobs: Most jobs, ≥ 1; their number is random, too.
-    """
-    rng = np.random.default_rng([DRAWS, seed])
-    scenario = _randomised_scenario(rng, jobs)
-    load, wanted = offered_load(make_instance(scenario, seed)), _log_uniform(rng, *LOADS)
-    if np.isfinite(load):
-        scenario = scenario.replace({"arrivals.rate": wanted / load})
-    return make_instance(scenario, seed)
-
-
-def _randomised_scenario(rng: Generator, jobs: int) -> Scenario:
-    """Draw everything except the arrival rate."""
-    name, types, fewest, _ = KINDS[rng.choice(len(KINDS), p=[kind[-1] for kind in KINDS])]
-    scenario = load_scenario(name)
-    chosen = rng.choice(types, size=rng.integers(1, min(4, len(types)) + 1), replace=False)
-    pools = [{"gpu_type": str(gpu_type), "nodes": round(_log_uniform(rng, fewest, MOST_NODES))} for gpu_type in chosen]
-    for pool in pools:
-        if fewest == 1 and rng.random() < HALVED:
-            pool["gpus_per_node"] = 4
-    lowest = _log_uniform(rng, *WEIGHTS)
-    family = str(rng.choice(FAMILIES))
-    settings = {
-        "cluster.pools": pools,
-        "jobs.count": round(_log_uniform(rng, min(FEWEST_JOBS, jobs), jobs)),
-        "restart_s": RESTARTS[rng.integers(len(RESTARTS))],
-        "due_dates.slack": _log_uniform(rng, *SLACKS),
-        "weights.min_eur_per_s": lowest,
-        "weights.max_eur_per_s": lowest * float(rng.uniform(1.0, 10.0)),
-    }
-    settings["arrivals"] = ARRIVALS[rng.choice(len(ARRIVALS), p=ARRIVAL_ODDS)]
-    if name != PUBLISHED:  # it has its own histograms
-        settings["epochs.family"] = family
-    if name == "sharing":
-        settings["sharing.interference"] = str(rng.choice(("random", "measured")))
-    return scenario.replace(settings)
-
-
-def _log_uniform(rng: Generator, lowest: float, highest: float) -> float:
-    return float(np.exp(rng.uniform(np.log(lowest), np.log(highest))))
+def _randomised(seed: int, most_jobs: int) -> Instance:
+    return make_instance(draw_scenario(seed, 0, min(most_jobs, MOST_RANDOMISED)), seed)
 
 
 class WorkMeter:
