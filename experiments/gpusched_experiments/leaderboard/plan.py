@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from gpusched_env.workload.scenario.scenario_file import Purpose
     from gpusched_experiments.report.run import Runs
 
+ALPHA = 0.05
+"""Level of the tests of who is best."""
 MUCH = 0.1
 """A gap, or a saving, that the suite is meant to have on several tracks."""
 
@@ -65,12 +67,17 @@ def tracks_table(runs: Runs) -> Table:
         Column("best_policy", "held by", lambda each: each.best.policy),
         Column("second_policy", "next", lambda each: each.standings[1].policy if len(each.standings) > 1 else None),
         Column("second_ratio", "next / best", _second, RATIO, interval=True),
+        Column("p_value", "p", lambda each: each.p_value, "{:.3f}".format),
         Column("bound_eur", "bound €", lambda each: mean(each.bound, COST).value, MONEY),
         Column("gap", "best above bound", lambda each: each.gap, PERCENT, interval=True),
     )
     wide = sum(each.gap.value >= MUCH for each in results)
+    sure = Counter(each.best.policy for each in results if each.p_value <= ALPHA)
+    surely = ", ".join(f"{policy} on {count}" for policy, count in sure.most_common()) or "none"
     notes = (
         "Best known: the least mean cost in this table. Bound: the largest of all that apply.",
+        "p: that another policy costs the same as the best (two-sided permutation test, paired by seed; the largest over "
+        f"the other policies; Holm's correction for {len(results)} tracks). Best at the level {ALPHA:g}: {surely}.",
         f"The best is {MUCH:.0%} or more above the bound on {wide} of {len(results)} tracks.",
     )
     return Table.of("Best known cost and bound", columns, results, notes)

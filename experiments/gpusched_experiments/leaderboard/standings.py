@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_experiments.report.estimate import Estimate, bootstrap, mean, pooled
+from gpusched_experiments.report.estimate import Estimate, bootstrap, difference_p, holm, mean, pooled
 from gpusched_experiments.report.run import Group, Runs
 
 RUN_ROW, BOUND_ROW = "run", "bound"
@@ -57,11 +57,14 @@ class TrackResult:
         name: The track.
         standings: One for each policy, the best first.
         bound: What no policy undercuts, by seed.
+        p_value: Of the hypothesis that another policy costs the same as the best one, corrected for the number of
+            tracks.
     """
 
     name: str
     standings: tuple[Standing, ...]
     bound: Runs
+    p_value: float = 1.0
 
     @property
     def best(self) -> Standing:
@@ -133,8 +136,10 @@ def track_results(runs: Runs) -> tuple[TrackResult, ...]:
         standings = tuple(
             Standing(track, group, 1 + costs.index(cost), groups[0]) for group, cost in zip(groups, costs, strict=True)
         )
-        found.append(TrackResult(track, standings, there.where(row=BOUND_ROW)))
-    return tuple(found)
+        others = [difference_p(groups[0].own, group.own, COST) for group in groups[1:]]
+        found.append(TrackResult(track, standings, there.where(row=BOUND_ROW), max(others, default=1.0)))
+    p_values = holm([result.p_value for result in found])
+    return tuple(replace(result, p_value=p) for result, p in zip(found, p_values, strict=True))
 
 
 def overall(results: tuple[TrackResult, ...]) -> tuple[Overall, ...]:

@@ -122,6 +122,32 @@ def saving(runs: Runs, reference: Runs, name: str) -> Estimate:
     return pooled_saving([(runs, reference)], name)
 
 
+def difference_p(runs: Runs, others: Runs, name: str) -> float:
+    """Return the p-value of a difference of means, two-sided, paired by seed, by a permutation test of signs.
+
+    Under the null hypothesis the two costs of a seed may be exchanged (Good, 2005, section 3.2).
+
+    Returns:
+        1 with fewer than `LEAST_SEEDS` common seeds.
+    """
+    own, other = runs.by_seed(name), others.by_seed(name)
+    change = np.array([own[seed] - other[seed] for seed in sorted(set(own) & set(other))])
+    if len(change) < LEAST_SEEDS:
+        return 1.0
+    signs = np.random.default_rng(BOOTSTRAP_SEED).choice([-1.0, 1.0], (RESAMPLES, len(change)))
+    reached = np.abs(signs @ change) >= abs(change.sum()) * (1.0 - 1e-12)
+    return float((1 + np.count_nonzero(reached)) / (1 + RESAMPLES))
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Return the p-values corrected for their number, in their order (Holm, 1979)."""
+    corrected, most = [1.0] * len(p_values), 0.0
+    for place, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        most = max(most, min(1.0, (len(p_values) - place) * p_values[index]))
+        corrected[index] = most
+    return corrected
+
+
 def pooled_saving(pairs: Sequence[tuple[Runs, Runs]], name: str, least_seeds: int = 1) -> Estimate:
     """Estimate the mean over groups (such as sizes) of the saving in each.
 
