@@ -3,6 +3,7 @@
 import csv
 import math
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -18,6 +19,7 @@ from gpusched_experiments.leaderboard import plan as module
 from gpusched_experiments.leaderboard.plan import details_table, knowing_table, overall_table, ratio_chart, tracks_table
 from gpusched_experiments.leaderboard.standings import track_results
 from gpusched_experiments.report.cell import bound_of
+from gpusched_experiments.report.estimate import holm
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import run_experiment
 from gpusched_experiments.report.run import Runs
@@ -102,7 +104,23 @@ def test_the_best_known_cost_is_the_least_mean_and_its_gap_is_that_to_the_bound(
     assert first["gap"].value == pytest.approx(0.25)
     assert first["second_ratio"].value == 2.0
     assert second["gap"].value == 0.0
-    assert "10% or more above the bound on 1 of 2 tracks" in tracks_table(made_up(COSTS)).notes[1]
+    assert "10% or more above the bound on 1 of 2 tracks" in tracks_table(made_up(COSTS)).notes[2]
+
+
+def test_who_is_surely_best_is_corrected_for_the_number_of_tracks():
+    """Of ten seeds the first track has sts below edf on all: p is 2 / 2^10. On the second they are level."""
+    rng = np.random.default_rng(3)
+    noise = rng.normal(0.0, 1.0, 10)
+    costs = {
+        "a": {"bound": (8,) * 10, "edf": tuple(20 + noise), "sts": (10,) * 10},
+        "b": {"bound": (8,) * 10, "edf": tuple(20 + noise), "sts": tuple(20 - noise)},
+    }
+    first, second = tracks_table(made_up(costs)).as_dicts()
+    assert first["p_value"] == pytest.approx(2.0 * 2.0 / 2**10, rel=0.5)
+    assert second["p_value"] > 0.05
+    assert "sts on 1" in tracks_table(made_up(costs)).notes[1]
+    assert holm([0.01, 0.5, 0.03]) == pytest.approx([0.03, 0.5, 0.06])
+    assert holm([0.04, 0.03]) == [0.06, 0.06]
 
 
 def test_over_all_tracks_ratios_are_averaged_geometrically_and_the_worst_track_is_named():
@@ -237,7 +255,7 @@ def test_the_command_ends_in_a_table_and_its_files(tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--tracks", "nowhere"], ["track = 'nowhere'", "one of busy"]),
+        (["--tracks", "nowhere"], ["track = 'nowhere'", "one of a100-h200, busy"]),
         (["--tracks", "busy,busy"], ["--tracks", "each once"]),
         (["-p", "slurm"], ["policy", "slurm"]),
         (["--seeds", "train"], ["--seeds", "train", "test, validation, or whole numbers"]),

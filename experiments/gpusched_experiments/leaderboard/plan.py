@@ -76,8 +76,10 @@ def tracks_table(runs: Runs) -> Table:
     surely = ", ".join(f"{policy} on {count}" for policy, count in sure.most_common()) or "none"
     notes = (
         "Best known: the least mean cost in this table. Bound: the largest of all that apply.",
-        "p: that another policy costs the same as the best (two-sided permutation test, paired by seed; the largest over "
-        f"the other policies; Holm's correction for {len(results)} tracks). Best at the level {ALPHA:g}: {surely}.",
+        (
+            "p: that another policy costs the same as the best (two-sided permutation test, paired by seed; the "
+            f"largest over the others; Holm's correction for {len(results)} tracks). At most {ALPHA:g}: {surely}."
+        ),
         f"The best is {MUCH:.0%} or more above the bound on {wide} of {len(results)} tracks.",
     )
     return Table.of("Best known cost and bound", columns, results, notes)

@@ -24,9 +24,9 @@ SUITE_VERSION = 3
 """Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
 
 SUITE = (
-    "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600", "restarts-1800",
-    "few-jobs", "two-point", "lognormal", "flow-time", "whole-nodes", "h100-l4", "a100-h200", "rented", "philly",
-    "openb", "pairs", "hosts", "tenants",
+    "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600",
+    "restarts-1800", "few-jobs", "two-point", "lognormal", "flow-time", "whole-nodes", "h100-l4", "a100-h200", "rented",
+    "philly", "openb", "pairs", "hosts", "tenants",
 )  # fmt: skip
 """Names of the tracks, in the order of tables; each has a file in `tracks`."""
 
