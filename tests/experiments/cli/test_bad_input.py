@@ -35,7 +35,7 @@ def one_line(folder, *arguments):
     [
         (["-s", "nowhere"], ["scenario", "nowhere", "default"]),
         (["-s", "missing.toml"], ["scenario", "missing.toml"]),
-        (["-s", "track:nowhere"], ["track", "nowhere", "one of busy"]),
+        (["-s", "track:nowhere"], ["track", "nowhere", "one of a100-h200, busy"]),
         (["--track", "busy"], ["--track", "busy", "nothing beside --scenario"]),
         (["-p", "slurm"], ["policy", "slurm", "random-greedy"]),
         (["--jobs", "0"], ["jobs.count", "0", "whole number >= 1"]),

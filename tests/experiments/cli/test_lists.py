@@ -51,7 +51,7 @@ def test_a_track_is_printed_as_a_file_that_loads_back(tmp_path):
     assert load_track(path) == load_track("flow-time")
     done = gpusched("tracks", "nowhere")
     assert done.exit_code == 2
-    assert "track = 'nowhere'; allowed: one of busy" in done.stderr
+    assert "track = 'nowhere'; allowed: one of a100-h200, busy" in done.stderr
 
 
 def test_all_scenarios_are_listed():

@@ -17,7 +17,7 @@ QUICK = Selection(quick=True)
 SEEDS = {
     "scaling": range(5),
     "agents": range(100, 150),
-    "value-of-information": range(30000, 30020),
+    "value-of-information": range(30000, 30100),
 }  # of the full set; all others 0 to 19
 DRAWN = [name for name in EXPERIMENTS if name != "conformance"]  # it has instances of its own: test_conformance.py
 
