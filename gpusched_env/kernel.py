@@ -76,6 +76,8 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
         stored._source_stamp = compiled._digest  # noqa: SLF001
         # Numba reads the version first: with another one it reads no types, whose modules may have moved since.
         stored._version = f"{numba.__version__} {compiled._digest}"  # noqa: SLF001
+        # Two versions of a kernel may run from one folder: the code of one never stands beside the index of the other.
+        stored._data_name_pattern = stored._data_name_pattern.replace("{", f"{compiled._digest[:16]}.{{")  # noqa: SLF001
     typed: Callable[P, R] = compiled
     return typed
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.view import View
 
-FREE_COLUMNS = 21  # columns of a policy's memory, in addition to three for each GPU type
+FREE_COLUMNS = 23  # columns of a policy's memory, in addition to three for each GPU type
 
 
 @runtime_checkable

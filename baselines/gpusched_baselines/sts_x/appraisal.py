@@ -345,7 +345,7 @@ def _plan(
     memory[job, of.HELD], memory[job, of.SCALE] = _standing(board, job), scale
     memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, timer, value
     if scale == 1.0:
-        memory[job, of.BARE_VALUE] = value
+        memory[job, of.BARE_VALUE], memory[job, of.BARE_FIRST], memory[job, of.BARE_NEXT] = value, config, timer
 
 
 @kernel

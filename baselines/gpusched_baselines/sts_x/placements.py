@@ -10,8 +10,9 @@ from gpusched_baselines.sts_x.plan import WEIGHT, Adaptation, best_throughout, c
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
-# How a round is placed. In all but the first, running jobs keep what they hold; the last two say at which rates a job
-# that holds nothing takes the configuration that is cheapest to its end.
+# How a round is placed. In all but the first, running jobs keep what they hold; no other job then gets these GPUs, and
+# their price does not count. With `KEPT` the other jobs follow their plans without it; with the last two a job that holds
+# nothing takes the configuration that is cheapest to its end, at the rates of two situations.
 FRESH, KEPT, ALONE, MARGINAL = range(4)
 JOBS, GPUS = range(2)  # that are expected to end, or to be released, per second
 
@@ -60,8 +61,7 @@ def cheapest_to_the_end(board: Board, plans: Plans, i: int, placement: int, adap
             rate[c] *= (node_rate[v, most] - node_rate[v, 1]) / max(1, most - 1) / full
         else:
             rate[c] *= _power(board, v, max(1.0, gpus)) / gpus / full
-    weight = board.jobs[job, at.WEIGHT] * factor(adaptation, i, WEIGHT)
-    return best_throughout(board, rate, job, 1.0, weight / plans.scale[i] if plans.critical[i] else weight)[0]
+    return best_throughout(board, rate, job, 1.0, board.jobs[job, at.WEIGHT] * factor(adaptation, i, WEIGHT))[0]
 
 
 @lean_kernel

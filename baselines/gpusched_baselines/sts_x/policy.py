@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_utilisation, with_co_runners
 from gpusched_baselines.planning.plan import Scratch, new_scratch
+from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, restart_penalty
 from gpusched_baselines.sts_x.placements import (
     ALONE,
@@ -126,7 +127,7 @@ def _place_jobs(
     board: Board, plans: Plans, order: Ints, placement: int, parts: Parts, adaptation: Adaptation, scratch: Scratch
 ) -> None:
     """Place the jobs that do not keep what they hold, in their order."""
-    configs, capacity, first = board.facts.configs, board.capacity, plans.first
+    configs, capacity, first, memory = board.facts.configs, board.capacity, plans.first, board.memory
     demand = np.zeros(capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
     for i in range(first.shape[0]):
         gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
@@ -144,8 +145,12 @@ def _place_jobs(
                 demand[v] -= 0.0 if plans.critical[i] else gpus
                 continue
         if plans.critical[i]:
-            if not _put(board, job, first[i], True, parts.consolidates):
-                plans.timer[i] = _put_what_fits(board, plans, i, parts, adaptation, scratch)
+            config, scale = first[i], plans.scale[i]
+            if placement == KEPT:
+                config, scale, until = int(memory[job, of.BARE_FIRST]), 1.0, memory[job, of.BARE_NEXT]
+                plans.timer[i] = until if until > board.clock[at.NOW] else np.inf
+            if not _put(board, job, config, True, parts.consolidates):
+                plans.timer[i] = _put_what_fits(board, plans, i, scale, parts, adaptation, scratch)
             continue
         powers_on_node = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
         if _put(board, job, first[i], powers_on_node, parts.consolidates):
@@ -156,10 +161,15 @@ def _place_jobs(
 
 
 @kernel
-def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, adaptation: Adaptation, scratch: Scratch) -> float:
-    """Plan a critical job over what fits now, place it, and return its timer; inf if nothing fits."""
+def _put_what_fits(
+    board: Board, plans: Plans, i: int, scale: float, parts: Parts, adaptation: Adaptation, scratch: Scratch
+) -> float:
+    """Plan a critical job over what fits now, at the `scale` of prices, place it, and return its timer.
+
+    The timer is inf if nothing fits.
+    """
     rate, size = adaptation.rate, adaptation.rate.shape[0]
-    job, scale, any_fits = plans.jobs[i], plans.scale[i], False
+    job, any_fits = plans.jobs[i], False
     for c in range(size):
         any_fits |= board.tau[job, c] < np.inf and sim.can_place(board, job, c)
     if not any_fits:
