@@ -17,11 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from gpusched_baselines.bounds.options import Options
 from gpusched_baselines.bounds.priced import Demand, gpus_of_types, value_and_used
 from gpusched_baselines.planning.plan import LATE, lower_hull, solve, write_slopes
 from gpusched_env.model import Instance
 from gpusched_env.model.checks import LONGEST_S
-from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Curve, DistributionTable, Floats, kernel
 
@@ -38,11 +38,11 @@ def clairvoyant_bound(instance: Instance) -> float:
 
 def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     """Return the clairvoyant bound of every job [€], (J,)."""
-    jobs = instance.jobs
+    jobs, options = instance.jobs, Options.of(instance)
     bounds = np.empty(len(jobs))
     _clairvoyant(
-        instance.fastest_seconds_per_epoch,
-        least_rate_eur_per_s(instance),
+        options.seconds,
+        options.rate[options.row],
         jobs.epochs_needed,
         jobs.submission_s,
         jobs.due_s,
@@ -65,11 +65,10 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     """Return the non-clairvoyant bound of every job [€], (J,)."""
     jobs = instance.jobs
     table = DistributionTable.of(jobs.distributions)
-    rate = least_rate_eur_per_s(instance)
-    bounds, seconds = np.empty(len(jobs)), instance.fastest_seconds_per_epoch
+    options, bounds = Options.of(instance), np.empty(len(jobs))
     for job, d in enumerate(jobs.distribution.tolist()):
         known = jobs.max_epochs[job], jobs.submission_s[job], jobs.due_s[job], jobs.tardiness_weight_eur_per_s[job]
-        bounds[job] = _non_clairvoyant(seconds[job], rate, table.curve(d), *known)
+        bounds[job] = _non_clairvoyant(options.seconds[job], options.rate[options.row[job]], table.curve(d), *known)
     return bounds
 
 
@@ -116,7 +115,7 @@ def _clairvoyant(
     tau: Floats, rate: Floats, needed: Floats, submission: Floats, due: Floats, weight: Floats, bounds: Floats
 ) -> None:
     for job in range(tau.shape[0]):
-        seconds, price = _hull_of(tau[job], rate)
+        seconds, price = _hull_of(tau[job], rate[job])
         bounds[job] = _least_known(seconds, price, needed[job], submission[job], due[job], weight[job])
 
 

@@ -17,12 +17,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from gpusched_baselines.bounds.options import Options
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
 from gpusched_env.model.checks import LONGEST_S
-from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Floats, Ints, at, kernel, lean_kernel
+from gpusched_env.simulator.kernels import Floats, Ints, kernel, lean_kernel
 
 # Columns of a marginal-cost step: its price [€/epoch], epochs, and seconds of the interval that an epoch takes.
 PRICE, EPOCHS, SECONDS = range(3)
@@ -168,11 +168,13 @@ class Demand(NamedTuple):
 
     Attributes:
         jobs: SUBMISSION [s], DUE [s], WEIGHT [€/s] and EPOCHS_TO_DO, (J, 4).
-        speed: Epochs/s of every configuration, 0 where it is not allowed, (J, C).
+        speed: Epochs/s of every configuration, 0 where it is not allowed, (J, C). Configurations are those of
+            `Options`.
         order: Every job's configurations by rising speed, (J, C).
         banned: How many of them, at the beginning, are not allowed, (J,).
-        rate: Least cost rate of configurations, without the price of GPU time [€/s], (C,).
-        gpus: GPUs that configurations hold, (C,).
+        row: The row of each job in `rate` and `gpus`, (J,).
+        rate: Least cost rate of configurations, without the price of GPU time [€/s], (A, C).
+        gpus: GPUs that configurations hold, (A, C).
         type: Index of their GPU type, (C,).
     """
 
@@ -180,6 +182,7 @@ class Demand(NamedTuple):
     speed: Floats
     order: Ints
     banned: Ints
+    row: Ints
     rate: Floats
     gpus: Floats
     type: Ints
@@ -187,19 +190,23 @@ class Demand(NamedTuple):
     @classmethod
     def of(cls, instance: Instance, end_s: float) -> Demand:
         """Take the jobs of an instance; from `end_s` on there is no price of GPU time."""
-        jobs, wanted = instance.jobs, instance.configurations
-        tau = instance.fastest_seconds_per_epoch
-        rate = least_rate_eur_per_s(instance)
-        speed = 1.0 / tau
-        columns = (jobs.submission_s, jobs.due_s, jobs.tardiness_weight_eur_per_s, _epochs_to_do(instance, end_s))
+        jobs, options = instance.jobs, Options.of(instance)
+        speed = 1.0 / options.seconds
+        columns = (
+            jobs.submission_s,
+            jobs.due_s,
+            jobs.tardiness_weight_eur_per_s,
+            _epochs_to_do(instance, options, end_s),
+        )
         return cls(
             np.column_stack(columns),
             speed,
             np.argsort(speed, axis=1, kind="stable"),
             np.count_nonzero(speed == 0.0, axis=1),
-            rate,
-            np.array([sim.share_units(c.share) / at.UNITS if c.kind == "shared" else c.gpus for c in wanted]),
-            instance.type_of_configuration,
+            options.row,
+            options.rate,
+            options.gpus,
+            options.type,
         )
 
 
@@ -241,15 +248,15 @@ def value_and_used(
     return float(costs.sum() - (gpus[:, None] * np.diff(grid_s) * prices).sum()), used
 
 
-def _epochs_to_do(instance: Instance, end_s: float) -> NDArray[np.float64]:
+def _epochs_to_do(instance: Instance, options: Options, end_s: float) -> NDArray[np.float64]:
     """Return the epochs that must be done of every job, (J,): its completion may count a little early.
 
     How early depends on its time. A run on the cheapest configuration after `end_s` is no cheaper than the best one. So
     runs in which the tardiness alone costs as much do not matter.
     """
     jobs = instance.jobs
-    tau, needed, weight = instance.fastest_seconds_per_epoch, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s
-    allowed, rate = np.isfinite(tau), least_rate_eur_per_s(instance)
+    tau, needed, weight = options.seconds, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s
+    allowed, rate = np.isfinite(tau), options.rate[options.row]
     price = np.where(allowed, np.where(allowed, tau, 0.0) * np.where(np.isfinite(rate), rate, 0.0), np.inf)
     cheapest = np.argmin(price, axis=1)[:, None]
     seconds, eur = (needed * np.take_along_axis(of, cheapest, axis=1)[:, 0] for of in (tau, price))
@@ -262,17 +269,19 @@ def _epochs_to_do(instance: Instance, end_s: float) -> NDArray[np.float64]:
 @kernel
 def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, used: Floats) -> None:
     """Write every job's least cost at these prices [€] to `costs`, (J,), and add GPU seconds to `used`, (V, K)."""
-    configs, periods = demand.rate.shape[0], prices.shape[1]
+    configs, periods, row = demand.rate.shape[1], prices.shape[1], -1
     rates = np.empty((periods + 1, configs))
-    for c in range(configs):
-        for k in range(periods):
-            rates[k, c] = demand.rate[c] + demand.gpus[c] * prices[demand.type[c], k]
-        rates[periods, c] = demand.rate[c]
     steps = (periods + 3) * configs  # every interval of time, and one in which the job completes
     offered, bought_steps, best = empty_steps(configs), empty_steps(steps), empty_steps(steps)
     for job in range(demand.jobs.shape[0]):
+        if demand.row[job] != row:
+            row = demand.row[job]
+            for c in range(configs):
+                for k in range(periods):
+                    rates[k, c] = demand.rate[row, c] + demand.gpus[row, c] * prices[demand.type[c], k]
+                rates[periods, c] = demand.rate[row, c]
         costs[job] = _least_cost(demand, job, grid, rates, offered, bought_steps, best)
-        _use(demand, best, used)
+        _use(demand, row, best, used)
 
 
 @lean_kernel
@@ -328,7 +337,7 @@ def _least_at_base(demand: Demand, job: int, order: Ints, rate: Floats) -> float
 
 
 @lean_kernel
-def _use(demand: Demand, best: MarginalSteps, used: Floats) -> None:
+def _use(demand: Demand, row: int, best: MarginalSteps, used: Floats) -> None:
     """Add the GPU seconds of a job's steps to `used`, (V, K)."""
     for i in range(best.size[0]):
         period = best.where[i, PERIOD]
@@ -336,6 +345,6 @@ def _use(demand: Demand, best: MarginalSteps, used: Floats) -> None:
             continue
         seconds = best.amount[i, EPOCHS] * best.amount[i, SECONDS]
         low, high = best.where[i, LOW], best.where[i, HIGH]
-        used[demand.type[high], period] += seconds * demand.gpus[high]
+        used[demand.type[high], period] += seconds * demand.gpus[row, high]
         if low >= 0:
-            used[demand.type[low], period] -= seconds * demand.gpus[low]
+            used[demand.type[low], period] -= seconds * demand.gpus[row, low]

@@ -10,9 +10,9 @@ from gpusched_baselines.sts_x.plan import WEIGHT, Adaptation, best_throughout, c
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
-# How a round is placed. In all but the first, running jobs keep what they hold; no other job then gets these GPUs, and
-# their price does not count. With `KEPT` the other jobs follow their plans without it; with the last two a job that holds
-# nothing takes the configuration that is cheapest to its end, at the rates of two situations.
+# How a round is placed. In all but the first, running jobs keep what they hold, and GPUs have no price, since no job
+# gets what another one leaves. With `KEPT` the others follow their plans; with the last two a job that
+# holds nothing takes the configuration that is cheapest to its end, at the rates of two situations.
 FRESH, KEPT, ALONE, MARGINAL = range(4)
 JOBS, GPUS = range(2)  # that are expected to end, or to be released, per second
 

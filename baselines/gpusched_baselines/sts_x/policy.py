@@ -127,7 +127,7 @@ def _place_jobs(
     board: Board, plans: Plans, order: Ints, placement: int, parts: Parts, adaptation: Adaptation, scratch: Scratch
 ) -> None:
     """Place the jobs that do not keep what they hold, in their order."""
-    configs, capacity, first, memory = board.facts.configs, board.capacity, plans.first, board.memory
+    configs, capacity, first = board.facts.configs, board.capacity, plans.first
     demand = np.zeros(capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
     for i in range(first.shape[0]):
         gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
@@ -145,10 +145,7 @@ def _place_jobs(
                 demand[v] -= 0.0 if plans.critical[i] else gpus
                 continue
         if plans.critical[i]:
-            config, scale = first[i], plans.scale[i]
-            if placement == KEPT:
-                config, scale, until = int(memory[job, of.BARE_FIRST]), 1.0, memory[job, of.BARE_NEXT]
-                plans.timer[i] = until if until > board.clock[at.NOW] else np.inf
+            config, scale = _plan_to_follow(board, plans, i, placement)
             if not _put(board, job, config, True, parts.consolidates):
                 plans.timer[i] = _put_what_fits(board, plans, i, scale, parts, adaptation, scratch)
             continue
@@ -158,6 +155,16 @@ def _place_jobs(
         elif sim.would_restart(board, job):  # it keeps its configuration and does not wait for a better one
             _put(board, job, int(board.jobs[job, at.OLD_CONFIG]), True, parts.consolidates)
         demand[v] -= gpus
+
+
+@lean_kernel
+def _plan_to_follow(board: Board, plans: Plans, i: int, placement: int) -> tuple[int, float]:
+    """Return the configuration and the scale of prices of a critical job's plan; with `KEPT` write its timer, too."""
+    if placement != KEPT:
+        return plans.first[i], plans.scale[i]
+    bare, until = board.memory[plans.jobs[i]], board.memory[plans.jobs[i], of.BARE_NEXT]
+    plans.timer[i] = until if until > board.clock[at.NOW] else np.inf
+    return int(bare[of.BARE_FIRST]), 1.0
 
 
 @kernel
