@@ -84,6 +84,7 @@ def _price_types(board: Board, rate: Floats) -> None:
         windows += memory[job, WINDOW] / (last - first)
         needed += _time_needed(memory[job], gpus)
     span = board.clock[at.NOW] - jobs[first, at.SUBMISSION] + (max(0.0, windows) if first == 0 else 0.0)
+    fits = min(1.0, FILLED * span / needed) if needed > 0.0 else 1.0
     span = max(FILLED * span, needed, 1.0)  # in overload all jobs take longer
     used = np.empty(types)
     for turn in range(TURNS):
@@ -94,8 +95,8 @@ def _price_types(board: Board, rate: Floats) -> None:
             if gpus[v] > 0.0 and power[v] > 0.0:
                 excess = max(-1.0, min(1.0, used[v] / (gpus[v] * span) - 1.0))
                 newest[_price(v)] = max(0.0, newest[_price(v)] + STEP / (1.0 + 0.2 * turn) * excess)
-    for v in range(types):  # where no due date can be met, tardiness decides; one job has no others
-        newest[_price(v)] *= in_time * (1.0 - 1.0 / (last - first))
+    for v in range(types):  # in overload, or where no due date can be met, tardiness decides; one job has no others
+        newest[_price(v)] *= fits * fits * in_time * (1.0 - 1.0 / (last - first))
     newest[TYPES_PRICED] = PRICED
     for job in board.active[: board.count[at.ACTIVE]]:  # the cheapest configurations may have changed
         memory[job, CHEAPEST] = 0.0
