@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         non_clairvoyant_bound,
         non_clairvoyant_bounds,
     )
+    from gpusched_baselines.bounds.hindsight import hindsight_cost
     from gpusched_baselines.bounds.priced import priced_bound
     from gpusched_baselines.dispatching.dispatch import (
         AsTraced,
@@ -74,6 +75,7 @@ __all__ = [
     "edf_preemptive",
     "fifo",
     "gittins",
+    "hindsight_cost",
     "las",
     "make_policy",
     "non_clairvoyant_bound",

@@ -126,7 +126,8 @@ def _parts_of_a_gpu(
             kinds[a, wanted[c].priority] = _Kind(a, units, wanted[c].priority, int((jobs.application == a).sum()))
     least = min(sim.share_units(wanted[c].share) for c in shares.tolist()) / at.UNITS
     part = np.full(len(jobs.applications), least)
-    rows, numbers = [], sharing_numbers(instance)
+    rows: list[NDArray[np.float64]] = []
+    numbers = sharing_numbers(instance)
     for members in _sets(sorted(kinds.values()), at.UNITS):
         if len(rows) == MOST_SETS:
             return part
@@ -136,7 +137,7 @@ def _parts_of_a_gpu(
         rows.append(row)
     if not rows:
         return part
-    from scipy.optimize import linprog  # noqa: PLC0415 - only bounds of shared GPUs need it
+    from scipy.optimize import linprog  # type: ignore[import-untyped]  # noqa: PLC0415 - only bounds of shared GPUs need it
 
     sums, work = np.unique(np.array(rows), axis=0), jobs.epochs_needed * np.where(np.isfinite(alone), alone, 0.0)
     gain = np.bincount(jobs.application, work, len(part))

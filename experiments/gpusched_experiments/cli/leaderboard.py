@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from gpusched_env.errors import InputError
+from gpusched_env.model.checks import whole
 from gpusched_env.workload import Track, list_tracks, load_track, parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import submitting
@@ -54,6 +55,13 @@ def leaderboard_command(
     quick: Annotated[
         bool, typer.Option("--quick", help="Two seeds and few policies, in minutes: to try it, not to cite.")
     ] = False,
+    hindsight: Annotated[
+        int,
+        typer.Option(
+            "--hindsight",
+            help="Runs of a search for a schedule that knows every need, for the first seeds of every track; 0: none.",
+        ),
+    ] = 0,
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core.")
     ] = None,
@@ -77,7 +85,7 @@ def leaderboard_command(
 
     - **gpusched leaderboard --tracks busy,full --policies edf,sts-x --seeds validation**
 
-    - **gpusched leaderboard --out docs/results/leaderboard**
+    - **gpusched leaderboard --hindsight 100 --out docs/results/leaderboard**
 
     - **gpusched leaderboard --submit my_policy.py --quick**
     """
@@ -96,7 +104,8 @@ def leaderboard_command(
     wanted = _seeds(seeds)
     where = backend.chosen()
     left_out = misfits(chosen, entered)
-    experiment = leaderboard(chosen, wanted, reference or "edf", left_out)
+    evaluations = whole("--hindsight", hindsight, 0)
+    experiment = leaderboard(chosen, wanted, reference or "edf", left_out, evaluations)
     choice = Selection(quick=quick, policies=entered)
     processes = backends.chosen_workers(workers, where)
     folder = Path(out if out is not None else (QUICK_OUT if quick else OUT))

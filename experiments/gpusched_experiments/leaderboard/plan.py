@@ -16,6 +16,7 @@ from gpusched_env.workload import SUITE_VERSION, Track, make_instance
 from gpusched_experiments.leaderboard.standings import (
     BOUND_ROW,
     COST,
+    HINDSIGHT_ROW,
     RUN_ROW,
     Overall,
     Standing,
@@ -23,7 +24,7 @@ from gpusched_experiments.leaderboard.standings import (
     overall,
     track_results,
 )
-from gpusched_experiments.report.cell import BOUND, Cell
+from gpusched_experiments.report.cell import BOUND, Cell, hindsight_of
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.columns import reference_of
 from gpusched_experiments.report.estimate import Estimate, mean, saving, share
@@ -71,10 +72,13 @@ def tracks_table(runs: Runs) -> Table:
         Column("bound_eur", "bound €", lambda each: mean(each.bound, COST).value, MONEY),
         Column("gap", "best above bound", lambda each: each.gap, PERCENT, interval=True),
     )
+    searched = max(len(each.hindsight) for each in results)
+    if searched:
+        columns += (Column("left", "above hindsight", lambda each: each.left, PERCENT, interval=True),)
     wide = sum(each.gap.value >= MUCH for each in results)
     sure = Counter(each.best.policy for each in results if each.p_value <= ALPHA)
     surely = ", ".join(f"{policy} on {count}" for policy, count in sure.most_common()) or "none"
-    notes = (
+    notes: tuple[str, ...] = (
         "Best known: the least mean cost in this table. Bound: the largest of all that apply.",
         (
             "p: that another policy costs the same as the best (two-sided permutation test, paired by seed; the "
@@ -82,6 +86,9 @@ def tracks_table(runs: Runs) -> Table:
         ),
         f"The best is {MUCH:.0%} or more above the bound on {wide} of {len(results)} tracks.",
     )
+    if searched:
+        said = f"over the best schedule known of the first {searched} seeds: of a search that knows every need, or of a"
+        notes += (f"Above hindsight: the best policy {said} policy here. The optimum lies between the bound and it.",)
     return Table.of("Best known cost and bound", columns, results, notes)
 
 
@@ -175,6 +182,7 @@ def ratio_chart(runs: Runs) -> Chart:
 QUICK_POLICIES = ("edf", "edf-conditional-mean", "greedy", "sts", "sts-x")
 QUICK_SEEDS = 2
 BOUND_POLICY = "edf"  # a cell has a policy; that of a bound decides nothing
+SEARCHED = 5  # seeds of a track with a schedule in hindsight, at most
 QUESTION = (
     "Which policy costs least where, by how much, and how far is it from a bound that no policy undercuts? The tracks "
     "are those of suite {suite} ([tracks](../../tracks.md)), each on {seeds}. Ratios, savings and gaps are those of "
@@ -204,6 +212,7 @@ def leaderboard(
     seeds: Purpose | tuple[int, ...] = "test",
     reference: str = "edf",
     left_out: Collection[tuple[str, str]] = frozenset(),
+    evaluations: int = 0,
 ) -> Experiment:
     """Make the leaderboard of these tracks as an experiment.
 
@@ -212,11 +221,12 @@ def leaderboard(
         seeds: Which of their seeds to run, or the seeds.
         reference: Policy that savings are measured against; the first that runs, if it does not run.
         left_out: Track and policy, by name, where the policy does not run.
+        evaluations: Runs of the search for a schedule in hindsight, on the first seeds of every track; 0: no search.
     """
 
     def cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
         each = ((track, seeds_of(track, seeds, quick=choice.quick)) for track in tracks)
-        return tuple(cell for track, of in each for cell in _cells_of(track, of, policies, left_out))
+        return tuple(cell for track, of in each for cell in _cells_of(track, of, policies, left_out, evaluations))
 
     said = f"its {seeds} seeds" if isinstance(seeds, str) else f"seeds {', '.join(map(str, seeds))}"
     return Experiment(
@@ -242,11 +252,18 @@ def seeds_of(track: Track, seeds: Purpose | tuple[int, ...], *, quick: bool) -> 
 
 
 def _cells_of(
-    track: Track, seeds: tuple[int, ...], policies: tuple[str, ...], left_out: Collection[tuple[str, str]]
+    track: Track,
+    seeds: tuple[int, ...],
+    policies: tuple[str, ...],
+    left_out: Collection[tuple[str, str]],
+    evaluations: int,
 ) -> Iterator[Cell]:
-    """List the cells of a track: the bound of every seed, then the runs of every policy."""
-    for seed in seeds:
-        yield Cell((("track", track.name), ("row", BOUND_ROW)), track.scenario, BOUND_POLICY, seed, measure=BOUND)
+    """List the cells of a track: the bound of every seed, schedules in hindsight, then the runs of every policy."""
+    alone = [(BOUND_ROW, seed, BOUND) for seed in seeds]
+    if evaluations:
+        alone += [(HINDSIGHT_ROW, seed, hindsight_of(evaluations)) for seed in seeds[:SEARCHED]]
+    for row, seed, measure in alone:
+        yield Cell((("track", track.name), ("row", row)), track.scenario, BOUND_POLICY, seed, measure=measure)
     for policy, seed in product(policies, seeds):
         if (track.name, policy) not in left_out:
             yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, policy, seed)

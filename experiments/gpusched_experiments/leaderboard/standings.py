@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,11 @@ from numpy.typing import NDArray
 from gpusched_experiments.report.estimate import Estimate, bootstrap, difference_p, holm, mean, pooled
 from gpusched_experiments.report.run import Group, Runs
 
-RUN_ROW, BOUND_ROW = "run", "bound"
-"""What a cell holds, by its label `row`: what a policy cost, or the bound."""
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+RUN_ROW, BOUND_ROW, HINDSIGHT_ROW = "run", "bound", "hindsight"
+"""What a cell holds, by its label `row`: what a policy cost, the bound, or what a schedule found in hindsight costs."""
 COST = "total_eur"
 
 
@@ -57,6 +61,8 @@ class TrackResult:
         name: The track.
         standings: One for each policy, the best first.
         bound: What no policy undercuts, by seed.
+        hindsight: Cost of the best schedule known, found in hindsight or by a policy, for the seeds that were searched
+            [€]; empty if none was.
         p_value: Of the hypothesis that another policy costs the same as the best one, corrected for the number of
             tracks.
     """
@@ -64,6 +70,7 @@ class TrackResult:
     name: str
     standings: tuple[Standing, ...]
     bound: Runs
+    hindsight: Mapping[int, float]
     p_value: float = 1.0
 
     @property
@@ -75,6 +82,13 @@ class TrackResult:
     def gap(self) -> Estimate:
         """Share by which the best policy's cost lies above the bound."""
         return ratio(self.best.group.own, self.bound).as_saving().as_extra()
+
+    @property
+    def left(self) -> Estimate | None:
+        """Share by which it lies above the best schedule known, over the seeds that were searched; None without."""
+        if not self.hindsight:
+            return None
+        return pooled([(self.best.group.own.by_seed(COST), self.hindsight)]).as_saving().as_extra()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +151,11 @@ def track_results(runs: Runs) -> tuple[TrackResult, ...]:
             Standing(track, group, 1 + costs.index(cost), groups[0]) for group, cost in zip(groups, costs, strict=True)
         )
         others = [difference_p(groups[0].own, group.own, COST) for group in groups[1:]]
-        found.append(TrackResult(track, standings, there.where(row=BOUND_ROW), max(others, default=1.0)))
+        searched = there.where(row=HINDSIGHT_ROW).by_seed(COST)
+        by_policy = [group.own.by_seed(COST) for group in groups]
+        known = {s: min(cost, *(by[s] for by in by_policy if s in by)) for s, cost in searched.items()}
+        bound = there.where(row=BOUND_ROW)
+        found.append(TrackResult(track, standings, bound, known, max(others, default=1.0)))
     p_values = holm([result.p_value for result in found])
     return tuple(replace(result, p_value=p) for result, p in zip(found, p_values, strict=True))
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import Field, asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
 from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound, non_clairvoyant_bound
+from gpusched_baselines.bounds.hindsight import hindsight_cost
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy, simulate
@@ -57,17 +59,22 @@ def bound_of(instance: Instance) -> float:
     return max(bound(instance) for bound in BOUNDS)
 
 
-def bound_alone(instance: Instance, _policy: Policy, seed: int) -> Values:
-    """Work out the bound: as `total_eur`, under the names of a whole run, of which the others say nothing here."""
+def cost_alone(of: Callable[[Instance], float], instance: Instance, _policy: Policy, seed: int) -> Values:
+    """Work out a cost: as `total_eur`, under the names of a whole run, of which the others say nothing here."""
     begin = time.perf_counter()
     summary = RunSummary("", seed, len(instance.jobs), math.nan, math.nan, 0, math.nan, 0, 0, 0.0, math.nan, math.nan)
-    values = summary.costs() | {"total_eur": bound_of(instance)}
+    values = summary.costs() | {"total_eur": of(instance)}
     numbers = {name: value for name, value in values.items() if name not in {"policy", "seed"}}
     return {**numbers, "run_s": time.perf_counter() - begin}
 
 
 WHOLE_RUN = Measure("run", whole_run)
-BOUND = Measure("bound", bound_alone)
+BOUND = Measure("bound", partial(cost_alone, bound_of))
+
+
+def hindsight_of(evaluations: int) -> Measure:
+    """Return the measure of `hindsight_cost` after so many evaluations, ≥ 1."""
+    return Measure(f"hindsight {evaluations}", partial(cost_alone, partial(hindsight_cost, evaluations=evaluations)))
 
 
 NO_TEXT = {"name", "description", "compare"}
