@@ -15,7 +15,6 @@ if TYPE_CHECKING:
         non_clairvoyant_bound,
         non_clairvoyant_bounds,
     )
-    from gpusched_baselines.bounds.hindsight import hindsight_cost
     from gpusched_baselines.bounds.priced import priced_bound
     from gpusched_baselines.dispatching.dispatch import (
         AsTraced,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     )
     from gpusched_baselines.dispatching.time_slice import HiveD, TimeSlice
     from gpusched_baselines.gavel import Gavel, GavelCost
+    from gpusched_baselines.hindsight import hindsight_cost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
     from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
     from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names

@@ -54,7 +54,13 @@ from gpusched_env.simulator.planned import (
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
-from gpusched_env.simulator.sharing_slowdown import neighbours, share_units, speed_by_utilisation, write_demand
+from gpusched_env.simulator.sharing_slowdown import (
+    neighbours,
+    share_units,
+    sharing_numbers,
+    speed_by_utilisation,
+    write_demand,
+)
 from gpusched_env.simulator.slowdown import speed_beside
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
 from gpusched_env.simulator.survival import (
@@ -147,6 +153,7 @@ __all__ = [
     "set_preferred_node",
     "set_timer_at",
     "share_units",
+    "sharing_numbers",
     "should_consolidate",
     "slots",
     "speed_beside",

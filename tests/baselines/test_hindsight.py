@@ -3,7 +3,7 @@
 import pytest
 
 from gpusched_baselines import StsX, capacity_bound, hindsight_cost
-from gpusched_baselines.bounds.hindsight import RULES, told
+from gpusched_baselines.hindsight import RULES, told
 from gpusched_env import load_scenario, make_instance, simulate
 from instances import random_instance
 from refusals import refused

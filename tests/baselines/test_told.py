@@ -3,7 +3,7 @@
 import pytest
 
 from gpusched_baselines import StsX
-from gpusched_baselines.bounds.hindsight import told
+from gpusched_baselines.hindsight import told
 from gpusched_env import make_instance, simulate
 from gpusched_env.workload import list_tracks, load_track
 

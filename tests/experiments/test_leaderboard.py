@@ -121,7 +121,7 @@ def test_a_leaderboard_searches_the_first_seeds_in_hindsight(tmp_path, monkeypat
     monkeypatch.setattr(module, "SEARCHED", 1)
     experiment = leaderboard(TRACKS, (7, 8), evaluations=3)
     outcome = run_experiment(experiment, Selection(policies=("edf", "sts-x")), tmp_path, workers=1, watcher=Watching())
-    cells = list(csv.DictReader((tmp_path / "cells.csv").open(encoding="utf-8")))
+    cells = csv.DictReader((tmp_path / "cells.csv").read_text(encoding="utf-8").splitlines())
     searched = [cell for cell in cells if cell["row"] == "hindsight"]
     assert [(cell["track"], cell["seed"]) for cell in searched] == [("three", "7"), ("five", "7")]
     for track, cell in zip(TRACKS, searched, strict=True):

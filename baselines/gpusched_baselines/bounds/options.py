@@ -23,7 +23,6 @@ from gpusched_env.model import Instance, Interference, UtilisationModel
 from gpusched_env.model.rates import Rates
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import at
-from gpusched_env.simulator.sharing_slowdown import sharing_numbers
 
 MOST_SETS = 20_000  # of jobs on one GPU; where there are more, time is charged: the least share for each job
 SAFE = 1.0 - 1e-9  # on φ, since a linear program is solved to a tolerance
@@ -127,7 +126,7 @@ def _parts_of_a_gpu(
     least = min(sim.share_units(wanted[c].share) for c in shares.tolist()) / at.UNITS
     part = np.full(len(jobs.applications), least)
     rows: list[NDArray[np.float64]] = []
-    numbers = sharing_numbers(instance)
+    numbers = sim.sharing_numbers(instance)
     for members in _sets(sorted(kinds.values()), at.UNITS):
         if len(rows) == MOST_SETS:
             return part

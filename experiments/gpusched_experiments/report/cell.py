@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
 from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound, non_clairvoyant_bound
-from gpusched_baselines.bounds.hindsight import hindsight_cost
+from gpusched_baselines.hindsight import hindsight_cost
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy, simulate

@@ -11,9 +11,9 @@ from gpusched_baselines.adaptation_env.controls import adaptation_of, control_co
 from gpusched_baselines.registry import make_policy
 from gpusched_baselines.sts_x.plan import Adaptation
 from gpusched_baselines.sts_x.policy import StsX
+from gpusched_env import Policy, simulate
 from gpusched_env.model import EpochDistribution, Instance
 from gpusched_env.model.checks import whole
-from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.kernels import Board, Floats
 
 RULES = ("sts-x", "atc", "atc-co-located", "edf-preemptive")
