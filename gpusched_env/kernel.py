@@ -26,6 +26,8 @@ _RECORD = re.compile(r"^class \w+\((?:NamedTuple|NamedArrays)\):\n(?:(?: {4}.*)?
 _FIELD = re.compile(r"^(?:class \w+|    \w+: .*)", re.MULTILINE)
 _NAMED_ARRAYS = str(Path(__file__).with_name("named_arrays.py"))
 
+_PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents")
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -90,7 +92,8 @@ def _without_constants(signature: Any) -> Any:
 def _digest(function: Callable[..., Any], options: object = None) -> str:
     """Digest the parts of a kernel: its code, the constants and kernels that it reads, and the records of arrays.
 
-    Names below it in its own file do not exist yet, so a kernel that reads such a name depends on the whole file.
+    Names below it in its own file do not exist yet. So a kernel that reads such a name depends on the whole file, and
+    on all kernels and constants that the file has from other ones.
     """
     code = function.__code__
     digest = sha256(f"{function.__module__} {options}".encode())
@@ -118,7 +121,7 @@ def _parts(code: CodeType, names: dict[str, Any], file: str) -> Iterator[str]:
             yield f"{step.argval} {_value(module)}"
         elif step.opname == "LOAD_GLOBAL":
             known = step.argval in names or hasattr(builtins, step.argval) or step.argval == code.co_name
-            yield step.argval if known else _text(file)
+            yield step.argval if known else f"{_text(file)} {_all_values(names, _package(file).name)}"
             module = names.get(step.argval)
             yield _value(module)
         else:
@@ -136,6 +139,28 @@ def _value(value: Any) -> str:
     if isinstance(value, ModuleType | type) or callable(value):
         return str(getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value)))
     return repr(value)
+
+
+def _all_values(names: dict[str, Any], own: str) -> str:
+    """Digest the kernels and constants among these values, and in modules of the package `own` and of ours."""
+    digest = sha256()
+    for name, value in list(names.items()):
+        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (own, *_PACKAGES):
+            digest.update(f"{name} {_all_values(_without_modules(value), own)}".encode())
+        elif hasattr(value, "_digest") or (not name.startswith("__") and _is_constant(value)):
+            digest.update(f"{name} {_value(value)}\n".encode())
+    return digest.hexdigest()
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether it is a value that a kernel can read: a number, a text, an array, or a tuple of such."""
+    if isinstance(value, tuple):
+        return all(map(_is_constant, value))
+    return isinstance(value, bool | int | float | str | np.ndarray)
+
+
+def _without_modules(module: ModuleType) -> dict[str, Any]:
+    return {name: value for name, value in vars(module).items() if not isinstance(value, ModuleType)}
 
 
 @cache

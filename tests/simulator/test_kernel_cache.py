@@ -66,6 +66,34 @@ def test_the_cache_of_a_kernel_carries_its_digest():
 
 @pytest.mark.slow
 @compiled_only
+@pytest.mark.parametrize("taken", ["from tiny.constants import HEIGHT", "from tiny import constants as c"])
+def test_a_kernel_is_compiled_anew_when_a_kernel_below_it_reads_what_has_changed_elsewhere(tiny, taken):
+    name = "c.HEIGHT" if " as c" in taken else "HEIGHT"
+    (tiny / "area.py").write_text(
+        f"from gpusched_env.kernel import kernel\n{taken}\n\n\n"
+        "@kernel\ndef area(width):\n    return below(width)\n\n\n"
+        f"@kernel\ndef below(width):\n    return width * {name}\n",
+        encoding="utf-8",
+    )
+    assert run(tiny) == (6.0, 0)
+    assert run(tiny) == (6.0, 1)
+    (tiny / "constants.py").write_text("HEIGHT = 50.0\n", encoding="utf-8")
+    assert run(tiny) == (100.0, 0)
+
+
+@pytest.mark.slow
+@compiled_only
+def test_two_versions_of_a_kernel_do_not_share_files(tiny):
+    """The older one ends its work after the newer one: its code is not taken for that of the newer."""
+    assert run(tiny) == (6.0, 0)
+    first = {path.name for path in (tiny.parent / "cache").rglob("*.nbc")}
+    (tiny / "constants.py").write_text("HEIGHT = 50.0\n", encoding="utf-8")
+    assert run(tiny) == (100.0, 0)
+    assert first < {path.name for path in (tiny.parent / "cache").rglob("*.nbc")}
+
+
+@pytest.mark.slow
+@compiled_only
 def test_a_kernel_is_kept_when_only_a_comment_or_another_kernel_of_its_file_changes(tiny):
     assert run(tiny) == (6.0, 0)
     with (tiny / "area.py").open("a", encoding="utf-8") as file:

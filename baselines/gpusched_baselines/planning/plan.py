@@ -110,20 +110,21 @@ def spend_slack(
         best, least, second = _cheapest_second(survival, slope, ahead, first)
         if best < 0:
             return cost
-        faster = tau[best] - tau[best + 1]
-        while ahead[best] >= first and (survival[ahead[best]] * slope[best] < second or least == second):
-            b = ahead[best]
-            start, end = done if b == first else edges[b] * largest, starts[best + 1]
+        faster, price = tau[best] - tau[best + 1], slope[best]
+        b, end = ahead[best], starts[best + 1]
+        while b >= first and (survival[b] * price < second or least == second):
+            start = done if b == first else edges[b] * largest
             saved = (end - start) * faster
-            cost += min(saved, excess) * survival[b] * slope[best]
             if saved >= excess:
-                starts[best + 1] = max(start, end - excess / faster)
-                return cost
+                ahead[best], starts[best + 1] = b, max(start, end - excess / faster)
+                return cost + excess * survival[b] * price
+            cost += saved * survival[b] * price
             excess -= saved
-            starts[best + 1] = start
-            ahead[best] -= 1
+            end = start
+            b -= 1
             if least == second:  # equal ones take turns, the lower point first
                 break
+        ahead[best], starts[best + 1] = b, end
     return cost
 
 
