@@ -1,4 +1,4 @@
-"""A good schedule that knows every need: what is left, at least, to whoever does not know them."""
+"""A good schedule found with every need known, beside which policies that do not know them can be judged."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ def columns_seen(policy) -> set[int]:
 
 
 def test_a_policy_gets_its_columns_and_three_for_each_gpu_type():
-    assert columns_seen(DispatchPolicy("edf", "due")) == {FREE_COLUMNS + 3} == {24}
-    assert State(three_jobs()).view.memory.shape == (3, 24)
+    assert columns_seen(DispatchPolicy("edf", "due")) == {FREE_COLUMNS + 3} == {26}
+    assert State(three_jobs()).view.memory.shape == (3, 26)
 
 
 def test_a_policy_that_says_how_many_columns_it_needs_gets_them():

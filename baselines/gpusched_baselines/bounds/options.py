@@ -6,7 +6,7 @@ holds the part φ_a σ of its GPU. A GPU is not counted twice if, for every set 
     Σ_{a in S} φ_a σ_a(S) ≤ 1
 
 where σ_a(S) is the speed of a among S. So the GPU-seconds of a job are at least φ_a times the seconds that its epochs
-take alone, whoever its co-runners are, and φ_a of the least power of a busy GPU is paid for it. Of all such φ the
+take alone, whatever its co-runners are, and φ_a of the least power of a busy GPU is paid for it. Of all such φ the
 bounds take one that makes the GPU-seconds of all jobs the most, by a linear program with a row for each set.
 """
 
