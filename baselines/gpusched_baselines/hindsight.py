@@ -24,9 +24,10 @@ LONGER, SHORTER = 1.5, 1.5**-0.25  # the step after a change that is cheaper, an
 
 def told(instance: Instance) -> Instance:
     """Return the instance in which every job needs all of its epochs for certain, as many as it needs."""
-    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]), family="known")
     jobs, none = instance.jobs, np.zeros(len(instance.jobs), dtype=np.int64)
-    known = replace(jobs, max_epochs=jobs.epochs_needed, distribution=none, distributions=(certain,))
+    known = replace(
+        jobs, max_epochs=jobs.epochs_needed, distribution=none, distributions=(EpochDistribution.certain(),)
+    )
     return replace(instance, jobs=known)
 
 

@@ -48,6 +48,11 @@ class EpochDistribution:
             raise InputError("distribution.survival", survival.tolist(), "numbers from 1 downwards, none below 0")
 
     @classmethod
+    def certain(cls) -> EpochDistribution:
+        """Make the distribution of a job that needs all of its maximum epochs."""
+        return cls(np.array([0.0, 1.0]), np.array([1.0]), "certain")
+
+    @classmethod
     def from_masses(
         cls, masses: ArrayLike, edges: ArrayLike | None = None, family: str = "histogram"
     ) -> EpochDistribution:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gpusched_env.audit import Difference
 
 Row = dict[str, str]
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 @dataclass(frozen=True)

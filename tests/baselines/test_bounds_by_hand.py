@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import View
 
 CONFIGURATIONS = [Configuration("V", g) for g in (1, 2, 4)]
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def instance(weight_eur_per_h: float, due_h: float = 1.0) -> Instance:

@@ -29,7 +29,7 @@ QUARTER, GUARANTEED, OPPORTUNISTIC = (
     Configuration("V", 1, share=0.6, priority=1),
     Configuration("V", 1, share=0.4),
 )
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def three_jobs(configurations: tuple[Configuration, ...], interference: object) -> Instance:

@@ -23,7 +23,7 @@ from gpusched_env import (
 )
 from gpusched_env.workload import with_tenancy
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 V100 = GpuType("V100", 300.0, 200.0, 32.0, 8)
 
 

@@ -10,7 +10,7 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import HOUR
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def gpus_held(nodes: tuple[int, ...], *seconds: tuple[float, ...]) -> list[int]:

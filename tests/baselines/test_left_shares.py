@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 THIRD, TWO_THIRDS, WHOLE = range(3)
 CONFIGURATIONS = [Configuration("V", 1, share=0.33), Configuration("V", 1, share=0.66), Configuration("V", 1)]
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 SLOW_GAIN, FAST_GAIN = (100.0, 80.0, 70.0), (100.0, 70.0, 50.0)
 
 

@@ -19,7 +19,7 @@ from gpusched_env.simulator import layout as at
 from instances import HOUR, random_instance
 from refusals import refused
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 FAST, SLOW = Configuration("F", 1), Configuration("S", 1)
 LONG, SHORT = range(2)
 

@@ -21,7 +21,7 @@ from instances import HOUR, random_instance
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 X1, X2 = range(2)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def instance(due_h: float, needed: float = 2.0) -> Instance:

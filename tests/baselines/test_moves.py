@@ -96,7 +96,7 @@ def easy_and_late(weight: float) -> View:
     Late was due long ago, and waits; it costs `weight` [€/s].
     """
     one, two = Configuration("V", 1), Configuration("V", 2)
-    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+    certain = EpochDistribution.certain()
     jobs = [
         Job(0.0, 100.0 * HOUR, 0.0, 2.0, certain, 2.0, {one: HOUR, two: 0.8 * HOUR}),
         Job(0.0, 1.0, weight, 10.0, certain, 10.0, {one: HOUR}),

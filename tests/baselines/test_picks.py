@@ -10,7 +10,7 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Jo
 from gpusched_env.simulator import State
 from gpusched_env.simulator.placement.placement import take
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def opened(nodes: int, gpus: int = 2) -> State:

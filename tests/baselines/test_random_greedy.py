@@ -18,7 +18,7 @@ from instances import HOUR
 
 LONG, SHORT = range(2)
 ONE = Configuration("V", 1)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def open_round(long_weight: float, short_weight: float) -> State:

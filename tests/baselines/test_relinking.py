@@ -85,7 +85,7 @@ def test_a_job_that_no_longer_fits_waits():
 def test_a_job_that_leaves_its_place_returns_as_soon_as_it_fits():
     """Two nodes of two types with one GPU each, two jobs that swap: neither fits until one of them waits."""
     types = [GpuType("F", 1000.0, 0.0, 16.0), GpuType("S", 600.0, 0.0, 16.0)]
-    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+    certain = EpochDistribution.certain()
     job = Job(0.0, 100.0 * HOUR, 0.01, 10.0, certain, 10.0, {Configuration(v.name, 1): HOUR for v in types})
     state = State(Instance.from_jobs(types, [Node("F", 1), Node("S", 1)], [job, job]))
     state.advance()

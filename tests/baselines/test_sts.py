@@ -19,7 +19,7 @@ from instances import HOUR
 
 CHEAP1, CHEAP2, DEAR1, DEAR2 = range(4)
 CONFIGURATIONS = [Configuration(v, g) for v in ("cheap", "costly") for g in (1, 2)]
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def job(due_h: float, epochs: float = 2.0, distribution: EpochDistribution = CERTAIN) -> Job:

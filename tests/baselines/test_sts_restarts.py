@@ -17,7 +17,7 @@ from instances import HOUR
 
 ONE, TWO, NOTHING = 0, 1, -1
 CONFIGURATIONS = [Configuration("V", g) for g in (1, 2)]
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def state(due_h: float) -> State:

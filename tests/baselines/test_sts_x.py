@@ -21,7 +21,7 @@ from refusals import refused
 
 HOUR = 3600.0
 ONE, TWO, HALF = Configuration("V", 1), Configuration("V", 2), Configuration("V", 1, share=0.5)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 # A busy GPU costs 1 €/h, a node that is on 2 €/h more; an epoch takes an hour on one GPU, and as long on two.
 V = GpuType("V", gpu_power_w=1000.0, node_base_power_w=2000.0, memory_gib=16.0, max_gpus_per_node=2)
 

@@ -10,7 +10,7 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Jo
 from gpusched_env.simulator import State
 
 HOUR = 3600.0
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def price(gpu_hours: float, value_eur_per_h: float, eur_per_kwh: float = 1.0) -> float:

@@ -7,11 +7,11 @@ from gpusched_baselines import StsX, make_policy
 from gpusched_baselines.sts_x.plan import best_throughout, cost_throughout
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
-from gpusched_env.workload import load_scenario, make_instance
+from gpusched_env.workload import draw_scenario, load_scenario, make_instance
 
 HOUR = 3600.0
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 HALF_STOP = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
 # A busy GPU costs 1 €/h; an epoch takes two hours on one GPU and an hour and a half on two: 2 € and 3 €.
 V = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=2)
@@ -99,3 +99,14 @@ def test_without_restarts_no_round_is_compared():
     kept = simulate(instance, StsX())
     for setting in ({"compares_placements": False}, {"counts_restarts": False}):
         assert simulate(instance, StsX(**setting)).log.tobytes() == kept.log.tobytes()
+
+
+@pytest.mark.slow
+def test_the_round_that_keeps_running_jobs_is_planned_without_the_price_of_gpus():
+    """Restarts of half an hour in a full cluster: with that price new jobs stay on the small configurations."""
+    scenario = draw_scenario(4, 48)
+    costs = {"sts-x": 0.0, "pack": 0.0}
+    for seed in range(91000, 91005):
+        for name in costs:
+            costs[name] += simulate(make_instance(scenario, seed), make_policy(name), record=False).total_eur
+    assert costs["sts-x"] < costs["pack"]

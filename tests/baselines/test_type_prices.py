@@ -11,7 +11,7 @@ from gpusched_env.simulator.kernels import FREE_COLUMNS
 
 HOUR = 3600.0
 T, V = Configuration("T", 1), Configuration("V", 1)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def kind(name: str) -> GpuType:
@@ -64,6 +64,11 @@ def test_no_type_costs_more_than_the_most():
     only = [job(0.01 * i, 1.0, 50.0) for i in range(RECENT + 5)]
     assert 1.0 < rates_after(cluster(only), RECENT + 5)[0] <= MOST
     assert 0.0 < FILLED <= 1.0
+
+
+def test_prices_of_types_fade_in_overload():
+    """The jobs come twelve times as fast: 24 h of work on both nodes in 4.2 h. Then tardiness decides, not the type."""
+    assert 1.0 < rates_after(cluster(mixed(0.05)), 24)[0] < 1.02
 
 
 def test_jobs_that_are_submitted_together_go_on_from_the_prices_before_them():

@@ -16,7 +16,7 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, In
 from instances import random_instance, three_jobs
 from refusals import refused
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 V100 = GpuType("V100", 250.0, 300.0, 16.0, 8)
 
 

@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Node
 from gpusched_env.simulator import layout as at
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 KILOWATT = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=1)
 
 

@@ -17,7 +17,7 @@ from helpers import helped_instance
 
 HOUR = 3600.0
 ONE, FOUR = Configuration("V", 1), Configuration("V", 1, nodes=4)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 class Scripted:

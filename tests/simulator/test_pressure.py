@@ -11,7 +11,7 @@ from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.sorting import pressures
 from instances import HOUR
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def opened(*jobs: tuple[float, float]) -> State:

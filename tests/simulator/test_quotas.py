@@ -15,7 +15,7 @@ from gpusched_env.simulator.state import State
 from refusals import refused
 
 V100, T4 = GpuType("V100", 300.0, 200.0, 32.0, 4), GpuType("T4", 70.0, 100.0, 16.0, 4)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def job(tenant: int, gpus: int = 2, seconds: float = 100.0, *, at_s: float = 0.0, kind: str = "V100") -> Job:

@@ -11,7 +11,7 @@ from gpusched_env.simulator import layout as at
 
 HOUR = 3600.0
 HALF, ONE = Configuration("V", 1, share=0.5), Configuration("V", 1)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 class ShareAll:

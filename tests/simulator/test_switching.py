@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from scripted import Place
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 CONFIGURATIONS = (
     Configuration("V", 1),
     Configuration("V", 2),

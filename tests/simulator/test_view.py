@@ -159,7 +159,7 @@ ONE, HALF, ALL = Configuration("V", 1), Configuration("V", 1, share=0.5), Config
 def four_nodes() -> State:
     """Begin the first round of three jobs that may use anything, on nodes of 2, 2, 1 and 2 GPUs."""
     gpu = GpuType("V", gpu_power_w=900.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=2)
-    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+    certain = EpochDistribution.certain()
     seconds = {ONE: HOUR, HALF: HOUR, ALL: HOUR}
     jobs = [Job(0.0, 9 * HOUR, 0.001, 1.0, certain, 1.0, seconds) for _ in range(3)]
     nodes = [Node("V", gpus) for gpus in (2, 2, 1, 2)]

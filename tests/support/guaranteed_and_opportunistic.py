@@ -7,7 +7,7 @@ import numpy as np
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel
 
 HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def guaranteed_and_opportunistic() -> Instance:

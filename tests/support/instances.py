@@ -32,7 +32,7 @@ def three_jobs() -> Instance:
     one, two = Configuration("V", 1), Configuration("V", 2)
     seconds = {one: HOUR, two: HOUR * 2 / 3}
     halves = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
-    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+    certain = EpochDistribution.certain()
     jobs = [
         Job(0.0, 3.5 * HOUR, 0.001, 4.0, halves, 2.0, seconds, application="A"),
         Job(0.0, 10.0 * HOUR, 0.002, 2.0, certain, 2.0, seconds, application="B"),

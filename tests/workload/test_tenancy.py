@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 V100 = GpuType("V100", 300.0, 200.0, 32.0, 8)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 TENANTS = (Tenant("a", (Cells("V100", 8, 1), Cells("V100", 4, 1))), Tenant("b", (Cells("V100", 4, 1),)))
 
 

@@ -175,18 +175,18 @@ def capacity_bound(instance: Instance) -> float:
 
 def capacity_prices(instance: Instance) -> CapacityPrices:
     """Return prices at which the bound is large: the value of a GPU second to other jobs, by GPU type and time."""
-    types = len(instance.gpu_types)
+    types, options = len(instance.gpu_types), Options.of(instance)
     begin_s, end_s, tardiness_eur = _in_a_queue(instance)
     for _ in range(MOST_DOUBLINGS):
         grid_s = np.linspace(begin_s, end_s, PERIODS[0] + 1)
-        free = _valued(instance, grid_s, np.zeros((types, PERIODS[0])))
-        found = _raised(instance, free, FIRST_LEVEL * (free.bound_eur + tardiness_eur))
+        free = _valued(instance, options, grid_s, np.zeros((types, PERIODS[0])))
+        found = _raised(instance, options, free, FIRST_LEVEL * (free.bound_eur + tardiness_eur))
         if not np.any(found.eur_per_gpu_s[:, -1] > 0.0):
             break
         end_s = begin_s + 2.0 * (end_s - begin_s)
     for periods in PERIODS[1:]:
-        found = _valued(instance, *_finer(found, periods))
-        found = _raised(instance, found, NEXT_LEVEL * found.bound_eur)
+        found = _valued(instance, options, *_finer(found, periods))
+        found = _raised(instance, options, found, NEXT_LEVEL * found.bound_eur)
     return found
 
 
@@ -221,17 +221,20 @@ def _finer(found: CapacityPrices, periods: int) -> tuple[NDArray[np.float64], ND
     return grid_s[np.append(True, rising)], np.repeat(found.eur_per_gpu_s, pieces, axis=1)[:, rising]
 
 
-def _valued(instance: Instance, grid_s: NDArray[np.float64], eur_per_gpu_s: NDArray[np.float64]) -> CapacityPrices:
+def _valued(
+    instance: Instance, options: Options, grid_s: NDArray[np.float64], eur_per_gpu_s: NDArray[np.float64]
+) -> CapacityPrices:
     """Return these prices with their bound."""
-    demand = Demand.of(instance, float(grid_s[-1]))
+    demand = Demand.of(instance, options, float(grid_s[-1]))
     return CapacityPrices(
         grid_s, eur_per_gpu_s, *value_and_used(demand, gpus_of_types(instance), grid_s, eur_per_gpu_s)
     )
 
 
-def _raised(instance: Instance, best: CapacityPrices, ahead_eur: float) -> CapacityPrices:
+def _raised(instance: Instance, options: Options, best: CapacityPrices, ahead_eur: float) -> CapacityPrices:
     """Raise the bound from these prices on; the first level is `ahead_eur` above its value."""
-    demand, gpus, grid_s = Demand.of(instance, float(best.grid_s[-1])), gpus_of_types(instance), best.grid_s
+    gpus, grid_s = gpus_of_types(instance), best.grid_s
+    demand = Demand.of(instance, options, float(grid_s[-1]))
     there_is = np.maximum(gpus[:, None] * np.diff(grid_s), TINY)
     now, reference_eur, waited = best, best.bound_eur, 0
     for _ in range(STEPS):

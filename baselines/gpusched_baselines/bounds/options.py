@@ -52,12 +52,8 @@ class Options:
     @classmethod
     def of(cls, instance: Instance) -> Options:
         """Return the options of an instance."""
-        seconds, types, least = (
-            instance.fastest_seconds_per_epoch,
-            instance.type_of_configuration,
-            Rates.of(instance).least,
-        )
-        wanted = instance.configurations
+        seconds, types = instance.fastest_seconds_per_epoch, instance.type_of_configuration
+        least, wanted = Rates.of(instance).least, instance.configurations
         shared = np.array([c.kind == "shared" for c in wanted])
         gpus = np.array([sim.share_units(c.share) / at.UNITS if c.kind == "shared" else c.gpus for c in wanted])
         if instance.interference is None:

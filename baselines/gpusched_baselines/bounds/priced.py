@@ -188,9 +188,9 @@ class Demand(NamedTuple):
     type: Ints
 
     @classmethod
-    def of(cls, instance: Instance, end_s: float) -> Demand:
-        """Take the jobs of an instance; from `end_s` on there is no price of GPU time."""
-        jobs, options = instance.jobs, Options.of(instance)
+    def of(cls, instance: Instance, options: Options, end_s: float) -> Demand:
+        """Take the jobs and options of an instance; from `end_s` on there is no price of GPU time."""
+        jobs = instance.jobs
         speed = 1.0 / options.seconds
         columns = (
             jobs.submission_s,
@@ -235,7 +235,9 @@ def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> fl
     shape = (len(instance.gpu_types), len(grid_s) - 1)
     if prices.shape != shape or not np.all(np.isfinite(prices) & (prices >= 0.0)):
         raise InputError("prices", prices.tolist(), f"finite numbers >= 0, shape {shape}")
-    value, _ = value_and_used(Demand.of(instance, grid_s[-1]), gpus_of_types(instance), grid_s, prices)
+    value, _ = value_and_used(
+        Demand.of(instance, Options.of(instance), grid_s[-1]), gpus_of_types(instance), grid_s, prices
+    )
     return value
 
 

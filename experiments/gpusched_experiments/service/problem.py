@@ -18,7 +18,6 @@ from gpusched_experiments.service.fields import MOST_CELLS, ApplicationFields, D
 
 NO_APPLICATION = ""
 _LEAST_EPOCHS = 1e-6
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]), "certain")
 
 
 class Problem:
@@ -184,7 +183,9 @@ class Problem:
         key = id(submission), most[0] if submission is not None and submission.history_epochs is not None else None
         if key not in self._distributions:
             self._distributions[key] = len(self._made)
-            self._made.append(CERTAIN if submission is None else distribution_of(where, submission, most))
+            self._made.append(
+                EpochDistribution.certain() if submission is None else distribution_of(where, submission, most)
+            )
         return self._distributions[key]
 
     def _named(self, field: str, where: str, given: Any) -> tuple[Any, str]:

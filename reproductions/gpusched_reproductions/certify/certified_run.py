@@ -11,10 +11,11 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import polars as pl
 
+from gpusched_baselines.hindsight import told
 from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_baselines.solvers import SolverFailedError
 from gpusched_env.errors import InputError
-from gpusched_env.model import EpochDistribution, Instance, checks
+from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Policy, State, View, simulate
 from gpusched_experiments.report.store import document_json
 from gpusched_experiments.report.table import PLAIN, Column, Form, Table
@@ -34,10 +35,9 @@ def static_instance(instance: Instance, *, known: bool) -> Instance:
     due_s = jobs.due_s - jobs.submission_s
     jobs = replace(jobs, submission_s=np.zeros(len(jobs)), due_s=due_s, restart_s=np.zeros(len(jobs)))
     if known:
-        certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]), family="known")
-        index = np.zeros(len(jobs), dtype=np.int64)
-        jobs = replace(jobs, epochs_needed=jobs.max_epochs, distribution=index, distributions=(certain,))
-    return replace(instance, jobs=jobs)
+        jobs = replace(jobs, epochs_needed=jobs.max_epochs)
+    static = replace(instance, jobs=jobs)
+    return told(static) if known else static
 
 
 Problem: TypeAlias = Literal["round", "known", "hidden"]

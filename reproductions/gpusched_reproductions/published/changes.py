@@ -170,8 +170,7 @@ def _shuffled(jobs: JobTable, seed: int) -> _Misspecified:
 
 
 def _worst_case(jobs: JobTable, _: int) -> _Misspecified:
-    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]), "certain")
-    return (certain,), np.zeros(len(jobs), dtype=np.int64)
+    return (EpochDistribution.certain(),), np.zeros(len(jobs), dtype=np.int64)
 
 
 _WAYS: dict[str, Callable[[JobTable, int], _Misspecified]] = {

@@ -26,7 +26,7 @@ _ONE, _HOST, _GUEST = Configuration("V100", 1), Configuration("V100", 1, share=0
     "V100", 1, share=0.4
 )  # fmt: skip
 _MEMORY_GIB = 12.0  # of every job: it fits an opportunistic share, and what is reported are ratios
-_CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+_CERTAIN = EpochDistribution.certain()
 _SLACK = (1.0, 4.0)  # due dates, as multiples of the time alone
 _EURO_PER_S = 0.001
 

@@ -140,7 +140,7 @@ def _completion_error(network: str, neighbours: int, cpu_machines: int) -> float
     """Return the relative error of a job's completion, with so many neighbours and CPU machines."""
     one, all_of_them = Configuration("V", 8), Configuration("V", 8, nodes=NODES)
     computing, sync_s = compute_s(network) * NODES, TCP / HIDDEN * MODEL_GB[network] / SLOW_GB_PER_S
-    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+    certain = EpochDistribution.certain()
     alone_s = 1000.0 * iteration_s(computing, sync_s, NODES, 0.0)
     jobs = [Job(0.0, 1e9, 0.0, 10.0, certain, 10.0, {all_of_them: alone_s})]
     jobs += [Job(0.0, 1e9, 0.0, 1.0, certain, 1.0, {one: 100.0 * alone_s}) for _ in range(neighbours)]

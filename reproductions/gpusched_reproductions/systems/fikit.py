@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
 
 OVERHEAD = 0.03
-_CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+_CERTAIN = EpochDistribution.certain()
 _GPU = GpuType("GPU", gpu_power_w=250.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=1)
 _LATE_S = 1e9
 

@@ -130,7 +130,7 @@ def cluster(jobs: list[Drawn], name: str) -> Instance:
         application=zeros,
         applications=("job",),
         distribution=zeros,
-        distributions=(EpochDistribution(np.array([0.0, 1.0]), np.array([1.0])),),
+        distributions=(EpochDistribution.certain(),),
     )
     types = tuple(GpuType(name, 250.0, 0.0, 16.0, GPUS_PER_TYPE) for name in TYPES)
     nodes = tuple(Node(name, GPUS_PER_TYPE) for name in TYPES)

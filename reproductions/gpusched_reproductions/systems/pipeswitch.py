@@ -40,7 +40,7 @@ CRITICAL, USUAL = 1.0, 0.001  # weights [€/s]
 MANY_S = 1e9  # work of a job that never ends
 LAST_S = 100.0  # bursts that come so shortly before the end are not counted
 
-ENDLESS = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+ENDLESS = EpochDistribution.certain()
 TRAINING, BURSTS = Configuration("V100", 1), Configuration("V100 for bursts", 1)
 
 

@@ -18,7 +18,7 @@ from instances import random_instance
 from refusals import refused
 
 ONE = Configuration("V", 1)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 NAMES = [name for name in policy_names() if name.startswith("gavel")]
 
 

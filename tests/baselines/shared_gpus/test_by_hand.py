@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=2)
 ALL = (GUARANTEED, OPPORTUNISTIC, TWO)
 

@@ -17,7 +17,7 @@ from gpusched_experiments.report.usage import Usage
 from guaranteed_and_opportunistic import guaranteed_and_opportunistic
 from instances import random_instance
 
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 
 
 def one_after_the_other() -> Instance:

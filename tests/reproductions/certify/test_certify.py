@@ -84,7 +84,7 @@ def test_a_static_instance_keeps_the_time_to_the_due_date():
 def test_in_a_known_instance_every_job_needs_all_its_epochs_and_policies_are_told():
     static = static_instance(random_instance(0), known=True)
     assert np.array_equal(static.jobs.epochs_needed, static.jobs.max_epochs)
-    assert static.jobs.distributions == (CERTAIN.__class__(CERTAIN.edges, CERTAIN.survival, "known"),)
+    assert static.jobs.distributions == (CERTAIN,)
 
 
 @pytest.mark.parametrize(

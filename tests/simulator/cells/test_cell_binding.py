@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
@@ -12,7 +11,7 @@ from gpusched_env.simulator.state import State
 from refusals import refused
 
 HOST = GpuType("V100", 300.0, 200.0, 32.0, 8)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+CERTAIN = EpochDistribution.certain()
 HALF = Configuration("a/V100", 4)
 
 

@@ -114,7 +114,7 @@ def _table(trace: TenantTrace, seconds: NDArray[np.float64]) -> JobTable:
         application=np.zeros(count, dtype=np.int64),
         applications=("job",),
         distribution=np.zeros(count, dtype=np.int64),
-        distributions=(EpochDistribution(np.array([0.0, 1.0]), np.array([1.0])),),
+        distributions=(EpochDistribution.certain(),),
         tenant=trace.tenant,
     )
 
