@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_baselines.sts_x.appraisal import capacity_price
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_baselines import StsX
+from gpusched_baselines.sts_x.capacity_price import capacity_price
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
 
 HOUR = 3600.0
 CERTAIN = EpochDistribution.certain()
@@ -51,3 +53,26 @@ def test_a_small_price_is_none_and_so_is_that_of_time_without_value():
 def test_where_energy_is_free_a_gpu_counts_with_its_adapted_rate():
     """Four GPUs at 0.5 €/h."""
     assert price(8.0, 16.0, eur_per_kwh=0.0) == pytest.approx(16.0 / 2.0)
+
+
+def late_jobs(count: int, nodes: int) -> Instance:
+    """Jobs that are late by hours and cost 100 €/h then; an epoch takes two hours on one GPU, 1.5 h on two."""
+    gpu_type = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=2)
+    seconds = {Configuration("V", 1): 2.0 * HOUR, Configuration("V", 2): 1.5 * HOUR}
+    jobs = [Job(0.0, HOUR, 100.0 / HOUR, 4.0, CERTAIN, 4.0, seconds) for _ in range(count)]
+    return Instance.from_jobs([gpu_type], [Node("V", 2)] * nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
+
+
+@pytest.mark.parametrize(("jobs", "nodes", "gpus"), [(2, 3, 2), (3, 3, 1), (3, 4, 2), (6, 3, 1)])
+def test_jobs_use_fewer_gpus_only_if_more_are_wanted_than_there_are(jobs: int, nodes: int, gpus: int):
+    """Two of three jobs could have two of six GPUs each, but then 85 % of them would not suffice for all of them."""
+    log = simulate(late_jobs(jobs, nodes), StsX()).log
+    assert log[log[:, at.LOG_START] == 0.0, at.LOG_CONFIG].tolist() == [gpus - 1] * jobs
+
+
+def test_the_price_without_clearing_leaves_gpus_idle():
+    """The two jobs fill two thirds of the six GPUs with what they want, and the price is many times the power."""
+    state = State(late_jobs(2, 3))
+    state.advance()
+    weights, needs = np.full(2, 100.0 / HOUR), np.full(2, 12.0 * HOUR)
+    assert capacity_price(state.board, np.arange(2), weights, needs, 0.0) > 50.0

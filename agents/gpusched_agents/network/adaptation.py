@@ -16,7 +16,6 @@ from gpusched_baselines.adaptation_env.features import (
     OFFERED,
     OPTIONS,
     OWN_QUOTA,
-    RECENT,
     ROUND,
     SURVIVAL,
     observe_round,
@@ -24,6 +23,7 @@ from gpusched_baselines.adaptation_env.features import (
 from gpusched_baselines.sts_x import StsX
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_baselines.sts_x.plan import CONTROLS, Adaptation
+from gpusched_baselines.sts_x.type_prices import MOST_RECENT
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 
@@ -197,7 +197,7 @@ class AdaptationPolicy(StsX):
     spec: AgentSpec
     weights: NDArray[np.float32]
     hidden: int
-    jobs_over: ClassVar[int] = RECENT
+    jobs_over: ClassVar[int] = MOST_RECENT
 
     def check(self, instance: Instance) -> None:
         """Check that the agent can decide on this instance.

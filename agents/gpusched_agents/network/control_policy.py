@@ -16,8 +16,9 @@ from gpusched_baselines.adaptation_env.controls import (
     controls_of,
     forget_cheapest,
 )
-from gpusched_baselines.adaptation_env.features import RECENT, feature_count, observe
+from gpusched_baselines.adaptation_env.features import feature_count, observe
 from gpusched_baselines.sts_x import StsX
+from gpusched_baselines.sts_x.type_prices import MOST_RECENT
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import View
@@ -223,7 +224,7 @@ class ControlPolicy(StsX):
     rounds: int = 16
     controls: str = "round"
     spec: AgentSpec | None = None
-    jobs_over: ClassVar[int] = RECENT
+    jobs_over: ClassVar[int] = MOST_RECENT
 
     def __post_init__(self) -> None:
         StsX.__post_init__(self)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.planning.cheapest import with_co_runners
-from gpusched_baselines.sts_x.appraisal import Parts
+from gpusched_baselines.sts_x.job_plan import Parts
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.simulator import kernels as sim

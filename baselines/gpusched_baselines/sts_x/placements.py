@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.appraisal import Plans
+from gpusched_baselines.sts_x.job_plan import Plans
 from gpusched_baselines.sts_x.plan import WEIGHT, Adaptation, best_throughout, cost_throughout, epochs_expected, factor
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel

@@ -10,7 +10,8 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_utilisation, with_co_runners
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, restart_penalty
+from gpusched_baselines.sts_x.appraisal import FREE_RATE, appraise
+from gpusched_baselines.sts_x.job_plan import Parts, Plans, restart_penalty
 from gpusched_baselines.sts_x.placements import (
     ALONE,
     FRESH,
@@ -21,7 +22,7 @@ from gpusched_baselines.sts_x.placements import (
     restarts_are_long,
 )
 from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Adaptation, factor, plan_ahead, price_out, spread, unadapted
-from gpusched_baselines.sts_x.type_prices import RECENT, with_type_prices
+from gpusched_baselines.sts_x.type_prices import MOST_RECENT, with_type_prices
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.renamed import takes_old_names
@@ -320,7 +321,7 @@ class StsX(PlannedPolicy):
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
-    jobs_over: ClassVar[int] = RECENT
+    jobs_over: ClassVar[int] = MOST_RECENT
     _execute_plan = staticmethod(execute_plan)
     _planned = staticmethod(choose_planned)
 

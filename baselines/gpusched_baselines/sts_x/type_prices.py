@@ -19,7 +19,7 @@ from gpusched_baselines.sts_x.plan import CHEAPEST, IN_TIME, TYPES_PRICED, WINDO
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
 
-RECENT = 64  # submissions that are assigned
+RECENT, MOST_RECENT = 64, 1024  # submissions that are assigned: as many as there are active jobs, within these
 FILLED = 0.85  # ρ: the part of the GPU-seconds of a type that can be used
 TURNS = 20  # steps of the subgradient method at a submission
 STEP = 0.3  # the first step, as a multiple of the price of power; later ones are shorter
@@ -73,7 +73,8 @@ def _cost(gpu_type: int) -> int:
 def _price_types(board: Board, rate: Floats) -> None:
     """Write the prices of types to the memory of the newest job, as multiples of the price of their power."""
     jobs, memory, last, types = board.jobs, board.memory, board.count[at.SUBMITTED], board.capacity.shape[0]
-    first, newest = max(0, last - RECENT), memory[last - 1]
+    recent = min(MOST_RECENT, max(RECENT, board.count[at.ACTIVE]))
+    first, newest = max(0, last - recent), memory[last - 1]
     gpus, power = _gpus_and_power(board)
     _take_latest_prices(board, first)
     in_time, windows, needed = 0.0, 0.0, 0.0
