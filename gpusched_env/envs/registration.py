@@ -9,7 +9,7 @@ import gymnasium
 from gymnasium.envs.registration import load_env_creator
 
 from gpusched_env.renamed import OLD_ADAPTATION, current
-from gpusched_env.workload import list_tracks, step_limit_of
+from gpusched_env.workload import list_environments, step_limit_of
 
 ENVIRONMENT_ID = "gpusched_env/GpuCluster-v0"
 
@@ -35,7 +35,7 @@ def track_id(track: str, kind: str = "") -> str:
 
 
 def register_envs() -> None:
-    """Register `gpusched_env/GpuCluster-v0`, an id for every track, and the flat twin of each, once.
+    """Register `gpusched_env/GpuCluster-v0`, an id for every track that has one, and the flat twin of each, once.
 
     Environments of a track have its scenario, its reward scale and its limit of steps. No scenario is loaded here.
     Adaptation environments, `gpusched_env/GpuAdaptation-v0` and one of every track, need no limit: STS-X ends every
@@ -45,7 +45,7 @@ def register_envs() -> None:
     _register("gpusched_env/GpuClusterFlat-v0", "Flat")
     _register(ADAPTATION_ID, ADAPTATION)
     _register_old(ADAPTATION_ID)
-    for track in list_tracks():
+    for track in list_environments():
         limit = step_limit_of(track)
         for kind in _KINDS:
             _register(track_id(track, kind), kind, limit, scenario=track, reward_scale=None)

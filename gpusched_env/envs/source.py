@@ -99,7 +99,12 @@ def source_of(
     if instance is None:
         chosen = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
         chosen = chosen if settings is None else chosen.replace(settings)
-        return FromScenario(chosen, InstanceMaker(chosen))
+        maker = InstanceMaker(chosen)
+        if len({shape_of(maker.make(seed)) for seed in range(len(chosen.mixture))}) > 1:
+            raise InputError(
+                "scenario", chosen.name, "one whose workloads all have the same configurations of GPU types"
+            )
+        return FromScenario(chosen, maker)
     _check_alone(scenario, settings)
     if not isinstance(instance, Instance):
         raise InputError("instance", type(instance).__name__, "an Instance")

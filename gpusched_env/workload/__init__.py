@@ -35,7 +35,13 @@ if TYPE_CHECKING:
         OwnApplication,
         TwoPointEpochs,
     )
-    from gpusched_env.workload.scenario.places import SUITE_VERSION, list_scenarios, list_tracks, step_limit_of
+    from gpusched_env.workload.scenario.places import (
+        SUITE_VERSION,
+        list_environments,
+        list_scenarios,
+        list_tracks,
+        step_limit_of,
+    )
     from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
     from gpusched_env.workload.scenario.scenario_file import (
         Track,
@@ -106,6 +112,7 @@ __all__ = [
     "draw_scenario",
     "geometric_distribution",
     "histogram_of_runs",
+    "list_environments",
     "list_scenarios",
     "list_tracks",
     "load_scenario",

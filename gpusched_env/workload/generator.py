@@ -13,6 +13,7 @@ from gpusched_env.model.tenant import tenant_name
 from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
 from gpusched_env.workload.interference_model import InterferenceModel, application_times, interference_model, job_times
+from gpusched_env.workload.mixture import variant_of, variants_of
 from gpusched_env.workload.network import over_network, switching_columns
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
@@ -76,11 +77,15 @@ def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel
         InputError: The seed is out of its range, an application or a job fits no configuration of the cluster, no
             application fits a fraction or was measured on several nodes, or the trace is not valid.
     """
-    return InstanceMaker(scenario, interference).make(seed)
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
+    return InstanceMaker(variant_of(scenario, checks.seed(seed)), interference).make(seed)
 
 
 class InstanceMaker:
-    """Makes instances of one scenario, as `make_instance` does; the common parts are computed once.
+    """Makes instances of a scenario, as `make_instance` does; the common parts are computed once.
+
+    Of a mixture it makes those of each of its scenarios.
 
     Args:
         scenario: The scenario. A trace is read here, and not again.
@@ -97,29 +102,13 @@ class InstanceMaker:
     ) -> None:
         if not isinstance(scenario, Scenario):
             raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
-        catalogue = Catalogue.of(scenario)
-        applications = catalogue.chosen()
-        self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
-        self._names = tuple(application.name for application in applications)
-        self._library = given_library(scenario.epochs, catalogue.names)
-        self._model = interference_model(scenario.sharing) if interference is None else interference
-        self._trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
-        self._tenants = _tenants(scenario, self._trace)
-        measured = application_times(applications, self._site)
-        self._seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
-        self._max_epochs = np.array([application.max_epochs for application in applications])
-        self._memory_gib = np.array([application.memory_gib for application in applications])
-        self._switching = [catalogue.switching[name] for name in catalogue.names]
-        self._saturation = np.full(len(applications), np.nan)
-        if self._trace is None and scenario.arrivals.kind in BY_SATURATION:
-            self._saturation = self._site.gpus / np.array(
-                [_one_gpu_s(application, self._site) for application in applications]
-            )
+        read = None if scenario.mixture else trace
+        self._makers = tuple(_Maker(variant, interference, read) for variant in variants_of(scenario))
 
     @property
     def trace(self) -> Trace | None:
-        """Return the trace that is replayed, as `replayed_trace` returns it."""
-        return self._trace
+        """Return the trace that is replayed, as `replayed_trace` returns it; of a mixture that of its first part."""
+        return self._makers[0].trace
 
     def make(self, seed: int) -> Instance:
         """Make the instance of `seed`, a whole number from 0 to 2^63 - 1.
@@ -137,6 +126,33 @@ class InstanceMaker:
     def building(self, seed: int) -> Generation[None, None, Instance]:
         """Make the instance in parts, as a generator that returns it: a part ends at each `yield`."""
         seed = checks.seed(seed)
+        return self._makers[seed % len(self._makers)].building(seed)
+
+
+class _Maker:
+    """Makes instances of a scenario that is no mixture; the arguments are those of `InstanceMaker`."""
+
+    def __init__(self, scenario: Scenario, interference: InterferenceModel | None, trace: Trace | None) -> None:
+        catalogue = Catalogue.of(scenario)
+        applications = catalogue.chosen()
+        self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
+        self._names = tuple(application.name for application in applications)
+        self._library = given_library(scenario.epochs, catalogue.names)
+        self._model = interference_model(scenario.sharing) if interference is None else interference
+        self.trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
+        self._tenants = _tenants(scenario, self.trace)
+        measured = application_times(applications, self._site)
+        self._seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
+        self._max_epochs = np.array([application.max_epochs for application in applications])
+        self._memory_gib = np.array([application.memory_gib for application in applications])
+        self._switching = [catalogue.switching[name] for name in catalogue.names]
+        self._saturation = np.full(len(applications), np.nan)
+        if self.trace is None and scenario.arrivals.kind in BY_SATURATION:
+            self._saturation = self._site.gpus / np.array(
+                [_one_gpu_s(application, self._site) for application in applications]
+            )
+
+    def building(self, seed: int) -> Generation[None, None, Instance]:
         streams, site = _Streams.of(seed), self._site
         yield
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
@@ -167,7 +183,7 @@ class InstanceMaker:
 
         It also returns the interference of co-runners on one GPU.
         """
-        scenario, trace, names = self._scenario, self._trace, self._names
+        scenario, trace, names = self._scenario, self.trace, self._names
         if trace is None:
             choice = streams.applications.integers(len(names), size=scenario.jobs.count)
         else:
@@ -226,7 +242,7 @@ class InstanceMaker:
         by_utilisation: bool,
     ) -> JobTable:
         """Add due dates, weights, restart overheads and labels, and sort by submission."""
-        scenario, trace, submission_s = self._scenario, self._trace, columns["submission_s"]
+        scenario, trace, submission_s = self._scenario, self.trace, columns["submission_s"]
         full_s = columns["max_epochs"][:, None] * _reference_times(columns["seconds_per_epoch"], self._site)
         due = due_dates(scenario.due_dates, submission_s, full_s, streams.due_dates)
         weight = streams.weights.uniform(scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s, len(due))
@@ -250,9 +266,9 @@ class InstanceMaker:
         share = np.array([tenant.share for tenant in self._scenario.tenants])
         if len(share):
             return rng.choice(len(share), size=len(order), p=share / share.sum())
-        if self._trace is not None and self._trace.tenant is not None:
+        if self.trace is not None and self.trace.tenant is not None:
             index = {tenant.name: i for i, tenant in enumerate(self._tenants)}
-            return np.array([index[tenant_name(name)] for name in self._trace.tenant], dtype=np.int64)[order]
+            return np.array([index[tenant_name(name)] for name in self.trace.tenant], dtype=np.int64)[order]
         return np.zeros(len(order), dtype=np.int64)
 
 

@@ -17,12 +17,12 @@ from gymnasium.vector import AutoresetMode
 
 from gpusched_baselines import make_policy
 from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv, load_scenario, register_envs, rollout, track_id
-from gpusched_env.workload import list_tracks, load_track, reward_scale_of
+from gpusched_env.workload import list_environments, load_track, reward_scale_of
 from vector_twins import random_actions
 
 PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
 FLAT_ID = "gpusched_env/GpuClusterFlat-v0"
-IDS = [ENVIRONMENT_ID, FLAT_ID, *(track_id(track, kind) for track, kind in product(list_tracks(), ("", "Flat")))]
+IDS = [ENVIRONMENT_ID, FLAT_ID, *(track_id(track, kind) for track, kind in product(list_environments(), ("", "Flat")))]
 FEW = {"jobs.count": 5}
 
 
@@ -55,7 +55,7 @@ def test_both_checkers_are_silent(name):
         checker.check_env(gymnasium.make(f"gpusched_env:{name}", settings=FEW), warn=True)
 
 
-@pytest.mark.parametrize("track", list_tracks())
+@pytest.mark.parametrize("track", list_environments())
 def test_make_vec_of_a_track_is_the_compiled_environment_and_ends_as_the_single_one(track):
     for kind in ("", "Flat"):
         env = gymnasium.make(track_id(track, kind), settings=FEW)
@@ -115,7 +115,7 @@ def test_a_random_agent_is_not_cut_off_on_a_track():
 def test_the_page_lists_the_ids_scales_and_step_limits_of_all_tracks():
     rows = re.findall(r"^\| `(gpusched_env/\S+)` \| (\S+) \| (\S+) \|$", PAGE.read_text("utf-8"), re.MULTILINE)
     expected = []
-    for name in list_tracks():
+    for name in list_environments():
         track = load_track(name)
         expected.append((track_id(name), f"{track.reward_scale_eur:g}", f"{track.max_episode_steps:,}"))
     assert rows == expected

@@ -1,6 +1,6 @@
 """`gpusched scenarios` and `gpusched tracks`."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import isfinite
 from statistics import fmean
 from typing import Annotated
@@ -20,6 +20,7 @@ from gpusched_env.workload import (
     scenario_toml,
     track_toml,
 )
+from gpusched_env.workload.mixture import variants_of
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.table import PLAIN, RATIO, Column, Table
@@ -36,20 +37,41 @@ def load_of(scenario: Scenario, seeds: Iterable[int] = SEEDS) -> float | None:
     return load if isfinite(load) else None
 
 
+def _range(scenario: Scenario, value: Callable[[Scenario], float], form: str = "g") -> str:
+    """Return a number of a scenario, or from the least to the greatest of a mixture."""
+    values = [value(each) for each in variants_of(scenario)]
+    return " to ".join(dict.fromkeys(f"{each:{form}}" for each in (min(values), max(values))))
+
+
+def _nodes(scenario: Scenario) -> str:
+    return _range(scenario, lambda each: each.cluster.nodes)
+
+
+def _jobs(scenario: Scenario) -> str:
+    return _range(scenario, lambda each: each.jobs.count)
+
+
+def _gpu_types(scenario: Scenario) -> str:
+    return ", ".join(dict.fromkeys(v for each in variants_of(scenario) for v in each.cluster.gpu_types))
+
+
 def _weights(scenario: Scenario) -> str:
-    ends = scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s
-    return " to ".join(f"{HOUR_S * end:.3g}" for end in ends)
+    ends = [(each.weights.min_eur_per_s, each.weights.max_eur_per_s) for each in variants_of(scenario)]
+    return f"{HOUR_S * min(low for low, _ in ends):.3g} to {HOUR_S * max(high for _, high in ends):.3g}"
 
 
 def _restart(scenario: Scenario) -> str:
-    return scenario.restart_s if isinstance(scenario.restart_s, str) else f"{scenario.restart_s or 0:g} s"
+    restarts = [each.restart_s for each in variants_of(scenario)]
+    seconds = [each or 0 for each in restarts if not isinstance(each, str)]
+    numbers = [f"{' to '.join(dict.fromkeys(f'{s:g}' for s in (min(seconds), max(seconds))))} s"] if seconds else []
+    return ", ".join(dict.fromkeys([*numbers, *(each for each in restarts if isinstance(each, str))]))
 
 
 SCENARIO_COLUMNS: tuple[Column[tuple[str, Scenario]], ...] = (
     Column("scenario", "scenario", lambda item: item[0]),
-    Column("nodes", "nodes", lambda item: item[1].cluster.nodes, PLAIN),
-    Column("jobs", "jobs", lambda item: item[1].jobs.count, PLAIN),
-    Column("gpu_types", "GPU types", lambda item: ", ".join(item[1].cluster.gpu_types)),
+    Column("nodes", "nodes", lambda item: _nodes(item[1]), PLAIN),
+    Column("jobs", "jobs", lambda item: _jobs(item[1]), PLAIN),
+    Column("gpu_types", "GPU types", lambda item: _gpu_types(item[1])),
     Column("load", "load", lambda item: load_of(item[1]), RATIO),
     Column("description", "what it is for", lambda item: item[1].description),
 )
@@ -57,11 +79,11 @@ SCENARIO_COLUMNS: tuple[Column[tuple[str, Scenario]], ...] = (
 
 TRACK_COLUMNS: tuple[Column[Track], ...] = (
     Column("track", "track", lambda track: track.name),
-    Column("nodes", "nodes", lambda track: track.scenario.cluster.nodes, PLAIN),
-    Column("gpu_types", "GPU types", lambda track: ", ".join(track.scenario.cluster.gpu_types)),
-    Column("jobs", "jobs", lambda track: track.scenario.jobs.count, PLAIN),
+    Column("nodes", "nodes", lambda track: _nodes(track.scenario), PLAIN),
+    Column("gpu_types", "GPU types", lambda track: _gpu_types(track.scenario)),
+    Column("jobs", "jobs", lambda track: _jobs(track.scenario), PLAIN),
     Column("load", "load", lambda track: load_of(track.scenario, track.seeds("test")), RATIO),
-    Column("due", "due", lambda track: track.scenario.due_dates.slack, "{:g}".format),
+    Column("due", "due", lambda track: _range(track.scenario, lambda each: each.due_dates.slack, ".2g")),
     Column("weights_eur_per_h", "weight €/h", lambda track: _weights(track.scenario)),
     Column("restart", "restart", lambda track: _restart(track.scenario)),
     Column("hard", "what is hard", lambda track: track.hard),

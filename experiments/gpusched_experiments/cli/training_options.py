@@ -22,7 +22,7 @@ from gpusched_agents.training.workloads import TRAINING_SEEDS
 from gpusched_baselines.registry import expert_names
 from gpusched_env.errors import InputError
 from gpusched_env.renamed import FIELDS, NETWORKS, current
-from gpusched_env.workload import list_tracks, load_track, parse_seeds
+from gpusched_env.workload import list_environments, load_track, parse_seeds
 from gpusched_env.workload.scenario.places import TRACK, track_place
 from gpusched_experiments.cli.scenario_options import parse_setting
 
@@ -182,7 +182,9 @@ def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
     if "track" in options:
         if "scenario" in options:
             raise InputError("--track", options["track"], "nothing beside --scenario")
-        names = list_tracks() if options["track"] == ALL else [name.strip() for name in options["track"].split(",")]
+        names = (
+            list_environments() if options["track"] == ALL else [name.strip() for name in options["track"].split(",")]
+        )
         return tuple(track_place(name) for name in names)
     text = options.get("scenario")
     return USUAL.scenarios if text is None else tuple(name.strip() for name in text.split(","))

@@ -14,6 +14,7 @@ from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
 from gpusched_env.workload import Scenario
+from gpusched_env.workload.mixture import variants_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +31,13 @@ class Billing:
 
     @classmethod
     def of(cls, scenario: Scenario | None) -> Billing:
-        """Take what a scenario says; of an instance nothing is known but its price of energy."""
+        """Take what a scenario, or all of a mixture, say; of an instance nothing is known but its price of energy."""
         if scenario is None:
             return cls()
-        rented = (own.name for own in scenario.gpu_types if own.node_eur_per_h is not None)
-        return cls(tuple(rented), scenario.prices.co2_g_per_kwh)
+        variants = variants_of(scenario)
+        rented = (own.name for each in variants for own in each.gpu_types if own.node_eur_per_h is not None)
+        emitted = {each.prices.co2_g_per_kwh for each in variants}
+        return cls(tuple(dict.fromkeys(rented)), emitted.pop() if len(emitted) == 1 else None)
 
     def kwh(self, energy_eur: float, eur_per_kwh: float) -> float:
         """Return the energy that costs so much [kWh]; NaN where the bill does not tell."""

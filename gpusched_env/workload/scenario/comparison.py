@@ -1,4 +1,4 @@
-"""The sections `compare`, `track` and `trace` of a scenario, and seeds as text."""
+"""The sections `compare`, `track`, `trace` and `mixture` of a scenario, and seeds as text."""
 
 from __future__ import annotations
 
@@ -111,6 +111,7 @@ class TrackHeader(Settings):
     max_episode_steps: Count | None = setting(
         None, "Steps that end an episode: three times the most that random decisions took."
     )
+    environment: bool = setting(True, "Whether it has environments: not where the GPU types of its workloads differ.")
     hard: str = Field(description="Why it is hard, a line.")
     weights: str = Field(description="The reason for its tardiness weights, a line.")
 
@@ -123,6 +124,15 @@ class TrackHeader(Settings):
                 if seen.setdefault(seed, name) != name:
                     raise InputError(name, text, f"seeds that are not among those for {seen[seed]}")
         return self
+
+
+class MixtureScenario(Settings):
+    """A scenario of a mixture."""
+
+    scenario: str | None = setting(
+        None, "Its scenario: a name or a .toml file. By default the one that has the mixture, without it."
+    )
+    settings: dict[str, Any] = Field(default_factory=dict, description="Settings that differ, by dotted name.")
 
 
 def _conditions(value: object) -> object:

@@ -1,11 +1,13 @@
 """Where scenarios and tracks are: the files of the package by name, and files of users by path.
 
-Nothing here loads a scenario, and it imports little: the environments of all tracks are registered by it.
+It imports little, and loads no scenario but what it draws: the environments of all tracks are registered by it.
 """
 
 from __future__ import annotations
 
+import re
 import tomllib
+from functools import cache
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
@@ -20,13 +22,13 @@ if TYPE_CHECKING:
 TRACK = "track:"
 """Before its name: the scenario of a track."""
 
-SUITE_VERSION = 3
+SUITE_VERSION = 4
 """Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
 
 SUITE = (
     "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600",
     "restarts-1800", "few-jobs", "two-point", "lognormal", "flow-time", "whole-nodes", "h100-l4", "a100-h200", "rented",
-    "philly", "openb", "pairs", "hosts", "tenants",
+    "philly", "openb", "pairs", "hosts", "tenants", "fleet", "drawn",
 )  # fmt: skip
 """Names of the tracks, in the order of tables; each has a file in `tracks`."""
 
@@ -44,8 +46,10 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
             kind, allowed = "track", f"one of {', '.join(found)}"
         else:
             scenarios = builtin_files("scenario")
-            kind, allowed = "scenario", f"one of {', '.join(scenarios)}; a track: {', '.join(found)}"
+            kind, allowed = "scenario", f"one of {', '.join(scenarios)}; a track: {', '.join(found)}; drawn-SEED-NUMBER"
             found |= scenarios
+        if name not in found and kind == "scenario" and (drawn := re.fullmatch(r"drawn-(\d{1,18})-(\d{1,6})", name)):
+            return _drawn(int(drawn[1]), int(drawn[2])), name, None
         if name not in found:
             raise InputError(kind, name, f"{allowed}, or a .toml file")
         return found[name].read_text(encoding="utf-8"), name, None
@@ -55,6 +59,15 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
         return path.read_text(encoding="utf-8"), path.stem, path.resolve().parent
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None
+
+
+@cache
+def _drawn(seed: int, index: int) -> str:
+    """Return the text of the file of a drawn scenario."""
+    from gpusched_env.workload.drawn import draw_scenario  # noqa: PLC0415 - it stands on the files of scenarios
+    from gpusched_env.workload.scenario.scenario_file import scenario_toml  # noqa: PLC0415
+
+    return scenario_toml(draw_scenario(seed, index))
 
 
 def builtin_files(kind: str) -> dict[str, Traversable]:
@@ -83,6 +96,12 @@ def step_limit_of(track: str) -> int | None:
     """Return the steps after which an episode on a track of the suite is truncated; no scenario is loaded for it."""
     limit: int | None = (track_header(track_place(track)) or {}).get("max_episode_steps")
     return limit
+
+
+def list_environments() -> tuple[str, ...]:
+    """List the names of the suite's tracks that have environments; no scenario is loaded for it."""
+    headers = {track: track_header(track_place(track)) or {} for track in SUITE}
+    return tuple(track for track, header in headers.items() if header.get("environment", True))
 
 
 def track_header(place: str | Path) -> dict[str, Any] | None:

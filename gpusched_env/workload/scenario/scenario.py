@@ -15,6 +15,7 @@ from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType
 from gpusched_env.workload.scenario.comparison import (
     ComparisonSettings,
+    MixtureScenario,
     TraceReplay,
 )
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
@@ -66,7 +67,9 @@ class Prices(Settings):
 class Jobs(Settings):
     """The number of jobs, their applications, and the configurations that they are offered."""
 
-    count: Annotated[int, whole(1, MOST_JOBS)] = setting(100, "Number of jobs; with a trace, at most so many.")
+    count: Annotated[int, whole(1, MOST_JOBS)] = setting(
+        100, "Number of jobs; with a trace, or in a scenario of a mixture, at most so many."
+    )
     applications: Many[str] | None = setting(
         None, "Applications; each job draws one uniformly. By default all: your own, or else the built-in ones."
     )
@@ -139,6 +142,9 @@ class Scenario(Settings):
     tenants: Annotated[tuple[OwnTenant, ...], BeforeValidator(as_tables(OwnTenant))] = setting(
         (), "Tenants of the cluster. By default none."
     )
+    mixture: Annotated[tuple[MixtureScenario, ...], BeforeValidator(as_tables(MixtureScenario))] = setting(
+        (), "Scenarios of which the workload of a seed is one: number seed modulo how many there are. By default none."
+    )
     applications: OwnApplications = setting(
         None, "Applications of jobs: measured (the default), published, published-inhouse, a CSV file; or a list."
     )
@@ -175,14 +181,27 @@ class Scenario(Settings):
             raise InputError("restart_s", self.restart_s, free)
         if self.switching.model == "free" and any(self.restart_by_application.values()):
             raise InputError("restart_by_application", dict(self.restart_by_application), free)
+        if any(variant.scenario is not None for variant in self.mixture):
+            self._check_alone()
         if self.tenancy != "none" and not self.tenants:
             raise InputError("tenants", [], f"at least one with tenancy = {self.tenancy!r}")
         if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
             Catalogue.of(self)
         return self
 
+    def _check_alone(self) -> None:
+        """Check that a mixture of other scenarios has no settings of its own that they would not have."""
+        given = self.model_dump(exclude_defaults=True, exclude={"name", "description", "mixture", "compare"})
+        if "jobs" in given:
+            given["jobs"].pop("count", None)
+        for name, value in dotted_names({name: value for name, value in given.items() if value != {}}):
+            allowed = "the default beside a mixture of other scenarios: mixture.settings changes what they have"
+            raise InputError(name, value, allowed)
+
     def __repr__(self) -> str:
         """Return a line with its name and size."""
+        if self.mixture:
+            return f"Scenario({self.name!r}: a mixture of {len(self.mixture)} scenarios)"
         cluster = self.cluster
         return (
             f"Scenario({self.name!r}: {cluster.nodes} nodes of {', '.join(cluster.gpu_types)}, {self.jobs.count} jobs, "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gpusched_env.errors import InputError
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
-from gpusched_env.workload.scenario.comparison import TraceReplay, TrackHeader, parse_seeds
+from gpusched_env.workload.scenario.comparison import MixtureScenario, TraceReplay, TrackHeader, parse_seeds
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, OwnApplication
 from gpusched_env.workload.scenario.places import builtin_files, text_of, track_header, track_place
 from gpusched_env.workload.scenario.scenario import Scenario
@@ -100,6 +100,7 @@ def scenario_toml(scenario: Scenario) -> str:
     lines += _table(scenario, "restart_by_application", "restart_by_application")
     lines += _array("gpu_types", scenario.gpu_types, OwnGpuType)
     lines += _array("tenants", scenario.tenants, OwnTenant)
+    lines += _array("mixture", scenario.mixture, MixtureScenario)
     if isinstance(scenario.applications, tuple):
         lines += _array("applications", scenario.applications, OwnApplication)
     for section in Scenario.model_fields:
@@ -188,10 +189,7 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"scenario {name}", str(error), "a file in TOML") from None
     if folder is not None:
-        _from_folder(data, "applications", folder, NAMED_TABLES)
-        _from_folder(data.get("trace"), "path", folder)
-        for setting in ("library", "runs"):
-            _from_folder(data.get("epochs"), setting, folder, (PUBLISHED,))
+        _resolve(data, folder)
     if "track" in data:
         _take_track(data)
     base = data.pop("base", None)
@@ -240,9 +238,20 @@ def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _from_folder(section: object, name: str, folder: Path, names: tuple[str, ...] = ()) -> None:
+def _resolve(data: dict[str, Any], folder: Path) -> None:
+    """Resolve the paths of files from the scenario's folder."""
+    _from_folder(data, "applications", folder, NAMED_TABLES)
+    _from_folder(data.get("trace"), "path", folder)
+    for setting in ("library", "runs"):
+        _from_folder(data.get("epochs"), setting, folder, (PUBLISHED,))
+    for variant in data["mixture"] if isinstance(data.get("mixture"), list) else ():
+        _from_folder(variant, "scenario", folder, only=".toml")
+
+
+def _from_folder(section: object, name: str, folder: Path, names: tuple[str, ...] = (), only: str = "") -> None:
     """Resolve the path of a file in a section from the scenario's folder, if it is a path and no name."""
-    if isinstance(section, dict) and isinstance(section.get(name), str) and section[name] not in names:
+    given = section.get(name) if isinstance(section, dict) else None
+    if isinstance(section, dict) and isinstance(given, str) and given not in names and given.endswith(only):
         section[name] = str(folder / section[name])
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.workload.mixture import variants_of
 from gpusched_env.workload.traces.replay import gpu_types_named, jobs_by_name, replayed_trace
 
 if TYPE_CHECKING:
@@ -162,12 +163,15 @@ def modelled(scenario: Scenario, trace: Trace | None = None) -> tuple[str, ...]:
         trace: Its trace as `replayed_trace` gives it; by default it is read here.
 
     Returns:
-        The sentences; none without a trace, since the scenario then has all of it.
+        The sentences; none without a trace, since the scenario then has all of it. Of a mixture those of all of its
+        scenarios.
 
     Raises:
         InputError: The trace is not valid.
     """
     replay = scenario.trace
+    if scenario.mixture:
+        return tuple(dict.fromkeys(said for variant in variants_of(scenario) for said in modelled(variant)))
     if replay is None:
         return ()
     trace = replayed_trace(scenario) if trace is None else trace

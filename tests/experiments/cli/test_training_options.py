@@ -14,7 +14,7 @@ from gpusched_agents.training.algorithm_config import (
     PpoConfig,
 )
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
-from gpusched_env.workload import list_tracks
+from gpusched_env.workload import list_environments
 from gpusched_experiments.cli.training_options import HELP, SETTINGS, training_config
 from refusals import refused
 
@@ -132,7 +132,7 @@ def test_tracks_stand_for_their_scenarios_and_their_seeds_for_validation():
     expected = TrainingConfig(agent=EsConfig(), scenarios=("track:slack",), validation_seeds=seeds)
     assert config(agent="es", track="slack") == expected
     assert config(track="slack, busy").scenarios == ("track:slack", "track:busy")
-    assert config(track="all").scenarios == tuple(f"track:{name}" for name in list_tracks())
+    assert config(track="all").scenarios == tuple(f"track:{name}" for name in list_environments())
     assert config(track="slack", validation_seeds="20010").validation_seeds == (20_010,)
     assert config().validation_seeds == TrainingConfig().validation_seeds
 
