@@ -98,6 +98,29 @@ def test_ranks_go_by_the_mean_cost_and_equal_ones_share_the_better_rank():
     assert [(s.policy, s.rank) for s in second.standings] == [("edf", 1), ("sts", 2)]
 
 
+def test_a_policy_that_ran_on_fewer_seeds_has_no_rank_and_is_compared_on_these():
+    """On seed 0 it costs half of sts, which is the best policy of both seeds; in the mean it would be the cheapest."""
+    costs = {"a": COSTS["a"] | {"rollout": (5,)}, "b": COSTS["b"]}
+    first, _ = track_results(made_up(costs))
+    assert [s.policy for s in first.standings] == ["sts", "edf", "greedy"]
+    assert [(s.policy, s.rank, s.to_best.value) for s in first.few] == [("rollout", None, 0.5)]
+    table = overall_table(made_up(costs))
+    rows = table.as_dicts()
+    assert [row["policy"] for row in rows] == ["sts", "edf", "greedy", "rollout"]
+    assert (rows[-1]["mean_rank"], rows[-1]["mean_ratio"].value) == (None, 0.5)
+    assert "rollout, slow, on the first 1 seeds" in table.notes[1]
+    assert len(overall_table(made_up(COSTS)).notes) == 1
+
+
+def test_slow_policies_run_on_two_seeds_of_tracks_with_few_jobs():
+    large = tiny("large", module.MOST_JOBS + 1)
+    cells = leaderboard((TRACKS[0], large), (3, 4, 5), evaluations=2).cells(Selection(), ("edf", "rollout"))
+    ran = [(dict(cell.labels)["track"], cell.policy, cell.seed) for cell in cells if dict(cell.labels)["row"] == "run"]
+    assert [each for each in ran if each[1] == "rollout"] == [("three", "rollout", 3), ("three", "rollout", 4)]
+    assert len(ran) == 8
+    assert {dict(cell.labels)["track"] for cell in cells if dict(cell.labels)["row"] == "hindsight"} == {"three"}
+
+
 def test_the_best_known_cost_is_the_least_mean_and_its_gap_is_that_to_the_bound():
     first, second = tracks_table(made_up(COSTS)).as_dicts()
     assert (first["best_eur"], first["best_policy"], first["second_policy"]) == (10.0, "sts", "edf")

@@ -27,13 +27,7 @@ LOADS = {
     "lognormal": 1.1, "flow-time": 0.85, "philly": 0.85, "openb": 0.85,
     "fleet": 0.85, "restarts-1800": 0.85, "h100-l4": 0.85, "a100-h200": 0.85, "rented": 0.85,
 }  # fmt: skip
-MANY_SEEDS = {
-    "published-1",
-    "published-2",
-    "published-3",
-    "few-jobs",
-    "drawn",
-}  # tardiness is rare and dear, or jobs few
+MANY_SEEDS = {"published-1", "published-2", "published-3", "few-jobs", "drawn"}  # rare and dear tardiness, few jobs
 OWN = """
 base = "tiny"
 

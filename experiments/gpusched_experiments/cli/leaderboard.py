@@ -42,6 +42,13 @@ def leaderboard_command(
             help="Policies and agents (agent:NAME, agent:DIR), separated by commas; default: all but slow ones.",
         ),
     ] = None,
+    slow: Annotated[
+        str | None,
+        typer.Option(
+            "--slow",
+            help="Slow policies beside them, such as rollout: two seeds of a track, without ranks; default: none.",
+        ),
+    ] = None,
     tracks: Annotated[
         str | None,
         typer.Option("--tracks", "-t", help="Tracks, or .toml files of tracks, separated by commas; default: all."),
@@ -85,7 +92,7 @@ def leaderboard_command(
 
     - **gpusched leaderboard --tracks busy,full --policies edf,sts-x --seeds validation**
 
-    - **gpusched leaderboard --hindsight 100 --out docs/results/leaderboard**
+    - **gpusched leaderboard --hindsight 100 --slow rollout --out docs/results/leaderboard**
 
     - **gpusched leaderboard --submit my_policy.py --quick**
     """
@@ -98,6 +105,8 @@ def leaderboard_command(
         return
     submitting.refuse_without_submission(given, limits)
     entered = _policies(policies, quick=quick)
+    if slow is not None:
+        entered += tuple(policy.name for policy in parse_policies(slow) if policy.name not in entered)
     if reference is not None and reference not in entered:
         raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")
     chosen = _tracks(tracks)

@@ -54,8 +54,16 @@ def overall_table(runs: Runs) -> Table:
         Column("worst_ratio", "at worst", lambda each: each.worst.to_best.value, RATIO),
         Column("worst_track", "worst track", lambda each: each.worst.track),
     )
-    note = "Cost / best: geometric mean over tracks of the cost over that of the track's best policy in this table."
-    return Table.of("All tracks", columns, overall(track_results(runs)), (note,))
+    notes: tuple[str, ...] = (
+        "Cost / best: geometric mean over tracks of the cost over that of the track's best policy in this table.",
+    )
+    policies = overall(track_results(runs))
+    few = [each for each in policies if each.mean_rank is None]
+    if few:
+        seeds = min(len(standing.group.own) for each in few for standing in each.standings)
+        names = ", ".join(each.policy for each in few)
+        notes += (f"Without ranks: {names}, slow, on the first {seeds} seeds of a track, beside its best there.",)
+    return Table.of("All tracks", columns, policies, notes)
 
 
 def tracks_table(runs: Runs) -> Table:
@@ -112,7 +120,7 @@ def knowing_table(runs: Runs) -> Table:
     """Return what knowing the distribution saves, for every policy with a twin that assumes the worst case."""
     results, pairs = track_results(runs), []
     for result in results:
-        by_name = {standing.policy: standing for standing in result.standings}
+        by_name = {standing.policy: standing for standing in (*result.standings, *result.few)}
         twins = ((name, POLICIES[name].worst_case if name in POLICIES else None) for name in by_name)
         pairs += [_Pair(by_name[name], by_name[twin]) for name, twin in sorted(twins) if twin in by_name]
     columns: tuple[Column[_Pair], ...] = (
@@ -154,7 +162,7 @@ def details_table(runs: Runs, reference: str) -> Table:
         Column("to_best", "total / best", lambda each: each.to_best, RATIO, interval=True),
         Column("saving", f"total saved against {against}", saved, PERCENT, interval=True),
     )
-    standings = [standing for result in track_results(runs) for standing in result.standings]
+    standings = [standing for result in track_results(runs) for standing in (*result.standings, *result.few)]
     return Table.of("Every track and policy", columns, standings)
 
 
@@ -183,6 +191,8 @@ QUICK_POLICIES = ("edf", "edf-conditional-mean", "greedy", "sts", "sts-x")
 QUICK_SEEDS = 2
 BOUND_POLICY = "edf"  # a cell has a policy; that of a bound decides nothing
 SEARCHED = 5  # seeds of a track with a schedule in hindsight, at most
+FEW = 2  # seeds on which slow policies run
+MOST_JOBS = 1000  # of tracks with schedules in hindsight, and on which slow policies run
 QUESTION = (
     "Which policy costs least where, by how much, and how far is it from a bound that no policy undercuts? The tracks "
     "are those of suite {suite} ([tracks](../../tracks.md)), each on {seeds}. Ratios, savings and gaps are those of "
@@ -192,8 +202,13 @@ QUESTION = (
 
 def default_policies() -> tuple[str, ...]:
     """List what runs if nothing is named: policies whose rounds do not take long, but ablations; and shipped agents."""
-    policies = (name for name in policy_names() if POLICIES[name].compiled and not POLICIES[name].slow)
+    policies = (name for name in policy_names() if is_usual(name))
     return (*policies, *(f"{PREFIX}{name}" for name in shipped_agents()))
+
+
+def is_usual(policy: str) -> bool:
+    """Whether a policy is an agent, or one whose rounds do not take long: it runs on all seeds."""
+    return policy not in POLICIES or (POLICIES[policy].compiled and not POLICIES[policy].slow)
 
 
 def misfits(tracks: Iterable[Track], policies: Iterable[str]) -> frozenset[tuple[str, str]]:
@@ -259,11 +274,12 @@ def _cells_of(
     evaluations: int,
 ) -> Iterator[Cell]:
     """List the cells of a track: the bound of every seed, schedules in hindsight, then the runs of every policy."""
-    alone = [(BOUND_ROW, seed, BOUND) for seed in seeds]
-    if evaluations:
+    alone, small = [(BOUND_ROW, seed, BOUND) for seed in seeds], track.scenario.jobs.count <= MOST_JOBS
+    if evaluations and small:
         alone += [(HINDSIGHT_ROW, seed, hindsight_of(evaluations)) for seed in seeds[:SEARCHED]]
     for row, seed, measure in alone:
         yield Cell((("track", track.name), ("row", row)), track.scenario, BOUND_POLICY, seed, measure=measure)
     for policy, seed in product(policies, seeds):
-        if (track.name, policy) not in left_out:
+        runs = is_usual(policy) or (small and seed in seeds[:FEW])
+        if runs and (track.name, policy) not in left_out:
             yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, policy, seed)

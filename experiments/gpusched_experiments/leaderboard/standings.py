@@ -28,13 +28,14 @@ class Standing:
     Attributes:
         track: The track.
         group: Its runs.
-        rank: 1 for the policy with the least mean cost; equal ones share the better rank.
+        rank: 1 for the policy with the least mean cost; equal ones share the better rank. None for a policy that ran on
+            the first seeds only.
         best: The runs of the best policy of the track.
     """
 
     track: str
     group: Group
-    rank: int
+    rank: int | None
     best: Group
 
     @cached_property
@@ -59,7 +60,8 @@ class TrackResult:
 
     Attributes:
         name: The track.
-        standings: One for each policy, the best first.
+        standings: One for each policy with a rank, the best first.
+        few: Those of policies that ran on the first seeds only.
         bound: What no policy undercuts, by seed.
         hindsight: Cost of the best schedule known, found in hindsight or by a policy, for the seeds that were searched
             [€]; empty if none was.
@@ -72,6 +74,7 @@ class TrackResult:
     bound: Runs
     hindsight: Mapping[int, float]
     p_value: float = 1.0
+    few: tuple[Standing, ...] = ()
 
     @property
     def best(self) -> Standing:
@@ -104,9 +107,10 @@ class Overall:
     standings: tuple[Standing, ...]
 
     @property
-    def mean_rank(self) -> float:
-        """Mean of its ranks."""
-        return sum(s.rank for s in self.standings) / len(self.standings)
+    def mean_rank(self) -> float | None:
+        """Mean of its ranks; None without ranks."""
+        ranks = [s.rank for s in self.standings if s.rank is not None]
+        return sum(ranks) / len(ranks) if ranks else None
 
     @property
     def mean_ratio(self) -> float:
@@ -145,7 +149,10 @@ def track_results(runs: Runs) -> tuple[TrackResult, ...]:
     found = []
     for track in map(str, runs.labels("track")):
         there = runs.where(track=track)
-        groups = sorted(there.where(row=RUN_ROW).groups("track"), key=lambda g: mean(g.own, COST).value)
+        ran = list(there.where(row=RUN_ROW).groups("track"))
+        most = max(len(group.own) for group in ran)
+        groups = sorted((g for g in ran if len(g.own) == most), key=lambda g: mean(g.own, COST).value)
+        few = tuple(Standing(track, group, None, groups[0]) for group in ran if len(group.own) < most)
         costs = [mean(group.own, COST).value for group in groups]
         standings = tuple(
             Standing(track, group, 1 + costs.index(cost), groups[0]) for group, cost in zip(groups, costs, strict=True)
@@ -155,16 +162,19 @@ def track_results(runs: Runs) -> tuple[TrackResult, ...]:
         by_policy = [group.own.by_seed(COST) for group in groups]
         known = {s: min(cost, *(by[s] for by in by_policy if s in by)) for s, cost in searched.items()}
         bound = there.where(row=BOUND_ROW)
-        found.append(TrackResult(track, standings, bound, known, max(others, default=1.0)))
+        found.append(TrackResult(track, standings, bound, known, max(others, default=1.0), few))
     p_values = holm([result.p_value for result in found])
     return tuple(replace(result, p_value=p) for result, p in zip(found, p_values, strict=True))
 
 
 def overall(results: tuple[TrackResult, ...]) -> tuple[Overall, ...]:
-    """Rank the policies over all tracks: those that ran on most first, then by their mean ratio to the best."""
+    """Rank the policies over all tracks: those that ran on most first, then by their mean ratio to the best.
+
+    Policies without ranks come last.
+    """
     by_policy: dict[str, list[Standing]] = {}
     for result in results:
-        for standing in result.standings:
+        for standing in (*result.standings, *result.few):
             by_policy.setdefault(standing.policy, []).append(standing)
     ranked = [Overall(policy, tuple(standings)) for policy, standings in by_policy.items()]
-    return tuple(sorted(ranked, key=lambda each: (-len(each.standings), each.mean_ratio)))
+    return tuple(sorted(ranked, key=lambda each: (each.mean_rank is None, -len(each.standings), each.mean_ratio)))
