@@ -21,7 +21,6 @@ ASKED = "GPUSCHED_LONG_TESTS" in os.environ
 # They take minutes, so they run only where they are asked for.
 LONG = tuple(f"--out runs/{name}" for name in ("tiny", "mine", "two", "larger", "slack", "es"))
 ELSEWHERE = ("--out runs/watched",)  # needs what is no dependency
-HOURS = ("--out runs/first", "--out runs/second")  # of the agent that is shipped
 
 
 def commands() -> list[str]:
@@ -41,8 +40,6 @@ def test_the_commands_of_all_pages_are_found():
 def test_a_command_of_a_page_ends_better_than_edf(command, tmp_path, monkeypatch):
     if any(words in command for words in ELSEWHERE):
         pytest.skip("needs Weights & Biases and MLflow, which are no dependencies")
-    if any(words in command for words in HOURS):
-        pytest.skip("takes hours")
     if any(words in command for words in LONG) and not ASKED:
         pytest.skip("takes minutes: set GPUSCHED_LONG_TESTS to run it")
     monkeypatch.chdir(tmp_path)
