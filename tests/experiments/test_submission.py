@@ -17,7 +17,7 @@ from gpusched_env.workload import Track, load_scenario, make_instance
 from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.html_report import folder_report
-from gpusched_experiments.leaderboard import against, submission, submission_runs
+from gpusched_experiments.leaderboard import against, misfits, submission, submission_runs
 from gpusched_experiments.leaderboard import submission_runs as checking
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
 from gpusched_experiments.leaderboard.submission import SubmissionPlan, check_names, submit
@@ -202,19 +202,41 @@ def test_an_agent_that_cannot_decide_on_a_track_is_not_met_there(tmp_path):
     assert met == ["edf", agent, "edf"]
 
 
+@pytest.mark.usefixtures("in_threads")
+def test_an_entry_decides_on_all_scenarios_of_a_mixture_and_is_told_of_the_right_one(tmp_path):
+    """The second has other GPU types; an agent that fits the first alone is left out of the track."""
+    apps = ["resnet50-imagenet-global256", "vgg16-imagenet-global256"]
+    values = {"cluster.gpu_types": ["A100", "T4"], "cluster.nodes": 4, "jobs.node_counts": [1, 2]}
+    both = load_scenario("tiny").replace(
+        {"name": "both", "jobs.count": 3, "mixture": [{}, {"settings": values | {"jobs.applications": apps}}]}
+    )
+    track = Track(name="both", scenario=both, hard="nothing", weights="none")
+    entry = python_submission(SOURCE, "make")
+    assert check_submission(entry, USUAL, [track]).misfits == {}
+    submitted(tmp_path / "out", entry, plan=SubmissionPlan([track], (0, 1), policies=("edf",)))
+    costs = {int(row["seed"]): float(row["total_eur"]) for row in rows(tmp_path / "out/cells.csv")
+             if row["policy"] == entry.name}  # fmt: skip
+    assert costs == {
+        seed: pytest.approx(simulate(make_instance(both, seed), make_policy("sts")).total_eur) for seed in (0, 1)
+    }
+    agent = single_node_agent(tmp_path / "agent")
+    assert misfits([track], [agent]) == {("both", agent)}
+
+
 def test_what_was_recorded_must_be_of_the_same_world(tmp_path):
-    track, seed = TRACKS[0], 3
+    track, seed, board = TRACKS[0], 3, tmp_path / "board"
+    board.mkdir()
     cost = simulate(make_instance(track.scenario, seed), make_policy("edf"), seed=seed)
     total = cost.energy_eur + cost.tardiness_eur
     line = "key,track,row,policy,seed,total_eur\nx,three,run,edf,3,{}\n"
-    (tmp_path / "cells.csv").write_text(line.format(total))
-    assert "on a seed of 1 tracks" in check_same_world(read_recorded(str(tmp_path)), TRACKS)
-    (tmp_path / "cells.csv").write_text(line.format(1.001 * total))
+    (board / "cells.csv").write_text(line.format(total))
+    assert "on a seed of 1 tracks" in check_same_world(read_recorded(str(board)), TRACKS)
+    (board / "cells.csv").write_text(line.format(1.001 * total))
     with refused("--against", allowed="runs of this version"):
-        check_same_world(read_recorded(str(tmp_path)), TRACKS)
-    (tmp_path / "cells.csv").write_text("nothing\n")
+        check_same_world(read_recorded(str(board)), TRACKS)
+    (board / "cells.csv").write_text("nothing\n")
     with refused("--against", allowed="a file that gpusched leaderboard wrote"):
-        read_recorded(str(tmp_path))
+        read_recorded(str(board))
 
 
 def test_another_quick_policy_says_whether_it_is_the_same_world_and_without_one_nothing_does(tmp_path):

@@ -182,7 +182,8 @@ def _checked(plan: ComparisonPlan) -> list[_Part]:
     for rule, workload in plan.parts():
         part = _Part.of(rule, workload, plan.seeds[0], parts[0].trace if parts else None)
         try:
-            check_fit(plan.policies, part.make(plan.seeds[0]))
+            for seed in plan.seeds[: 1 if workload.scenario is None else max(1, len(workload.scenario.mixture))]:
+                check_fit(plan.policies, part.make(seed))
         except InputError as error:
             if not parts or plan.demands_given:
                 raise

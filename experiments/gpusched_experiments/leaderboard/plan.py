@@ -13,6 +13,7 @@ from gpusched_agents.files.storage import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES, policy_names
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import SUITE_VERSION, Track, make_instance
+from gpusched_env.workload.mixture import variants_of
 from gpusched_experiments.leaderboard.standings import (
     BOUND_ROW,
     COST,
@@ -216,9 +217,11 @@ def misfits(tracks: Iterable[Track], policies: Iterable[str]) -> frozenset[tuple
     agents = {name: make_any_policy(name) for name in policies if is_agent(name)}
     if not agents:
         return frozenset()
-    first = {track.name: make_instance(track.scenario, track.seeds("test")[0]) for track in tracks}
+    each = {track.name: [make_instance(v, 0) for v in variants_of(track.scenario)] for track in tracks}
     return frozenset(
-        (track, name) for track, name in product(first, agents) if not can_decide(agents[name], first[track])
+        (track, name)
+        for track, name in product(each, agents)
+        if not all(can_decide(agents[name], instance) for instance in each[track])
     )
 
 

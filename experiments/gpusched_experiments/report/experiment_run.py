@@ -146,9 +146,14 @@ def planned_cells(experiment: Experiment, choice: Selection, watcher: Watcher) -
 
 
 def _check_agents(cells: Iterable[Cell]) -> None:
-    """Check that every agent can decide on its workloads; those with equal labels have equal configurations."""
+    """Check that every agent can decide on its workloads.
+
+    Those with equal labels have equal configurations,
+    or those of one mixture.
+    """
     for cell in {(cell.policy, cell.labels): cell for cell in cells if is_agent(cell.policy)}.values():
-        check_fit([make_any_policy(cell.policy)], cell.instance())
+        for seed in range(max(1, len(cell.scenario.mixture))):
+            check_fit([make_any_policy(cell.policy)], replace(cell, seed=cell.seed + seed).instance())
 
 
 def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watcher: Watcher) -> dict[str, Values]:

@@ -23,6 +23,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import Scenario, make_instance
+from gpusched_env.workload.mixture import variant_of, variants_of
 from gpusched_experiments.sandbox.decisions import (
     CONFIGURATION,
     SentBoard,
@@ -270,9 +271,9 @@ def policy_seed(seed: int) -> int:
 
 
 def workload_of(scenario: Scenario, seed: int) -> dict[str, Any]:
-    """Return what a workload is like, by another one: scenario and another seed."""
+    """Return what a workload is like, by another one: its scenario, of a mixture the seed's, and another seed."""
     another = ANOTHER_SEED if seed != ANOTHER_SEED else ANOTHER_SEED + 1
-    return {"scenario": scenario.model_dump(mode="json"), "another_seed": another}
+    return {"scenario": variant_of(scenario, seed).model_dump(mode="json"), "another_seed": another}
 
 
 def misfit(process: Process, scenario: Scenario) -> str | None:
@@ -281,7 +282,10 @@ def misfit(process: Process, scenario: Scenario) -> str | None:
     Raises:
         SubmissionError: The process ended, or gave no answer.
     """
-    if make_instance(scenario, ANOTHER_SEED).hosts:
-        return "its workloads have cells"
-    answer, _ = process.ask({"kind": "fit", **workload_of(scenario, 0)}, seconds=process.limits.start_s)
-    return one_line(answer["misfit"]) if "misfit" in answer else None
+    for variant in variants_of(scenario):
+        if make_instance(variant, ANOTHER_SEED).hosts:
+            return "its workloads have cells"
+        answer, _ = process.ask({"kind": "fit", **workload_of(variant, 0)}, seconds=process.limits.start_s)
+        if "misfit" in answer:
+            return one_line(answer["misfit"])
+    return None
