@@ -46,7 +46,7 @@ def leaderboard_command(
         str | None,
         typer.Option(
             "--slow",
-            help="Slow policies beside them, such as rollout: two seeds of a track, without ranks; default: none.",
+            help="Slow policies beside them, such as rollout: one seed of each track, without ranks; default: none.",
         ),
     ] = None,
     tracks: Annotated[
