@@ -112,6 +112,17 @@ def test_a_policy_that_ran_on_fewer_seeds_has_no_rank_and_is_compared_on_these()
     assert len(overall_table(made_up(COSTS)).notes) == 1
 
 
+def test_a_track_with_few_seeds_leaves_the_interval_over_all_tracks():
+    """On b both seeds cost twice as much: a constant factor of 2 ** (1 / 2) in every draw."""
+    costs = {"a": {"bound": [1] * 6, "edf": [10] * 6, "sts": [11, 12, 13, 11, 12, 13]}}
+    alone = overall_table(made_up(costs)).as_dicts()[1]["mean_ratio"]
+    both = overall_table(made_up(costs | {"b": {"bound": [1] * 2, "edf": [5] * 2, "sts": [10] * 2}})).as_dicts()[1]
+    assert both["mean_ratio"].value == pytest.approx((1.2 * 2.0) ** 0.5)
+    assert both["mean_ratio"].interval == pytest.approx([(2.0 * end) ** 0.5 for end in alone.interval])
+    none = overall_table(made_up({"b": {"bound": [1] * 2, "edf": [5] * 2, "sts": [10] * 2}})).as_dicts()[1]
+    assert none["mean_ratio"].interval is None
+
+
 def test_slow_policies_run_on_few_seeds_of_tracks_with_few_jobs(monkeypatch):
     monkeypatch.setattr(module, "FEW", 2)
     large = tiny("large", module.MOST_JOBS + 1)

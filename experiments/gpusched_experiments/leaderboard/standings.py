@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_experiments.report.estimate import Estimate, bootstrap, difference_p, holm, mean, pooled
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, bootstrap, difference_p, holm, mean, pooled
 from gpusched_experiments.report.run import Group, Runs
 
 if TYPE_CHECKING:
@@ -121,15 +121,20 @@ class Overall:
     def to_best(self) -> Estimate:
         """The same with its interval: a seed that is drawn brings the runs of all tracks.
 
-        The best policy of a track is that of all its seeds in every draw.
+        The best policy of a track is that of all its seeds in every draw. Tracks with too few seeds for an interval
+        have the same ratio in every draw.
         """
         pairs = [(s.group.own.by_seed(COST), s.best.own.by_seed(COST)) for s in self.standings]
+        pairs = [pair for pair in pairs if min(map(len, pair)) >= LEAST_SEEDS]
+        if not pairs:
+            return Estimate(self.mean_ratio, None, min(s.to_best.seeds for s in self.standings))
+        fixed = [math.log(s.to_best.value) for s in self.standings if s.to_best.seeds < LEAST_SEEDS]
         seeds = sorted(set[int].intersection(*(set(own) & set(best) for own, best in pairs)))
         own, best = (np.array([[pair[i][seed] for seed in seeds] for pair in pairs]) for i in range(2))
 
         def drawn(draws: NDArray[np.int64]) -> NDArray[np.float64]:
             ratios: NDArray[np.float64] = own[:, draws].sum(axis=-1) / best[:, draws].sum(axis=-1)
-            return np.exp(np.log(ratios).mean(axis=0))
+            return np.exp((np.log(ratios).sum(axis=0) + sum(fixed)) / len(self.standings))
 
         return Estimate(self.mean_ratio, bootstrap(len(seeds), drawn), len(seeds))
 
