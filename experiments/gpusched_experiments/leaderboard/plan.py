@@ -193,7 +193,8 @@ QUICK_SEEDS = 2
 BOUND_POLICY = "edf"  # a cell has a policy; that of a bound decides nothing
 SEARCHED = 5  # seeds of a track with a schedule in hindsight, at most
 FEW = 1  # seeds of a track on which slow policies run: rollout takes minutes
-MOST_JOBS = 1000  # of tracks with schedules in hindsight, and on which slow policies run
+MOST_JOBS = 1000  # of tracks with schedules in hindsight
+MOST_JOBS_OF_SLOW = 300  # of tracks on which slow policies run
 QUESTION = (
     "Which policy costs least where, by how much, and how far is it from a bound that no policy undercuts? The tracks "
     "are those of suite {suite} ([tracks](../../tracks.md)), each on {seeds}. Ratios, savings and gaps are those of "
@@ -277,12 +278,12 @@ def _cells_of(
     evaluations: int,
 ) -> Iterator[Cell]:
     """List the cells of a track: the bound of every seed, schedules in hindsight, then the runs of every policy."""
-    alone, small = [(BOUND_ROW, seed, BOUND) for seed in seeds], track.scenario.jobs.count <= MOST_JOBS
-    if evaluations and small:
+    alone, jobs = [(BOUND_ROW, seed, BOUND) for seed in seeds], track.scenario.jobs.count
+    if evaluations and jobs <= MOST_JOBS:
         alone += [(HINDSIGHT_ROW, seed, hindsight_of(evaluations)) for seed in seeds[:SEARCHED]]
     for row, seed, measure in alone:
         yield Cell((("track", track.name), ("row", row)), track.scenario, BOUND_POLICY, seed, measure=measure)
     for policy, seed in product(policies, seeds):
-        runs = is_usual(policy) or (small and seed in seeds[:FEW])
+        runs = is_usual(policy) or (jobs <= MOST_JOBS_OF_SLOW and seed in seeds[:FEW])
         if runs and (track.name, policy) not in left_out:
             yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, policy, seed)
