@@ -133,6 +133,16 @@ def test_slow_policies_run_on_few_seeds_of_tracks_with_few_jobs(monkeypatch):
     assert {dict(cell.labels)["track"] for cell in cells if dict(cell.labels)["row"] == "hindsight"} == {"three"}
 
 
+@pytest.mark.slow
+def test_the_report_holds_policies_without_ranks(tmp_path):
+    asked = ["leaderboard", "--tracks", write_tracks(tmp_path), "--policies", "edf", "--slow", "local-search"]
+    done = CliRunner().invoke(app, [*asked, "-w", "1", "--out", str(tmp_path / "board")])
+    assert done.exit_code == 0, done.output
+    assert "local-search" in (tmp_path / "board/report.html").read_text(encoding="utf-8")
+    rows = list(csv.DictReader((tmp_path / "board/summary.csv").read_text(encoding="utf-8").splitlines()))
+    assert [(row["policy"], row["mean_rank"]) for row in rows] == [("edf", "1.0"), ("local-search", "")]
+
+
 def test_the_best_known_cost_is_the_least_mean_and_its_gap_is_that_to_the_bound():
     first, second = tracks_table(made_up(COSTS)).as_dicts()
     assert (first["best_eur"], first["best_policy"], first["second_policy"]) == (10.0, "sts", "edf")
@@ -155,8 +165,10 @@ def test_what_is_left_is_that_to_the_best_schedule_known_of_the_seeds_that_were_
 def test_a_leaderboard_searches_the_first_seeds_in_hindsight(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SEARCHED", 1)
     experiment = leaderboard(TRACKS, (7, 8), evaluations=3)
-    outcome = run_experiment(experiment, Selection(policies=("edf", "sts-x")), tmp_path, workers=1, watcher=Watching())
-    cells = csv.DictReader((tmp_path / "cells.csv").read_text(encoding="utf-8").splitlines())
+    outcome = run_experiment(
+        experiment, Selection(policies=("edf", "sts-x")), tmp_path / "b", workers=1, watcher=Watching()
+    )
+    cells = csv.DictReader((tmp_path / "b/cells.csv").read_text(encoding="utf-8").splitlines())
     searched = [cell for cell in cells if cell["row"] == "hindsight"]
     assert [(cell["track"], cell["seed"]) for cell in searched] == [("three", "7"), ("five", "7")]
     for track, cell in zip(TRACKS, searched, strict=True):

@@ -51,7 +51,7 @@ POLICIES: tuple[Column[Row], ...] = (
     Column("policy", "policy", lambda row: row["policy"]),
     Column("tracks", "tracks", lambda row: int(row["tracks"]), COUNT),
     Column("first", "first on", lambda row: int(row["first"]), COUNT),
-    Column("mean_rank", "mean rank", lambda row: float(row["mean_rank"]), RATIO),
+    Column("mean_rank", "mean rank", lambda row: float(row["mean_rank"]) if row["mean_rank"] else None, RATIO),
     Column("mean_ratio", "cost / best", lambda row: estimate_of(row, "mean_ratio"), RATIO, interval=True),
     Column("worst_ratio", "at worst", lambda row: float(row["worst_ratio"]), RATIO),
     Column("worst_track", "worst track", lambda row: row["worst_track"]),
