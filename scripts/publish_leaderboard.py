@@ -2,8 +2,8 @@
 
     python scripts/publish_leaderboard.py docs/results/leaderboard
 
-takes `cells.csv` and `record.json` of the folder, but no slow policies: an entry would meet them on all its seeds. Times,
-which are those of one machine, keep three digits.
+takes `cells.csv` and `record.json` of the folder, but no slow policies: an entry would meet them on all its seeds.
+Times, which are those of one machine, keep three digits.
 """
 
 from __future__ import annotations
