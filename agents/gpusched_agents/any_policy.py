@@ -1,4 +1,4 @@
-"""Policies by name: reference policies, agents (`agent:NAME`, `agent:DIR`), and models (`sb3:FILE.zip`)."""
+"""Policies by name: reference policies, agents (`agent:NAME`, `agent:DIR`), `sb3:FILE.zip` and `tuned:FILE`."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
 
 SB3 = "sb3:"
-OR_AN_AGENT = ", or agent:NAME or agent:DIR, or sb3:FILE.zip"
+TUNED = "tuned:"
+OR_AN_AGENT = ", or agent:NAME or agent:DIR, sb3:FILE.zip or tuned:FILE"
 
 
 def is_agent(name: str) -> bool:
-    """Return whether `name` is the name of an agent: `agent:NAME`, `agent:DIR` or `sb3:FILE.zip`."""
-    return name.startswith((PREFIX, SB3))
+    """Return whether `name` names files that decide: `agent:NAME`, `agent:DIR`, `sb3:FILE.zip` or `tuned:FILE`."""
+    return name.startswith((PREFIX, SB3, TUNED))
 
 
 def archive_path(name: str) -> Path:
@@ -40,13 +41,17 @@ def known_policies() -> tuple[str, ...]:
 def make_any_policy(name: str) -> Policy:
     """Make the reference policy `name` with its defaults, or load the agent `agent:NAME` or `agent:DIR`.
 
-    `sb3:FILE.zip` is a model that Stable-Baselines3 saved. Reading it runs the code in it; a warning reports that
+    `tuned:FILE` is STS-X with the constants that `gpusched tune` found. `sb3:FILE.zip` is a model that
+    Stable-Baselines3 saved. Reading it runs the code in it; a warning reports that
     (`gpusched_agents.sb3_models.load_sb3`).
 
     Raises:
         InputError: There is no such policy, agent or file, or it is not whole.
         MissingExtraError: The name is `sb3:FILE.zip`, and torch or Stable-Baselines3 is not installed.
     """
+    if name.startswith(TUNED):
+        tuned: Policy = import_module("gpusched_baselines.tuned").load_tuned(name.removeprefix(TUNED))
+        return tuned
     if name.startswith(SB3):
         model: Policy = import_module("gpusched_agents").load_sb3(name)  # its error names the missing extra
         return model

@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_baselines.adaptation_env.controls import adaptation_of, control_count, controls_of
+from gpusched_baselines.adaptation_env.controls import control_names
 from gpusched_baselines.registry import make_policy
-from gpusched_baselines.sts_x.plan import Adaptation
-from gpusched_baselines.sts_x.policy import StsX
+from gpusched_baselines.tuned import TunedStsX, search
 from gpusched_env import Policy, simulate
 from gpusched_env.model import EpochDistribution, Instance
 from gpusched_env.model.checks import whole
-from gpusched_env.simulator.kernels import Board, Floats
 
 RULES = ("sts-x", "atc", "atc-co-located", "edf-preemptive")
 """The policies from which the search begins: each is run once, told the needs."""
-FIRST_STEP = 0.3  # standard deviation of the first changes of the controls, which are from -1 to 1
-LONGER, SHORTER = 1.5, 1.5**-0.25  # the step after a change that is cheaper, and after another one
 
 
 def told(instance: Instance) -> Instance:
@@ -29,17 +25,6 @@ def told(instance: Instance) -> Instance:
         jobs, max_epochs=jobs.epochs_needed, distribution=none, distributions=(EpochDistribution.certain(),)
     )
     return replace(instance, jobs=known)
-
-
-@dataclass(frozen=True, slots=True)
-class _Controlled(StsX):
-    """STS-X with constant controls."""
-
-    controls: tuple[float, ...] = ()
-
-    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
-        action = np.array(self.controls)
-        return adaptation_of(controls_of(action, board.facts.configs, board.capacity.shape[0]), board, rate)
 
 
 def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> float:
@@ -58,15 +43,13 @@ def hindsight_cost(instance: Instance, evaluations: int = 50, seed: int = 0) -> 
         InputError: A number is out of its range.
     """
     whole("evaluations", evaluations, 1)
-    rng, known = np.random.default_rng(whole("seed", seed, 0)), told(instance)
+    known, names = told(instance), control_names([v.name for v in instance.gpu_types])
     costs = [_cost(known, make_policy(name)) for name in RULES[:evaluations]]
-    best, least, step = np.zeros(control_count(len(instance.gpu_types))), costs[0], FIRST_STEP
-    for _ in range(evaluations - len(costs)):
-        changed: NDArray[np.float64] = np.clip(best + step * rng.standard_normal(len(best)), -1.0, 1.0)
-        cost = _cost(known, _Controlled(controls=tuple(changed.tolist())))
-        if cost < least:
-            best, least = changed, cost
-        step *= LONGER if cost == least else SHORTER
+
+    def cost(action: NDArray[np.float64]) -> float:
+        return _cost(known, TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True))))
+
+    _, least = search(cost, len(names), evaluations - len(costs), seed, costs[0])
     return min(least, *costs)
 
 

@@ -13,7 +13,7 @@ from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
 
-from gpusched_agents.any_policy import SB3, archive_path
+from gpusched_agents.any_policy import SB3, TUNED, archive_path
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_env.child_processes import usable_cores
 
@@ -96,7 +96,7 @@ def agent_version(name: str) -> str:
     """Return a fingerprint of what decides an agent's choices beside `code_version`: its files, and what applies them.
 
     Args:
-        name: `agent:NAME`, `agent:DIR` or `sb3:FILE.zip`.
+        name: `agent:NAME`, `agent:DIR`, `sb3:FILE.zip` or `tuned:FILE`.
 
     Returns:
         16 hexadecimal digits.
@@ -105,7 +105,10 @@ def agent_version(name: str) -> str:
         InputError: There is no such agent.
     """
     digest = _digest(_DECIDES_FOR_AGENTS)
-    paths = [archive_path(name)] if name.startswith(SB3) else [find_agent(name) / file for file in AGENT_FILES]
+    if name.startswith(TUNED):
+        paths = [Path(name.removeprefix(TUNED))]
+    else:
+        paths = [archive_path(name)] if name.startswith(SB3) else [find_agent(name) / file for file in AGENT_FILES]
     for path in paths:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]

@@ -1,0 +1,106 @@
+"""STS-X with constant controls, and the search for the best constants."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpusched_baselines.adaptation_env.controls import adaptation_of, control_names, controls_of
+from gpusched_baselines.planning.cheapest import with_co_runners
+from gpusched_baselines.sts_x.policy import StsX, plan_round
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+from gpusched_env.model import checks
+from gpusched_env.provenance import provenance
+from gpusched_env.simulator.kernels import View, at
+
+FIRST_STEP = 0.3  # standard deviation of the first changes of the controls, which are from -1 to 1
+LONGER, SHORTER = 1.5, 1.5**-0.25  # the step after a change that is cheaper, and after another one
+
+
+@dataclass(frozen=True, slots=True)
+class TunedStsX(StsX):
+    """STS-X with constant controls: those that an action of the adaptation environment sets, the same in all rounds.
+
+    Args:
+        constants: Names of controls (`adaptation_env.controls.control_names`) and their values, from -1 to 1; those
+            that are not named are 0, and those of GPU types that a cluster does not have are not used.
+        name: Name, as tables show it.
+    """
+
+    constants: tuple[tuple[str, float], ...] = ()
+    name: str = "tuned"
+
+    def _plan(self, view: View) -> None:
+        board = with_co_runners(view.board) if self.co_located and not self.guarantees else view.board
+        types = [""] * board.capacity.shape[0]
+        for configuration, row in zip(view.configurations, board.facts.configs, strict=True):
+            types[row[at.CONFIG_TYPE]] = configuration.gpu_type
+        controls = controls_of(action_of(dict(self.constants), types), board.facts.configs, len(types))
+        plan_round(board, self.parts, adaptation_of(controls, board, self.rates(board)))
+
+
+def action_of(constants: Mapping[str, float], gpu_types: Sequence[str]) -> NDArray[np.float64]:
+    """Return the constants as an action for a cluster with these GPU types, (`control_count`,)."""
+    return np.array([constants.get(name, 0.0) for name in control_names(gpu_types)])
+
+
+def load_tuned(path: str | Path) -> TunedStsX:
+    """Load the constants that `save_tuned` wrote.
+
+    Raises:
+        InputError: There is no such file, or it does not have that form.
+    """
+    try:
+        constants = json.loads(Path(path).read_text(encoding="utf-8"))["constants"].items()
+        values = tuple((str(name), float(value)) for name, value in constants)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError("tuned", str(path), f"a file that `gpusched tune` wrote ({error})") from None
+    for name, value in values:
+        if not -1.0 <= value <= 1.0:
+            raise InputError(f"{path}: {name}", value, "a number from -1 to 1")
+    return TunedStsX(constants=values, name=f"tuned:{path}")
+
+
+def save_tuned(path: str | Path, constants: Mapping[str, float], **facts: Any) -> None:
+    """Write constants to a JSON file, with what they were found by."""
+    document = {"constants": dict(constants), "provenance": provenance(**facts)}
+    write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+def search(
+    cost: Callable[[NDArray[np.float64]], float], size: int, evaluations: int, seed: int, first: float | None = None
+) -> tuple[NDArray[np.float64], float]:
+    """Search for the controls that cost least, from 0 on: a (1+1) evolution strategy with the one-fifth rule.
+
+    Args:
+        cost: The cost of controls, (size,), from -1 to 1.
+        size: Number of controls.
+        evaluations: Calls of `cost`, ≥ 0, but one if the cost of 0 is not known.
+        seed: Seed of the changes, ≥ 0.
+        first: The cost of 0, if it is known; then it is not evaluated.
+
+    Returns:
+        The best controls found, (size,), and their cost.
+
+    Raises:
+        InputError: A number is out of its range.
+    """
+    rng, left = np.random.default_rng(checks.whole("seed", seed, 0)), checks.whole("evaluations", evaluations, 0)
+    best, step = np.zeros(size), FIRST_STEP
+    if first is None:
+        first, left = cost(best), left - 1
+    least = first
+    for _ in range(left):
+        changed: NDArray[np.float64] = np.clip(best + step * rng.standard_normal(size), -1.0, 1.0)
+        found = cost(changed)
+        if found < least:
+            best, least = changed, found
+        step *= LONGER if found == least else SHORTER
+    return best, least

@@ -1,0 +1,145 @@
+"""`gpusched tune`."""
+
+import multiprocessing
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+
+from gpusched_baselines import StsX
+from gpusched_baselines.adaptation_env.controls import control_names
+from gpusched_baselines.tuned import TunedStsX, save_tuned, search
+from gpusched_env import Instance, Policy, make_instance, simulate
+from gpusched_env.child_processes import children_ignore_sigint, end_with_parent, usable_cores
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.workload import Track, load_track
+from gpusched_experiments.cli.progress import counting
+from gpusched_experiments.cli.terminal import output, print_table
+from gpusched_experiments.report.cell import each_once
+from gpusched_experiments.report.estimate import Estimate, paired_saving
+from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, Column, Table
+
+OUT = "results/tuned.json"
+SMALL = 0.005  # a control nearer to 0 is not listed
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What constants cost on the validation seeds of a track.
+
+    Attributes:
+        track: The track.
+        base_eur: Mean cost of STS-X [€].
+        tuned_eur: Mean cost with the constants [€].
+        saving: What they save, paired by seed.
+        seeds: Number of seeds.
+    """
+
+    track: str
+    base_eur: float
+    tuned_eur: float
+    saving: Estimate
+    seeds: int
+
+
+COLUMNS: tuple[Column[Judged], ...] = (
+    Column("track", "track", lambda each: each.track),
+    Column("seeds", "seeds", lambda each: each.seeds, COUNT),
+    Column("base_eur", "STS-X €", lambda each: each.base_eur, MONEY),
+    Column("tuned_eur", "tuned €", lambda each: each.tuned_eur, MONEY),
+    Column("saving", "saved", lambda each: each.saving, PERCENT, interval=True),
+)
+
+
+def tune_command(
+    *,
+    track: Annotated[str, typer.Option("--track", "-t", help="Tracks, or .toml files of tracks, separated by commas.")],
+    evaluations: Annotated[int, typer.Option("--evaluations", "-n", help="Constants that are tried.")] = 150,
+    workloads: Annotated[int, typer.Option("--workloads", help="Training workloads of each track.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the search.")] = 0,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core.")
+    ] = None,
+    out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="File for the constants.")] = OUT,
+) -> None:
+    """Find the constant controls with which STS-X costs least on tracks.
+
+    They are the numbers that agents of the adaptation environment set, but the same in all rounds: what an agent must
+    beat to have learnt when to set them. The search runs on the first training seeds of each track, and all tracks
+    count the same. What is found is judged on the validation seeds. Compare it as **tuned:FILE**.
+
+    For example: **gpusched tune --track slack,busy --out tuned.json**, then
+    **gpusched compare --track slack --policies sts-x,tuned:tuned.json,agent:default**
+    """
+    checks.whole("--evaluations", evaluations, 1)
+    checks.whole("--workloads", workloads, 1)
+    tracks = [load_track(name.strip()) for name in track.split(",")]
+    each_once("--track", [each.name for each in tracks])
+    if not out.endswith(".json"):
+        raise InputError("--out", out, "the path of a .json file")
+    made = [[make_instance(each.scenario, s) for s in each.seeds("training")[:workloads]] for each in tracks]
+    instances = [instance for group in made for instance in group]
+    names = tuple(dict.fromkeys(name for i in instances for name in control_names([v.name for v in i.gpu_types])))
+    processes = usable_cores() if workers is None else checks.whole("--workers", workers, 1)
+    with _Pool(processes) as pool, counting("searching", evaluations) as bar:
+        base = pool.costs(StsX(), instances).reshape(len(tracks), -1).sum(axis=1)
+
+        def cost(action: NDArray[np.float64]) -> float:
+            costs = pool.costs(_tuned(names, action), instances).reshape(len(tracks), -1).sum(axis=1)
+            bar.advance()
+            return float((costs / base).mean())
+
+        best, least = search(cost, len(names), evaluations, seed, 1.0)
+        constants = {name: value for name, value in zip(names, best.tolist(), strict=True) if value != 0.0}
+        bar.say("validation")
+        judged = [_judge(pool, each, _tuned(names, best)) for each in tracks]
+    facts = {"tracks": [each.name for each in tracks], "workloads": workloads, "evaluations": evaluations, "seed": seed}
+    save_tuned(out, constants, **facts, training_cost=least, validation={j.track: j.saving.value for j in judged})
+    note = f"On the training workloads they save {1.0 - least:.1%}."
+    table = Table.of("Constants on validation seeds", COLUMNS, judged, (note,))
+    print_table(output(), table, title=table.title)
+    for name, value in sorted(constants.items(), key=lambda item: -abs(item[1])):
+        if abs(value) > SMALL:
+            typer.echo(f"{value:+.2f}  {name}")
+    typer.echo(f"wrote {out}")
+
+
+def _tuned(names: Sequence[str], action: NDArray[np.float64]) -> TunedStsX:
+    return TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True)))
+
+
+def _judge(pool: "_Pool", track: Track, tuned: TunedStsX) -> Judged:
+    instances = [make_instance(track.scenario, seed) for seed in track.seeds("validation")]
+    base, costs = pool.costs(StsX(), instances), pool.costs(tuned, instances)
+    saving = paired_saving(costs, base)
+    return Judged(track.name, float(base.mean()), float(costs.mean()), saving, len(instances))
+
+
+class _Pool:
+    """Processes that run policies on instances; a context manager that ends them."""
+
+    def __init__(self, processes: int) -> None:
+        self._processes = processes
+
+    def __enter__(self) -> Self:
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(self._processes, mp_context=context, initializer=end_with_parent)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._pool.shutdown(wait=error[0] is None, cancel_futures=True)
+
+    def costs(self, policy: Policy, instances: Sequence[Instance]) -> NDArray[np.float64]:
+        """Return the total cost of the policy on each instance [€], (I,)."""
+        with children_ignore_sigint():
+            futures = [self._pool.submit(_cost, policy, instance) for instance in instances]
+        return np.array([future.result() for future in futures])
+
+
+def _cost(policy: Any, instance: Instance) -> float:
+    return simulate(instance, policy, record=False).total_eur
