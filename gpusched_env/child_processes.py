@@ -1,4 +1,4 @@
-"""Child processes: their number, protection from Ctrl-C, and their end when the parent ends."""
+"""Child processes: a pool of them, their number, protection from Ctrl-C, and their end when the parent ends."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
+from typing import Any, Self, TypeVar
+
+T = TypeVar("T")
 
 
 @contextmanager
@@ -46,3 +50,34 @@ def usable_cores() -> int:
     """Count the cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+class ProcessPool:
+    """Child processes that call functions; a context manager that ends them.
+
+    Args:
+        processes: Number of processes, ≥ 1; by default as many as there are cores.
+    """
+
+    def __init__(self, processes: int | None = None) -> None:
+        self._processes = usable_cores() if processes is None else processes
+
+    def __enter__(self) -> Self:
+        """Prepare the processes."""
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(self._processes, mp_context=context, initializer=end_with_parent)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End the processes, at once after an error."""
+        children = list((self._pool._processes or {}).values())  # noqa: SLF001 - their results are not needed
+        if error[0] is not None:
+            for child in children:
+                child.kill()
+        self._pool.shutdown(cancel_futures=True)
+
+    def map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
+        """Make the calls of a function; return the results in their order."""
+        with children_ignore_sigint():
+            futures = [self._pool.submit(function, *call) for call in calls]
+        return [future.result() for future in futures]

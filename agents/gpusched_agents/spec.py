@@ -110,14 +110,14 @@ class NetworkConfig:
     Args:
         kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
             `adaptation` tells STS-X what is costly and critical, is what `es` trains, and fits any cluster; `controls`
-            is a perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, and fits one number of
-            GPU types.
+            is a perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, or `es`, and fits one
+            number of GPU types.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees the features of the distribution of epochs.
         guard: Whether choices that must be late are replaced by cheaper ones in time when it decides
             (`gpusched_agents.network.inference.guarded`); not while it learns. A network that adapts has no guard:
             STS-X weighs tardiness.
-        layers: Hidden layers of `controls`, ≥ 1; the others have a fixed number.
+        layers: Hidden layers of `controls`, ≥ 0; the others have a fixed number.
         rounds: Rounds after which `controls` sets them again, ≥ 1.
         controls: The set of controls: `round` or `jobs`, as in `GpuAdaptationEnv`.
 
@@ -129,7 +129,7 @@ class NetworkConfig:
     hidden: Annotated[int, partial(check_at_most, 1024)] = 64
     distribution: Flag = True
     guard: Flag = False
-    layers: Count = 1
+    layers: CountFromZero = 1
     rounds: Count = ROUNDS
     controls: Annotated[str, choice(SETS, " or ".join(SETS))] = "round"
 

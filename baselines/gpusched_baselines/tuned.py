@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from gpusched_baselines.adaptation_env.controls import adaptation_of, control_names, controls_of
 from gpusched_baselines.planning.cheapest import with_co_runners
 from gpusched_baselines.sts_x.policy import StsX, plan_round
+from gpusched_env import Instance, Policy, simulate
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
@@ -72,6 +73,11 @@ def save_tuned(path: str | Path, constants: Mapping[str, float], **facts: Any) -
     """Write constants to a JSON file, with what they were found by."""
     document = {"constants": dict(constants), "provenance": provenance(**facts)}
     write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+def cost_of(policy: Policy, instance: Instance) -> float:
+    """Return the total cost of a policy on an instance [€]."""
+    return simulate(instance, policy, record=False).total_eur
 
 
 def search(

@@ -49,6 +49,7 @@ def register_envs() -> None:
         limit = step_limit_of(track)
         for kind in _KINDS:
             _register(track_id(track, kind), kind, limit, scenario=track, reward_scale=None)
+    for track in list_environments(ADAPTATION):
         _register(track_id(track, ADAPTATION), ADAPTATION, scenario=track)
         _register_old(track_id(track, ADAPTATION), scenario=track)
 

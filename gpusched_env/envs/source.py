@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -83,8 +83,21 @@ class Replay:
 Source: TypeAlias = FromScenario | Replay
 
 
+def shape_of(instance: Instance) -> Shape:
+    """Return the values that fix the spaces of an environment that runs `instance`."""
+    return tuple(v.name for v in instance.gpu_types), instance.configurations
+
+
+def types_of(instance: Instance) -> tuple[str, ...]:
+    """Return the names of the GPU types, which alone fix the spaces of an adaptation environment."""
+    return tuple(v.name for v in instance.gpu_types)
+
+
 def source_of(
-    scenario: AnyScenario = USUAL, settings: Mapping[str, object] | None = None, instance: Instance | None = None
+    scenario: AnyScenario = USUAL,
+    settings: Mapping[str, object] | None = None,
+    instance: Instance | None = None,
+    alike: Callable[[Instance], object] = shape_of,
 ) -> Source:
     """Return what makes the instances of an environment.
 
@@ -92,6 +105,7 @@ def source_of(
         scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
         settings: New values of its settings, by dotted name.
         instance: An instance to replay; then the scenario is left alone and there are no settings.
+        alike: What must be the same in all scenarios of a mixture, on which the spaces of the environment depend.
 
     Raises:
         InputError: A value is not allowed, or stands beside an instance.
@@ -100,10 +114,9 @@ def source_of(
         chosen = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
         chosen = chosen if settings is None else chosen.replace(settings)
         maker = InstanceMaker(chosen)
-        if len({shape_of(maker.make(seed)) for seed in range(len(chosen.mixture))}) > 1:
-            raise InputError(
-                "scenario", chosen.name, "one whose workloads all have the same configurations of GPU types"
-            )
+        if len({alike(maker.make(seed)) for seed in range(len(chosen.mixture))}) > 1:
+            shared = "configurations of GPU types" if alike is shape_of else "GPU types"
+            raise InputError("scenario", chosen.name, f"one whose workloads all have the same {shared}")
         return FromScenario(chosen, maker)
     _check_alone(scenario, settings)
     if not isinstance(instance, Instance):
@@ -163,9 +176,16 @@ def draw_seed(generator: np.random.Generator) -> int:
     return int(generator.integers(FIRST_SAMPLED_SEED, 2**31))
 
 
-def shape_of(instance: Instance) -> Shape:
-    """Return the values that fix the spaces of an environment that runs `instance`."""
-    return tuple(v.name for v in instance.gpu_types), instance.configurations
+def check_types(instance: Any, types: tuple[str, ...]) -> None:
+    """Check that `instance` can be replayed in an adaptation environment of these GPU types.
+
+    Raises:
+        InputError: It is no instance, or has other GPU types.
+    """
+    if not isinstance(instance, Instance):
+        raise InputError("options['instance']", type(instance).__name__, "an Instance")
+    if types_of(instance) != types:
+        raise InputError("options['instance']", instance.name, f"an instance with the GPU types {', '.join(types)}")
 
 
 def check_shape(instance: Any, shape: Shape) -> None:
@@ -174,10 +194,9 @@ def check_shape(instance: Any, shape: Shape) -> None:
     Raises:
         InputError: It is no instance, or has other GPU types or configurations.
     """
-    if not isinstance(instance, Instance):
-        raise InputError("options['instance']", type(instance).__name__, "an Instance")
-    if shape_of(instance) != shape:
-        types, configurations = shape
+    types, configurations = shape
+    check_types(instance, types)
+    if instance.configurations != configurations:
         names = ", ".join(c.name for c in configurations)
         allowed = f"an instance with the GPU types {', '.join(types)} and the configurations {names}"
         raise InputError("options['instance']", instance.name, allowed)

@@ -13,7 +13,7 @@ from gpusched_env.model.tenant import tenant_name
 from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
 from gpusched_env.workload.interference_model import InterferenceModel, application_times, interference_model, job_times
-from gpusched_env.workload.mixture import variant_of, variants_of
+from gpusched_env.workload.mixture import classes_of, join_classes, seed_of_class, variant_of, variants_of
 from gpusched_env.workload.network import over_network, switching_columns
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
@@ -103,7 +103,8 @@ class InstanceMaker:
         if not isinstance(scenario, Scenario):
             raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
         read = None if scenario.mixture else trace
-        self._makers = tuple(_Maker(variant, interference, read) for variant in variants_of(scenario))
+        kinds = ((_Classes if variant.job_classes else _Maker, variant) for variant in variants_of(scenario))
+        self._makers = tuple(kind(variant, interference, read) for kind, variant in kinds)
 
     @property
     def trace(self) -> Trace | None:
@@ -129,8 +130,22 @@ class InstanceMaker:
         return self._makers[seed % len(self._makers)].building(seed)
 
 
+class _Classes:
+    """Makes instances of a scenario with classes of jobs; the arguments are those of `InstanceMaker`."""
+
+    def __init__(self, scenario: Scenario, interference: InterferenceModel | None, trace: Trace | None) -> None:
+        self._scenario, self.trace = scenario, trace
+        self._makers = tuple(_Maker(each, interference, None) for each in classes_of(scenario))
+
+    def building(self, seed: int) -> Generation[None, None, Instance]:
+        parts = []
+        for number, maker in enumerate(self._makers):
+            parts.append((yield from maker.building(seed_of_class(seed, number))))
+        return join_classes(self._scenario, parts, seed)
+
+
 class _Maker:
-    """Makes instances of a scenario that is no mixture; the arguments are those of `InstanceMaker`."""
+    """Makes instances of a scenario without mixture and classes; the arguments are those of `InstanceMaker`."""
 
     def __init__(self, scenario: Scenario, interference: InterferenceModel | None, trace: Trace | None) -> None:
         catalogue = Catalogue.of(scenario)

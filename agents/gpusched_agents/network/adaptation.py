@@ -88,25 +88,29 @@ def seen_weights(hidden: int, *, distribution: bool) -> NDArray[np.float64]:
     return np.concatenate(parts)
 
 
-def named_weights(hidden: int, beginning: str) -> NDArray[np.float64]:
-    """Return 1 for every weight of the arrays whose names begin with `beginning`, 0 for the others, (W,)."""
-    shapes = own_shapes(hidden).items()
-    return np.concatenate([np.full(int(np.prod(shape)), float(name.startswith(beginning))) for name, shape in shapes])
+def join_arrays(arrays: Mapping[str, NDArray[np.floating]], shapes: Shapes) -> NDArray[np.floating]:
+    """Concatenate the arrays of a network in the order of their shapes."""
+    return np.concatenate([arrays[name].ravel() for name in shapes])
 
 
-def flat_of(weights: Mapping[str, NDArray[np.float32]], hidden: int) -> NDArray[np.float32]:
-    """Concatenate the arrays of a network in the order that `forward` takes."""
-    return np.concatenate([weights[name].ravel() for name in own_shapes(hidden)])
-
-
-def arrays_of(flat: NDArray[np.floating], hidden: int) -> dict[str, NDArray[np.float32]]:
-    """Return the arrays of a network by name; the inverse of `flat_of`."""
+def split_weights(flat: NDArray[np.floating], shapes: Shapes) -> dict[str, NDArray[np.float32]]:
+    """Return the arrays of a network by name; the inverse of `join_arrays`."""
     arrays, begin = {}, 0
-    for name, shape in own_shapes(hidden).items():
+    for name, shape in shapes.items():
         size = int(np.prod(shape))
         arrays[name] = flat[begin : begin + size].reshape(shape).astype(np.float32)
         begin += size
     return arrays
+
+
+def flat_of(weights: Mapping[str, NDArray[np.float32]], hidden: int) -> NDArray[np.floating]:
+    """Concatenate the arrays of an adaptation agent's network in the order that `forward` takes."""
+    return join_arrays(weights, own_shapes(hidden))
+
+
+def arrays_of(flat: NDArray[np.floating], hidden: int) -> dict[str, NDArray[np.float32]]:
+    """Return the arrays of an adaptation agent's network by name; the inverse of `flat_of`."""
+    return split_weights(flat, own_shapes(hidden))
 
 
 @kernel

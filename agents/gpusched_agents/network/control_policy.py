@@ -131,11 +131,16 @@ class MlpActor:
 
     def score(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the outputs of the last layer, (outputs,), for an observation, (inputs,)."""
+        weight, bias = self.layers[-1]
+        scores: NDArray[np.float32] = weight @ self.hidden(observation) + bias
+        return scores
+
+    def hidden(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the inputs of the last layer, (H,), for an observation, (inputs,); or (B, H) for (B, inputs)."""
         x = observation
-        for index, (weight, bias) in enumerate(self.layers):
-            x = weight @ x + bias
-            if index < len(self.layers) - 1:
-                x = np.tanh(x) if self.activation == "tanh" else np.maximum(x, np.float32(0.0))
+        for weight, bias in self.layers[:-1]:
+            x = (weight @ x if x.ndim == 1 else x @ weight.T) + bias
+            x = np.tanh(x) if self.activation == "tanh" else np.maximum(x, np.float32(0.0))
         return x
 
 

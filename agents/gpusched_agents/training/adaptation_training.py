@@ -8,17 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
-from gpusched_agents.network.adaptation import (
-    AdaptationPolicy,
-    arrays_of,
-    flat_of,
-    named_weights,
-    own_shapes,
-    seen_weights,
-)
+from gpusched_agents.network.control_policy import MlpActor
+from gpusched_agents.network.evolved import EvolvedNetwork
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.evolution import Evolution, Workers, first_weights, relative_cost, validate
+from gpusched_agents.training.algorithm_config import CONSTANTS, EsConfig
+from gpusched_agents.training.constants import constants_of, imitate
+from gpusched_agents.training.evolution import Evolution, Workers, relative_cost, validate
 from gpusched_agents.training.run import CHECKPOINT, ResumableTraining
 from gpusched_agents.training.workloads import RANDOMISED, places, validation_instance, validation_places
 from gpusched_env import make_instance
@@ -62,18 +57,19 @@ class AdaptationTraining(ResumableTraining):
         config = self.config
         if not isinstance(config.agent, EsConfig):
             raise InputError("agent", config.agent, "an EsConfig")
-        self._es, self._spec, self._hidden = config.agent, _spec_of(config), config.network.hidden
+        self._es, self._network = config.agent, EvolvedNetwork(spec_of(config), config.network)
         self._listed = len(config.scenarios) * len(config.validation_seeds)  # without randomised ones
-        self._free, self._state = _first_state(config, self._es)
+        self._free, self._state = _first_state(config, self._es, self._network)
         self._best = self._state.average
 
     def run(self) -> AgentDescription:
         """Train to the end, and return the description of the agent that is kept: the best one evaluated."""
         _ = self.references
-        adapted = AdaptationPolicy(spec=self._spec, weights=self._best.astype(np.float32), hidden=self._hidden)
+        adapted = self._network.policy(self._best)
         validate(self.config, adapted, validation_places(self.config)[0])  # here first, to compile kernels once
-        with Workers(self.config, self._spec, self._workers) as self._pool:
+        with Workers(self.config, self._network, self._workers) as self._pool:
             if not self.progress.curve:
+                self._begin()
                 self._evaluate()
             try:
                 self._learn()
@@ -84,6 +80,16 @@ class AdaptationTraining(ResumableTraining):
         self._write_checkpoint()
         self._write_curve()
         return self._end()
+
+    def _begin(self) -> None:
+        """Imitate the best constants of the scenarios, where the run begins so."""
+        if self._es.begin == CONSTANTS:
+            found = constants_of(self.config, self._pool, self.folder, self._report)
+            self._report("imitating the constants")
+            actor = MlpActor.of(self._network.arrays(self._state.weights), "tanh", squash=False)
+            imitator = imitate(found, actor, self.config.network.rounds, self._pool)
+            self._state = Evolution.go_on(self._network.vector(imitator.arrays()))
+            self._best = self._state.average
 
     def _learn(self) -> None:
         """Update the weights to the end, and evaluate them when it is due, also after an interrupt before it."""
@@ -128,7 +134,7 @@ class AdaptationTraining(ResumableTraining):
         self._report("evaluated")
 
     def _save_agent(self) -> AgentDescription:
-        return self._save(self._spec, arrays_of(self._best, self._hidden))
+        return self._save(self._network.spec, self._network.arrays(self._best))
 
     def _unpack(self, checkpoint: Checkpoint) -> None:
         arrays, best = checkpoint.get("state"), checkpoint.arrays["best"]
@@ -145,7 +151,9 @@ class AdaptationTraining(ResumableTraining):
         self.resumes_at = self.progress.steps
 
 
-def _first_state(config: TrainingConfig, es: EsConfig) -> tuple[NDArray[np.float64], Evolution]:
+def _first_state(
+    config: TrainingConfig, es: EsConfig, network: EvolvedNetwork
+) -> tuple[NDArray[np.float64], Evolution]:
     """Return the initial state: STS-X, or the agent of `begin`.
 
     Returns:
@@ -154,37 +162,49 @@ def _first_state(config: TrainingConfig, es: EsConfig) -> tuple[NDArray[np.float
     Raises:
         InputError: There is no such agent, or its network is another one, or has no arrays of that name.
     """
-    hidden = config.network.hidden
-    seen = seen_weights(hidden, distribution=config.network.distribution)
-    named = named_weights(hidden, es.only)
-    if not named.any():
-        raise InputError("agent.only", es.only, f"the beginning of one of {', '.join(own_shapes(hidden))}")
+    free = network.changes(es.only)
+    if not free.any():
+        raise InputError("agent.only", es.only, f"the beginning of one of {', '.join(network.shapes)}")
+    if es.begin == CONSTANTS and config.network.kind != "controls":
+        raise InputError("agent.begin", es.begin, "constants only for a network of the kind controls")
     if es.only and not es.begin:
         raise InputError("agent.only", es.only, "all arrays, where there is no agent.begin: the others are 0")
-    return seen * named, Evolution.go_on(_first_weights(config, es) * seen)
+    return free, Evolution.go_on(_first_weights(config, es, network) * network.changes(""))
 
 
-def _first_weights(config: TrainingConfig, es: EsConfig) -> NDArray[np.floating]:
-    if not es.begin:
-        return first_weights(config.network.hidden, config.seed)
+def _first_weights(config: TrainingConfig, es: EsConfig, network: EvolvedNetwork) -> NDArray[np.floating]:
+    if es.begin in {"", CONSTANTS}:
+        return network.first(config.seed)
     description, weights = load_agent(find_agent(es.begin))
     description.spec.check_features()
-    if (description.spec.network, description.network.hidden) != ("adaptation", config.network.hidden):
-        allowed = f"an agent that adapts, with a hidden layer of {config.network.hidden}"
+    own = {name: list(shape) for name, shape in network.shapes.items()}
+    if {name: list(array.shape) for name, array in weights.items()} != own:
+        allowed = f"an agent with a network of the kind {config.network.kind}, of the same size"
         raise InputError("agent.begin", f"{es.begin}: {description.network}", allowed)
-    return flat_of(weights, config.network.hidden)
+    return network.vector(weights)
 
 
-def _spec_of(config: TrainingConfig) -> AgentSpec:
-    """Return the spec of an agent that is trained on all these scenarios, with the configurations of all."""
-    most: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, "max_gpu_types": MOST_GPU_TYPES}
+def spec_of(config: TrainingConfig) -> AgentSpec:
+    """Return the spec of an agent that is trained on all these scenarios, with the configurations of all.
+
+    Raises:
+        InputError: Their numbers of GPU types differ, and the network sets controls.
+    """
     configurations: dict[str, Configuration] = {}
     gpu_types: dict[str, GpuType] = {}
-    instances = [make_instance(scenario.replace({"jobs.count": 1}), 0) for scenario in config.loaded_scenarios()]
+    scenarios = [scenario.replace({"jobs.count": 1}) for scenario in config.loaded_scenarios()]
+    instances = [make_instance(each, seed) for each in scenarios for seed in range(max(1, len(each.mixture)))]
     randomised = [place for place in validation_places(config) if place.scenario == RANDOMISED]
     for instance in instances + [validation_instance(config, place) for place in randomised]:
         configurations |= {each.name: each for each in instance.configurations}
         gpu_types |= {each.name: each for each in instance.gpu_types}
+    asked: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, **asdict(ADAPTED)}
+    if config.network.kind == "controls":
+        sizes = sorted({len(instance.gpu_types) for instance in instances})
+        if len(sizes) > 1 or randomised:
+            raise InputError("network.kind", "controls", f"adaptation, where numbers of GPU types differ: {sizes}")
+        return AgentSpec.of("controls", list(configurations.values()), instances[0].gpu_types, **asked)
+    most_types = MOST_GPU_TYPES
     return AgentSpec.of(
-        "adaptation", list(configurations.values()), list(gpu_types.values()), **most, **asdict(ADAPTED)
+        "adaptation", list(configurations.values()), list(gpu_types.values()), max_gpu_types=most_types, **asked
     )

@@ -117,7 +117,9 @@ class EsConfig:
         randomised: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
         clip: Largest absolute difference of log costs that counts, > 0: larger ones, from chance or very costly runs,
             count only with their sign.
-        begin: `agent:NAME`, or the folder, of the adaptation agent to begin with; by default none.
+        begin: `agent:NAME`, or the folder, of the agent to begin with; by default none. Or `constants`, for a network
+            that sets controls: it begins as an imitator of the best constants of each scenario, which are searched
+            first (`gpusched_agents.training.constants`).
         only: Arrays of the network that change, by the beginning of their names, such as `gate`; by default all.
     """
 
@@ -136,6 +138,10 @@ class EsConfig:
 
     def __post_init__(self) -> None:
         check_settings(self, "agent.")
+
+
+CONSTANTS = "constants"
+"""The start of a network that sets controls as an imitator of the best constants of each scenario."""
 
 
 AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig | EsConfig
@@ -195,6 +201,8 @@ class AdaptationConfig:
             standard deviation of the noise on an action (None: none).
         reward: `saving`, `waste` or `cost`, as in `GpuAdaptationEnv`.
         workloads: Number of workloads of each scenario from which episodes are sampled, 1 to 10,000.
+        begin: `constants` to begin as an imitator of the best constants of each scenario, as for `EsConfig`; by default
+            as STS-X.
 
     Raises:
         InputError: A value is not allowed.
@@ -205,6 +213,7 @@ class AdaptationConfig:
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     reward: Annotated[str, choice(REWARDS, f"one of {', '.join(REWARDS)}")] = "saving"
     workloads: Annotated[int, partial(check_at_most, MOST_WORKLOADS)] = WORKLOADS
+    begin: Annotated[str, choice(("", CONSTANTS), f"{CONSTANTS}, or nothing")] = ""
 
     def __post_init__(self) -> None:
         if self.algorithm not in CLASSES:

@@ -161,7 +161,7 @@ class TrainingConfig:
 
     def _check_fit(self, fitting: NetworkConfig | None) -> None:
         """Check that the network and the warm start are those of the algorithm."""
-        kinds = (fitting.kind,) if fitting else ("set", "mlp")
+        kinds = network_kinds(self.agent)
         if self.network.kind not in kinds:
             raise InputError("network.kind", self.network.kind, f"{' or '.join(kinds)}, for {self.agent.algorithm}")
         if fitting and self.imitation.steps > 0:
@@ -224,11 +224,20 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+def network_kinds(agent: AnyAgentConfig) -> tuple[str, ...]:
+    """Return the kinds of networks that an algorithm trains, the usual one first."""
+    if isinstance(agent, EsConfig):
+        return ("adaptation", "controls")
+    return (FITTING[type(agent)].kind,) if type(agent) in FITTING else ("set", "mlp")
+
+
 ADAPTATION_NETWORK, NO_WARM_START = NetworkConfig("adaptation", hidden=8), ImitationConfig(steps=0)
+LINEAR = NetworkConfig("controls", layers=0)
+"""The network of controls that `es` trains by default: a linear one has few weights."""
 FITTING: dict[type, NetworkConfig] = {
     EsConfig: ADAPTATION_NETWORK,
     AdaptationConfig: NetworkConfig("controls", hidden=32),
 }
-"""The default network of algorithms that adapt, by the class of their settings; its kind is fixed."""
+"""The default network of algorithms that adapt, by the class of their settings."""
 COUNTS = {"steps": 500_000, "envs": 32, "evaluate_every": 50_000}
 ADAPTATION_COUNTS = {"steps": 20_000, "envs": 8, "evaluate_every": 2_048}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,15 +12,16 @@ from stable_baselines3.common.noise import NormalActionNoise
 from gpusched_agents.network.policies import actor_of_model
 from gpusched_agents.policy import control_policy
 from gpusched_agents.sb3 import SchedulerVecEnv
-from gpusched_agents.spec import AgentSpec
+from gpusched_agents.training.adaptation_training import spec_of
 from gpusched_agents.training.algorithm_config import AdaptationConfig, algorithm_class
 from gpusched_agents.training.algorithms import falling
+from gpusched_agents.training.constants import constants_of, imitate
 from gpusched_agents.training.evolution import relative_cost
 from gpusched_agents.training.sb3_training import Logs, Sb3Training
 from gpusched_baselines.adaptation_env import GpuAdaptationVectorEnv
 from gpusched_baselines.adaptation_env.env import FIRST_WORKLOAD
+from gpusched_env.child_processes import ProcessPool
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
     from gpusched_agents.network.control_policy import ControlPolicy
+    from gpusched_agents.spec import AgentSpec
     from gpusched_agents.training.config import TrainingConfig
 
 
@@ -74,7 +75,7 @@ def make_control_model(config: TrainingConfig, agent: AdaptationConfig, env: Sch
     except (AssertionError, TypeError, ValueError) as error:
         allowed = f"settings that {agent.algorithm} of Stable-Baselines3 takes ({error})"
         raise InputError("agent", agent.settings, allowed) from error
-    _begin_as_sts_x(model.policy)
+    set_last_layer(model.policy, 0.0, 0.0)
     env.seed_each(first_workloads(config, agent))
     return model
 
@@ -85,17 +86,14 @@ def first_workloads(config: TrainingConfig, agent: AdaptationConfig) -> list[int
     return (FIRST_WORKLOAD + np.resize(order, config.envs)).tolist()
 
 
-def _begin_as_sts_x(policy: Any) -> None:
-    """Set the last layer of the actor to 0, so that its mean action is 0."""
+def set_last_layer(policy: Any, weight: NDArray[np.float32] | float, bias: NDArray[np.float32] | float) -> None:
+    """Set weights and biases of the last layer of the actor; with 0 its mean action is 0, so that it is STS-X."""
     outputs = policy.action_net if hasattr(policy, "action_net") else policy.actor.mu
     outputs = outputs if isinstance(outputs, torch.nn.Linear) else outputs[-2]  # before tanh
-    for parameter in outputs.parameters():
-        parameter.data.zero_()
+    for parameter, value in ((outputs.weight, weight), (outputs.bias, bias)):
+        parameter.data.copy_(torch.as_tensor(value, dtype=parameter.dtype).expand_as(parameter))
     if hasattr(policy, "actor_target"):
         policy.actor_target.load_state_dict(policy.actor.state_dict())
-
-
-MOST_CONFIGURATIONS = 256  # that an agent may be used with
 
 
 class ControlTraining(Sb3Training):
@@ -113,7 +111,14 @@ class ControlTraining(Sb3Training):
         self._take(make_control_model(self.config, self.config.agent, make_control_env(self.config, self.config.agent)))
 
     def _imitate(self, logs: Logs) -> None:
-        """Begin the episodes, and evaluate the untrained agent; there is no imitation."""
+        """Begin the episodes, as STS-X or as an imitator of constants, and evaluate the first agent."""
+        agent: Any = self.config.agent
+        if agent.begin:
+            with ProcessPool() as pool:
+                found = constants_of(self.config, pool, self.folder, self._report)
+                self._report("imitating the constants")
+                imitator = imitate(found, actor_of_model(self.model), self.config.network.rounds, pool)
+            set_last_layer(self.model.policy, *imitator.layers[-1])
         self._begin_episodes()
         self._evaluate(logs, {})
         self.progress.phase = "learning"
@@ -130,9 +135,4 @@ class ControlTraining(Sb3Training):
         return control_policy(self.name, self._spec(), self.config.network, weights, self.config.agent.algorithm)
 
     def _spec(self) -> AgentSpec:
-        """Return the spec, with the configurations of all scenarios."""
-        met = {each.name: each for instance in self._instances for each in instance.configurations}
-        asking: Any = asdict(Asking(milestones=0, due_date_timers=True, consolidation=True))
-        gpu_types = self._instances[0].gpu_types
-        most = max(MOST_CONFIGURATIONS, len(met))
-        return AgentSpec.of("controls", list(met.values()), gpu_types, max_configurations=most, **asking)
+        return spec_of(self.config)

@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import multiprocessing
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from gpusched_agents.network.adaptation import AdaptationPolicy, own_shapes
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.workloads import TrainingPlace, instance_at, validation_instance, validation_places
 from gpusched_env import simulate
-from gpusched_env.child_processes import children_ignore_sigint, end_with_parent, usable_cores
+from gpusched_env.child_processes import ProcessPool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.network.evolved import EvolvedNetwork
     from gpusched_agents.training.config import TrainingConfig
     from gpusched_env.simulator import Policy
 
 FIRST, SECOND, TINY = 0.9, 0.99, 1e-12  # decay of Adam's moments, and its ε
-CHANGES, INITIAL = 0, 1  # streams of random numbers
+CHANGES = 0  # stream of random numbers
 
 
 @dataclass(slots=True)
@@ -99,45 +96,21 @@ class Evolution:
         return rng.normal(size=(config.pairs, len(self.weights)))
 
 
-def first_weights(hidden: int, seed: int) -> NDArray[np.float64]:
-    """Return the weights of a network that changes nothing, (W,): only its hidden layer is random, the rest 0."""
-    rng = np.random.default_rng([seed, INITIAL])
-    arrays = {name: np.zeros(shape) for name, shape in own_shapes(hidden).items()}
-    arrays["code.weight"] = rng.normal(0.0, 1.0 / np.sqrt(8.0), arrays["code.weight"].shape)
-    return np.concatenate([array.ravel() for array in arrays.values()])
-
-
-T = TypeVar("T")
-
 FREE = 1e-9  # least cost of a run [€], so that the ratio of two is finite
 
 
-class Workers:
+class Workers(ProcessPool):
     """Worker processes with the settings of a run; a context manager that ends them.
 
     Args:
         config: The settings of the run.
-        spec: What its agent is trained for.
+        network: The network that is trained.
         processes: Number of processes, ≥ 1; by default as many as there are processors.
     """
 
-    def __init__(self, config: TrainingConfig, spec: AgentSpec, processes: int | None = None) -> None:
-        self._config, self._spec = config, spec
-        self._processes = usable_cores() if processes is None else processes
-
-    def __enter__(self) -> Self:
-        """Prepare the processes."""
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(self._processes, mp_context=context, initializer=end_with_parent)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        """End the processes at once."""
-        children = list((self._pool._processes or {}).values())  # noqa: SLF001 - their results are not needed
-        if error[0] is not None:
-            for child in children:
-                child.kill()
-        self._pool.shutdown(cancel_futures=True)
+    def __init__(self, config: TrainingConfig, network: EvolvedNetwork, processes: int | None = None) -> None:
+        super().__init__(processes)
+        self._config, self._network = config, network
 
     def differences(
         self, candidates: NDArray[np.float32], where: Sequence[TrainingPlace], most_jobs: int
@@ -153,34 +126,24 @@ class Workers:
             log(cost of a pair's first / cost of its second), (P, workloads of each), and the rounds of all runs.
         """
         pairs = np.repeat(candidates.reshape(-1, 2, candidates.shape[1]), 2 * len(where) // len(candidates), axis=0)
-        calls = [(self._config, self._spec, *call, most_jobs) for call in zip(pairs, where, strict=True)]
-        answers = self._map(_difference, calls)
+        calls = [(self._config, self._network, *call, most_jobs) for call in zip(pairs, where, strict=True)]
+        answers = self.map(_difference, calls)
         differences = np.array([difference for difference, _ in answers]).reshape(len(candidates) // 2, -1)
         return differences, sum(rounds for _, rounds in answers)
 
     def validate(self, weights: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return costs and tardiness costs of an agent on the validation workloads [€], both (`validation_places`,)."""
-        config = self._config
-        policy = AdaptationPolicy(spec=self._spec, weights=weights, hidden=config.network.hidden)
-        calls = [(config, policy, place) for place in validation_places(config)]
-        totals, tardiness = np.array(self._map(validate, calls)).T
+        policy = self._network.policy(weights)
+        calls = [(self._config, policy, place) for place in validation_places(self._config)]
+        totals, tardiness = np.array(self.map(validate, calls)).T
         return totals, tardiness
-
-    def _map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
-        """Make the calls of a function; return the results in their order."""
-        with children_ignore_sigint():
-            futures = [self._pool.submit(function, *call) for call in calls]
-        return [future.result() for future in futures]
 
 
 def _difference(
-    config: TrainingConfig, spec: AgentSpec, pair: NDArray[np.float32], place: TrainingPlace, most_jobs: int
+    config: TrainingConfig, network: EvolvedNetwork, pair: NDArray[np.float32], place: TrainingPlace, most_jobs: int
 ) -> tuple[float, int]:
     instance = instance_at(config, place, most_jobs)
-    one, other = (
-        simulate(instance, AdaptationPolicy(spec=spec, weights=weights, hidden=config.network.hidden), record=False)
-        for weights in pair
-    )
+    one, other = (simulate(instance, network.policy(weights), record=False) for weights in pair)
     return float(np.log(max(one.total_eur, FREE) / max(other.total_eur, FREE))), one.rounds + other.rounds
 
 

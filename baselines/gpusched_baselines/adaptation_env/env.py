@@ -17,7 +17,7 @@ from gpusched_baselines.adaptation_env.features import feature_names
 from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
-from gpusched_env.envs.source import check_shape, draw_seed, shape_of, source_of
+from gpusched_env.envs.source import check_types, draw_seed, source_of, types_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator.kernels import at
@@ -96,10 +96,10 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
             raise InputError("reward", reward, f"one of {', '.join(REWARDS)}")
         self.rounds, self.reward, self.render_mode = checks.whole("rounds", rounds), reward, render_mode
         self.workloads = None if workloads is None else checks.whole("workloads", workloads)
-        self.source = source_of(scenario, settings, instance)
+        self.source = source_of(scenario, settings, instance, types_of)
         self._source_key = self.source.identity()
         self._instance = self.source.make(0)
-        self._shape, types = shape_of(self._instance), [v.name for v in self._instance.gpu_types]
+        types = self._types = types_of(self._instance)
         control_count(len(types), controls)
         self.controls, self.features = control_names(types, controls), feature_names(types)
         self.action_space = spaces.Box(-1.0, 1.0, (len(self.controls),), np.float32)
@@ -122,7 +122,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
             seed: The episode runs the workload of this seed, ≥ 0, as `gpusched compare --seeds` does; without one, see
                 `workloads`.
             options: `{"workload": seed}` runs the workload of a seed and does not change the environment's generator;
-                `{"instance": instance}` replays an instance with the GPU types and configurations of the scenario.
+                `{"instance": instance}` replays an instance with the GPU types of the scenario.
 
         Returns:
             The first observation, and info (see `step`).
@@ -234,7 +234,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
             self._key = self._source_key, self._workload
             self._instance = self.source.make(chosen)
         else:
-            check_shape(instance, self._shape)
+            check_types(instance, self._types)
             self._workload, self._instance, self._key = -1, instance, None
         self._run, self._base = AdaptedRun(self._instance, record=self.render_mode is not None), None
         self._actions = []

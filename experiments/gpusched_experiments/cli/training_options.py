@@ -13,11 +13,18 @@ from gpusched_agents.training.algorithm_config import (
     ALGORITHMS,
     ALL_ALGORITHMS,
     AdaptationConfig,
+    EsConfig,
     agent_config,
     known_settings,
     one_of,
 )
-from gpusched_agents.training.config import ADAPTATION_COUNTS, TRACK_VALIDATION, TrainingConfig
+from gpusched_agents.training.config import (
+    ADAPTATION_COUNTS,
+    LINEAR,
+    TRACK_VALIDATION,
+    TrainingConfig,
+    network_kinds,
+)
 from gpusched_agents.training.workloads import TRAINING_SEEDS
 from gpusched_baselines.registry import expert_names
 from gpusched_env.errors import InputError
@@ -31,7 +38,7 @@ TRACK_SEEDS = "20000-20004"
 EXAMPLE = "agent.learning_rate=1e-4"
 USUAL = TrainingConfig()
 SCENARIO_SETTINGS = "scenario_settings"  # which has options of its own
-OWN_OF_CONTROLS = ("reward", "workloads")  # settings of `AdaptationConfig` beside those of its algorithm
+OWN_OF_CONTROLS = ("reward", "workloads", "begin")  # settings of `AdaptationConfig` beside those of its algorithm
 
 
 BY_JOB = (
@@ -40,7 +47,7 @@ BY_JOB = (
 )
 OFTEN = f"{ADAPTATION_COUNTS['evaluate_every']:,} of controls"
 _SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
-_EXPERTS, _CONTROLS = ", ".join(expert_names()), "Others: adaptation (es), controls."
+_EXPERTS, _CONTROLS = ", ".join(expert_names()), "Others: adaptation or controls (es), controls."
 HELP = {
     "agent": f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
     "scenario": f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
@@ -144,6 +151,8 @@ def training_config(
         held_out = {"validation_seeds": TRACK_SEEDS} | dict(options)
         options = {**held_out, "scenario": ",".join(scenario_names(options))}
     usual = TrainingConfig(agent=algorithm())
+    if isinstance(usual.agent, EsConfig) and _network(options, settings) == LINEAR.kind:
+        usual = replace(usual, network=LINEAR)
     given = _given(options, settings, _known(usual))
     if usual.adapts:
         _check_adaptation(given, usual)
@@ -221,12 +230,12 @@ def _check_adaptation(given: Mapping[str, _Given], usual: TrainingConfig) -> Non
     By themselves the settings of a network and of a warm start that are those of other algorithms by default would pass
     for settings that nobody gave.
     """
-    name_of, kind = usual.agent.algorithm, usual.network.kind
+    name_of, kinds = usual.agent.algorithm, network_kinds(usual.agent)
     both = isinstance(usual.agent, AdaptationConfig) and name_of in ALGORITHMS
     other = "; with --network set or mlp it decides job by job, and may imitate" if both else ""
     for name, one in given.items():
-        if name == "network.kind" and one.value != kind:
-            raise InputError(one.option, one.value, f"{kind}, for {name_of}")
+        if name == "network.kind" and one.value not in kinds:
+            raise InputError(one.option, one.value, f"{' or '.join(kinds)}, for {name_of}")
         if name.startswith("imitation.") and (name, one.value) != ("imitation.steps", 0):
             raise InputError(one.option, one.value, f"none, or 0 steps, for {name_of}: it begins as STS-X{other}")
 

@@ -1,10 +1,8 @@
 """`gpusched tune`."""
 
-import multiprocessing
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import Annotated
 
 import numpy as np
 import typer
@@ -12,9 +10,9 @@ from numpy.typing import NDArray
 
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env.controls import control_names
-from gpusched_baselines.tuned import TunedStsX, save_tuned, search
-from gpusched_env import Instance, Policy, make_instance, simulate
-from gpusched_env.child_processes import children_ignore_sigint, end_with_parent, usable_cores
+from gpusched_baselines.tuned import TunedStsX, cost_of, save_tuned, search
+from gpusched_env import Instance, Policy, make_instance
+from gpusched_env.child_processes import ProcessPool
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import Track, load_track
@@ -85,12 +83,12 @@ def tune_command(
     made = [[make_instance(each.scenario, s) for s in each.seeds("training")[:workloads]] for each in tracks]
     instances = [instance for group in made for instance in group]
     names = tuple(dict.fromkeys(name for i in instances for name in control_names([v.name for v in i.gpu_types])))
-    processes = usable_cores() if workers is None else checks.whole("--workers", workers, 1)
-    with _Pool(processes) as pool, counting("searching", evaluations) as bar:
-        base = pool.costs(StsX(), instances).reshape(len(tracks), -1).sum(axis=1)
+    processes = None if workers is None else checks.whole("--workers", workers, 1)
+    with ProcessPool(processes) as pool, counting("searching", evaluations) as bar:
+        base = _costs(pool, StsX(), instances).reshape(len(tracks), -1).sum(axis=1)
 
         def cost(action: NDArray[np.float64]) -> float:
-            costs = pool.costs(_tuned(names, action), instances).reshape(len(tracks), -1).sum(axis=1)
+            costs = _costs(pool, _tuned(names, action), instances).reshape(len(tracks), -1).sum(axis=1)
             bar.advance()
             return float((costs / base).mean())
 
@@ -113,33 +111,13 @@ def _tuned(names: Sequence[str], action: NDArray[np.float64]) -> TunedStsX:
     return TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True)))
 
 
-def _judge(pool: "_Pool", track: Track, tuned: TunedStsX) -> Judged:
+def _judge(pool: ProcessPool, track: Track, tuned: TunedStsX) -> Judged:
     instances = [make_instance(track.scenario, seed) for seed in track.seeds("validation")]
-    base, costs = pool.costs(StsX(), instances), pool.costs(tuned, instances)
+    base, costs = _costs(pool, StsX(), instances), _costs(pool, tuned, instances)
     saving = paired_saving(costs, base)
     return Judged(track.name, float(base.mean()), float(costs.mean()), saving, len(instances))
 
 
-class _Pool:
-    """Processes that run policies on instances; a context manager that ends them."""
-
-    def __init__(self, processes: int) -> None:
-        self._processes = processes
-
-    def __enter__(self) -> Self:
-        context = multiprocessing.get_context("spawn")
-        self._pool = ProcessPoolExecutor(self._processes, mp_context=context, initializer=end_with_parent)
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self._pool.shutdown(wait=error[0] is None, cancel_futures=True)
-
-    def costs(self, policy: Policy, instances: Sequence[Instance]) -> NDArray[np.float64]:
-        """Return the total cost of the policy on each instance [€], (I,)."""
-        with children_ignore_sigint():
-            futures = [self._pool.submit(_cost, policy, instance) for instance in instances]
-        return np.array([future.result() for future in futures])
-
-
-def _cost(policy: Any, instance: Instance) -> float:
-    return simulate(instance, policy, record=False).total_eur
+def _costs(pool: ProcessPool, policy: Policy, instances: Sequence[Instance]) -> NDArray[np.float64]:
+    """Return the total cost of the policy on each instance [€], (I,)."""
+    return np.array(pool.map(cost_of, [(policy, instance) for instance in instances]))

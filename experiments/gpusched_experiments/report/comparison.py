@@ -192,7 +192,7 @@ def _workload(given: Workload) -> tuple[Callable[[int], Instance], str | None, B
     """Return what makes the instance of a seed, the name of the instance if it is always one, and what is billed."""
     if callable(given):
         return given, None, Billing()
-    source = Replay(given) if isinstance(given, Instance) else source_of(given)
+    source = Replay(given) if isinstance(given, Instance) else source_of(given, alike=lambda _: None)
     return source.make, source.name or "no name" if source.scenario is None else None, Billing.of(source.scenario)
 
 

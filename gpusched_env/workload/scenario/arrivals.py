@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.workload.scenario.settings import Duration, Positive, Settings, setting
+from gpusched_env.workload.scenario.settings import Count, Duration, Positive, Settings, setting
 from gpusched_env.workload.tables.applications import WEEK_H, ArrivalProfile, arrival_profile
 
 if TYPE_CHECKING:
@@ -101,6 +101,9 @@ class Arrivals(Settings):
         None, "Mean time between submissions [s]; only with exponential, poisson or profile."
     )
     lambda_s: Duration | None = setting(None, "The same times the number of nodes: mean gap = lambda_s / nodes [s].")
+    batch: Count = setting(
+        1, "Jobs that are submitted at once, at each of those times; only with exponential, poisson or profile."
+    )
 
     @model_validator(mode="after")
     def _check_gap(self) -> Self:
@@ -115,6 +118,8 @@ class Arrivals(Settings):
             if len(given) == 2:
                 allowed = f"nothing beside mean_gap_s = {self.mean_gap_s}: set one of the two"
                 raise InputError("lambda_s", self.lambda_s, allowed)
+        elif self.batch != 1:
+            raise InputError("batch", self.batch, f"1 with kind = {self.kind!r}")
         elif self.kind == "simultaneous" and self.rate != 1.0:
             raise InputError("rate", self.rate, "1 with kind = 'simultaneous': all arrive at once")
         elif given:
@@ -145,12 +150,13 @@ def submission_times(
     if arrivals.kind == "simultaneous":
         return np.zeros(count)
     if arrivals.kind in BY_GAP:
+        batches = -(-count // arrivals.batch)
         mean = arrivals.mean_gap_s if arrivals.mean_gap_s is not None else (arrivals.lambda_s or 0.0) / nodes
         if arrivals.profile is not None:  # inf where they are too long for a profile
-            times = profiled_times(arrival_profile(arrivals.profile), mean / arrivals.rate, count, rng)
+            times = profiled_times(arrival_profile(arrivals.profile), mean / arrivals.rate, batches, rng)
         else:
             exponential = arrivals.kind == "exponential"
-            gaps = rng.exponential(mean, count) if exponential else rng.poisson(mean, count).astype(np.float64)
+            gaps = rng.exponential(mean, batches) if exponential else rng.poisson(mean, batches).astype(np.float64)
             gaps[0] = 0.0
             times = np.cumsum(gaps / arrivals.rate)
         if times[-1] > LONGEST_S:
@@ -158,7 +164,7 @@ def submission_times(
             allowed = f"mean gaps with which the last of {count} jobs comes within {latest}"
             name = "lambda_s" if arrivals.mean_gap_s is None else "mean_gap_s"
             raise InputError(f"arrivals.{name}", getattr(arrivals, name), allowed)
-        return times
+        return np.repeat(times, arrivals.batch)[:count]
     return _clustered(arrivals.kind, saturation_per_s * arrivals.rate, rng)
 
 

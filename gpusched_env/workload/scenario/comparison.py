@@ -1,4 +1,4 @@
-"""The sections `compare`, `track`, `trace` and `mixture` of a scenario, and seeds as text."""
+"""The sections `compare`, `track`, `trace`, `mixture` and `job_classes` of a scenario, and seeds as text."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gpusched_env.workload.scenario.settings import (
     CountFromZero,
     Many,
     Positive,
+    Seconds,
     Settings,
     as_tuple,
     check_each_once,
@@ -111,7 +112,10 @@ class TrackHeader(Settings):
     max_episode_steps: Count | None = setting(
         None, "Steps that end an episode: three times the most that random decisions took."
     )
-    environment: bool = setting(True, "Whether it has environments: not where the GPU types of its workloads differ.")
+    environments: Literal["all", "adaptation", "none"] = setting(
+        "all",
+        "Which environments it has: adaptation where configurations of its workloads differ, none where GPU types do.",
+    )
     hard: str = Field(description="Why it is hard, a line.")
     weights: str = Field(description="The reason for its tardiness weights, a line.")
 
@@ -133,6 +137,26 @@ class MixtureScenario(Settings):
         None, "Its scenario: a name or a .toml file. By default the one that has the mixture, without it."
     )
     settings: dict[str, Any] = Field(default_factory=dict, description="Settings that differ, by dotted name.")
+
+
+OF_CLASSES = ("jobs.count", "jobs.applications", "jobs.opportunistic", "arrivals", "epochs", "due_dates", "weights")
+"""Settings, and sections of settings, in which job classes may differ."""
+
+
+class JobClass(Settings):
+    """A class of jobs."""
+
+    begins_s: Seconds = setting(0.0, "The time at which its arrivals begin [s].")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description=f"Settings that differ, by dotted name: of {', '.join(OF_CLASSES)}."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in self.settings:
+            if name not in OF_CLASSES and name.split(".")[0] not in OF_CLASSES:
+                raise InputError(f"settings.{name}", self.settings[name], f"one of {', '.join(OF_CLASSES)}")
+        return self
 
 
 def _conditions(value: object) -> object:

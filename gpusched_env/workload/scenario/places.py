@@ -22,13 +22,13 @@ if TYPE_CHECKING:
 TRACK = "track:"
 """Before its name: the scenario of a track."""
 
-SUITE_VERSION = 4
+SUITE_VERSION = 5
 """Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
 
 SUITE = (
     "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600",
     "restarts-1800", "few-jobs", "two-point", "lognormal", "flow-time", "whole-nodes", "h100-l4", "a100-h200", "rented",
-    "philly", "openb", "pairs", "hosts", "tenants", "fleet", "drawn",
+    "philly", "openb", "pairs", "hosts", "tenants", "surge", "shift", "mixture", "fleet", "drawn",
 )  # fmt: skip
 """Names of the tracks, in the order of tables; each has a file in `tracks`."""
 
@@ -98,10 +98,15 @@ def step_limit_of(track: str) -> int | None:
     return limit
 
 
-def list_environments() -> tuple[str, ...]:
-    """List the names of the suite's tracks that have environments; no scenario is loaded for it."""
+def list_environments(kind: str = "") -> tuple[str, ...]:
+    """List the names of the suite's tracks that have environments; no scenario is loaded for it.
+
+    Args:
+        kind: `Adaptation` for those with an adaptation environment; by default those with all environments.
+    """
     headers = {track: track_header(track_place(track)) or {} for track in SUITE}
-    return tuple(track for track, header in headers.items() if header.get("environment", True))
+    wanted = {"all", "adaptation"} if kind else {"all"}
+    return tuple(track for track, header in headers.items() if header.get("environments", "all") in wanted)
 
 
 def track_header(place: str | Path) -> dict[str, Any] | None:

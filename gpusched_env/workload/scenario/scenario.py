@@ -15,6 +15,7 @@ from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType
 from gpusched_env.workload.scenario.comparison import (
     ComparisonSettings,
+    JobClass,
     MixtureScenario,
     TraceReplay,
 )
@@ -68,7 +69,7 @@ class Jobs(Settings):
     """The number of jobs, their applications, and the configurations that they are offered."""
 
     count: Annotated[int, whole(1, MOST_JOBS)] = setting(
-        100, "Number of jobs; with a trace, or in a scenario of a mixture, at most so many."
+        100, "Number of jobs; with a trace, with job classes, or in a scenario of a mixture, at most so many."
     )
     applications: Many[str] | None = setting(
         None, "Applications; each job draws one uniformly. By default all: your own, or else the built-in ones."
@@ -145,6 +146,9 @@ class Scenario(Settings):
     mixture: Annotated[tuple[MixtureScenario, ...], BeforeValidator(as_tables(MixtureScenario))] = setting(
         (), "Scenarios of which the workload of a seed is one: number seed modulo how many there are. By default none."
     )
+    job_classes: Annotated[tuple[JobClass, ...], BeforeValidator(as_tables(JobClass))] = setting(
+        (), "Classes of jobs: a workload has the jobs of all, each as many as `jobs.count`. By default one class."
+    )
     applications: OwnApplications = setting(
         None, "Applications of jobs: measured (the default), published, published-inhouse, a CSV file; or a list."
     )
@@ -181,13 +185,18 @@ class Scenario(Settings):
             raise InputError("restart_s", self.restart_s, free)
         if self.switching.model == "free" and any(self.restart_by_application.values()):
             raise InputError("restart_by_application", dict(self.restart_by_application), free)
-        if any(variant.scenario is not None for variant in self.mixture):
-            self._check_alone()
+        self._check_parts()
         if self.tenancy != "none" and not self.tenants:
             raise InputError("tenants", [], f"at least one with tenancy = {self.tenancy!r}")
         if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
             Catalogue.of(self)
         return self
+
+    def _check_parts(self) -> None:
+        if any(variant.scenario is not None for variant in self.mixture):
+            self._check_alone()
+        if self.job_classes and self.trace is not None:
+            raise InputError("job_classes", len(self.job_classes), "none with a trace, which has the jobs")
 
     def _check_alone(self) -> None:
         """Check that a mixture of other scenarios has no settings of its own that they would not have."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gpusched_env.errors import InputError
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
-from gpusched_env.workload.scenario.comparison import MixtureScenario, TraceReplay, TrackHeader, parse_seeds
+from gpusched_env.workload.scenario.comparison import JobClass, MixtureScenario, TraceReplay, TrackHeader, parse_seeds
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, OwnApplication
 from gpusched_env.workload.scenario.places import builtin_files, text_of, track_header, track_place
 from gpusched_env.workload.scenario.scenario import Scenario
@@ -101,6 +101,7 @@ def scenario_toml(scenario: Scenario) -> str:
     lines += _array("gpu_types", scenario.gpu_types, OwnGpuType)
     lines += _array("tenants", scenario.tenants, OwnTenant)
     lines += _array("mixture", scenario.mixture, MixtureScenario)
+    lines += _array("job_classes", scenario.job_classes, JobClass)
     if isinstance(scenario.applications, tuple):
         lines += _array("applications", scenario.applications, OwnApplication)
     for section in Scenario.model_fields:
@@ -168,7 +169,7 @@ def _unset(name: str, info: FieldInfo) -> str:
 def _toml(value: object) -> str:
     if isinstance(value, Mapping):
         return f"{{ {', '.join(f'{_key(key)} = {_toml(item)}' for key, item in value.items())} }}"
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return f"[{', '.join(_toml(item) for item in value)}]"
     if isinstance(value, bool):
         return str(value).lower()

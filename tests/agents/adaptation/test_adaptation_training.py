@@ -17,6 +17,7 @@ from adapted import HIDDEN, InThisProcess, randomised, spec_of
 from gpusched_agents import make_training
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.adaptation import AdaptationPolicy, arrays_of, flat_of
+from gpusched_agents.network.evolved import EvolvedNetwork
 from gpusched_agents.policy import load_policy
 from gpusched_agents.training import run as module
 from gpusched_agents.training.adaptation_training import AdaptationTraining
@@ -47,7 +48,7 @@ LISTED = 4  # validation workloads that are not randomised
 
 def smaller(patch: pytest.MonkeyPatch) -> None:
     """Train in this process, with few randomised validation workloads."""
-    patch.setattr("gpusched_agents.training.evolution.ProcessPoolExecutor", InThisProcess)
+    patch.setattr("gpusched_env.child_processes.ProcessPoolExecutor", InThisProcess)
     patch.setattr("gpusched_agents.training.workloads.RANDOMISED_VALIDATION", range(20_000, 20_003))
     patch.setattr("gpusched_agents.training.workloads.MOST_RANDOMISED", 12)
 
@@ -283,7 +284,7 @@ WHERE = [TrainingPlace(0, 100_001), TrainingPlace(1, 100_002), TrainingPlace(RAN
 def differences(processes: int, pairs: int = 3, each: int = 2) -> tuple[list[list[float]], int]:
     config, instance = replace(CONFIG, network=replace(CONFIG.network, hidden=HIDDEN)), random_instance(0)
     candidates = np.stack([randomised(seed) for seed in range(2 * pairs)])
-    with Workers(config, spec_of(instance), processes) as workers:
+    with Workers(config, EvolvedNetwork(spec_of(instance), config.network), processes) as workers:
         found, rounds = workers.differences(candidates, (2 * WHERE)[: pairs * each], 8)
     return found.tolist(), rounds
 
@@ -365,10 +366,10 @@ import sys
 sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
 sys.path.append(sys.argv[1])
 from gpusched_agents import EsConfig, TrainingConfig, make_training
-from gpusched_agents.training import evolution
+from gpusched_env import child_processes
 from gpusched_env.errors import MissingExtraError
 from adapted import InThisProcess
-evolution.ProcessPoolExecutor = InThisProcess
+child_processes.ProcessPoolExecutor = InThisProcess
 small = {"scenarios": ("tiny",), "scenario_settings": {"jobs.count": 4}, "steps": 10, "validation_seeds": (500,)}
 description = make_training(TrainingConfig(agent=EsConfig(pairs=1, most_jobs=4), **small), sys.argv[2]).run()
 print(description.algorithm)

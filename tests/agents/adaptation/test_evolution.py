@@ -7,9 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_agents.network.adaptation import arrays_of
+from adapted import MET
+from gpusched_agents.network.evolved import EvolvedNetwork
+from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.evolution import Evolution, first_weights
+from gpusched_agents.training.evolution import Evolution
+from gpusched_env import GpuType
 
 CONFIG = EsConfig(pairs=8, sigma=0.1, learning_rate=0.1, final_learning_rate=0.01, averaging=0.9, clip=1.0)
 GOAL, ALL = np.array([0.5, -0.25, 1.0]), np.ones(3)
@@ -124,10 +127,12 @@ def test_the_average_follows_the_weights_more_and_more_slowly():
 
 
 def test_a_run_begins_with_no_change_and_a_hidden_layer_of_its_seed():
-    first, again, other = (first_weights(4, seed) for seed in (0, 0, 1))
-    randomised = {name for name, array in arrays_of(first, 4).items() if array.any()}
-    assert randomised == {"code.weight"}
-    assert first.tolist() == again.tolist() != other.tolist()
+    asked = {"configurations": MET, "gpu_types": [GpuType("V", 1000.0, 0.0, 16.0, 8)]}
+    for kind, random in (("adaptation", {"code.weight"}), ("controls", {"0.weight"})):
+        network = EvolvedNetwork(AgentSpec.of(kind, **asked), NetworkConfig(kind, hidden=4))
+        first, again, other = (network.first(seed) for seed in (0, 0, 1))
+        assert {name for name, array in network.arrays(first).items() if array.any()} == random
+        assert first.tolist() == again.tolist() != other.tolist()
     state = Evolution.go_on(first)
     assert first.tolist() == state.weights.tolist() == state.average.tolist()
     assert state.updates == 0

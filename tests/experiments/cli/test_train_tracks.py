@@ -49,7 +49,7 @@ def train(folder: Path, *arguments: object) -> Result:
 @pytest.fixture(autouse=True, scope="module")
 def _in_this_process() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpusched_agents.training.evolution.ProcessPoolExecutor", InThisProcess)
+        patch.setattr("gpusched_env.child_processes.ProcessPoolExecutor", InThisProcess)
         yield
 
 

@@ -1,0 +1,78 @@
+"""Networks of agents that adapt STS-X, as one vector of weights, which evolution strategies change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_agents.files.storage import weight_shapes
+from gpusched_agents.network.adaptation import AdaptationPolicy, join_arrays, seen_weights, split_weights
+from gpusched_agents.policy import control_policy
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from gpusched_agents.network.control_policy import ControlPolicy
+    from gpusched_agents.spec import AgentSpec, NetworkConfig
+
+INITIAL = 1  # stream of random numbers
+
+
+@dataclass(frozen=True, slots=True)
+class EvolvedNetwork:
+    """A network of the kind `adaptation` or `controls`, as one vector of weights.
+
+    Args:
+        spec: What it is trained for.
+        network: Its settings.
+    """
+
+    spec: AgentSpec
+    network: NetworkConfig
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Return the shapes of its arrays by name, in the order in which the vector has them."""
+        return weight_shapes(self.spec, self.network)
+
+    def policy(self, weights: NDArray[np.floating]) -> AdaptationPolicy | ControlPolicy:
+        """Return the policy with these weights, (W,)."""
+        if self.network.kind == "controls":
+            return control_policy("agent", self.spec, self.network, self.arrays(weights), "es")
+        hidden = self.network.hidden
+        return AdaptationPolicy(spec=self.spec, weights=weights.astype(np.float32), hidden=hidden)
+
+    def arrays(self, weights: NDArray[np.floating]) -> dict[str, NDArray[np.float32]]:
+        """Return the arrays of the network by name."""
+        return split_weights(weights, self.shapes)
+
+    def vector(self, arrays: Mapping[str, NDArray[np.floating]]) -> NDArray[np.floating]:
+        """Concatenate the arrays of a network; the inverse of `arrays`."""
+        return join_arrays(arrays, self.shapes)
+
+    def first(self, seed: int) -> NDArray[np.float64]:
+        """Return the weights of a network that changes nothing, (W,): only hidden layers are random, the rest 0."""
+        rng, last = np.random.default_rng([seed, INITIAL]), f"{self.network.layers}."
+        arrays = {name: np.zeros(shape) for name, shape in self.shapes.items()}
+        for name, array in arrays.items():
+            hidden = self.network.kind == "controls" and not name.startswith(last) and array.ndim > 1
+            if hidden or name == "code.weight":
+                inputs = array.shape[1] if hidden else 8.0
+                arrays[name] = rng.normal(0.0, 1.0 / np.sqrt(inputs), array.shape)
+        return self.vector(arrays).astype(np.float64)
+
+    def changes(self, only: str) -> NDArray[np.float64]:
+        """Return 1 for every weight that may change, 0 for the others, (W,).
+
+        Args:
+            only: The beginning of the names of the arrays that may; empty for all.
+        """
+        named = [np.full(int(np.prod(shape)), float(name.startswith(only))) for name, shape in self.shapes.items()]
+        free: NDArray[np.float64] = np.concatenate(named)
+        if self.network.kind == "controls":
+            return free
+        return free * seen_weights(self.network.hidden, distribution=self.network.distribution)

@@ -1,0 +1,155 @@
+"""Networks that begin as imitators of the best constants of each scenario."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from adapted import InThisProcess
+from gpusched_agents import make_training
+from gpusched_agents.network.control_policy import ControlPolicy, MlpActor
+from gpusched_agents.policy import load_policy
+from gpusched_agents.spec import NetworkConfig
+from gpusched_agents.training import constants as module
+from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
+from gpusched_agents.training.config import LINEAR, TrainingConfig
+from gpusched_agents.training.constants import constants_of, imitate, observations
+from gpusched_baselines.adaptation_env.controls import control_count
+from gpusched_baselines.adaptation_env.features import feature_count
+from gpusched_baselines.tuned import TunedStsX
+from gpusched_env import make_instance, simulate
+from gpusched_env.child_processes import ProcessPool
+from gpusched_env.workload import Scenario, load_scenario
+from refusals import refused
+
+TINY = TrainingConfig(
+    agent=EsConfig(begin="constants", pairs=1, sigma=0.05, most_jobs=6),
+    scenarios=("tiny", "low"),
+    scenario_settings={"jobs.count": 6},
+    network=LINEAR,
+    steps=60,
+    validation_seeds=(500, 501),
+    evaluate_every=30,
+)
+CONTROLS, FEATURES = control_count(3), feature_count(3)
+
+
+@pytest.fixture(autouse=True)
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpusched_env.child_processes.ProcessPoolExecutor", InThisProcess)
+    for name, number in (("EVALUATIONS", 10), ("WORKLOADS", 2), ("EACH", 1)):
+        monkeypatch.setattr(module, name, number)
+
+
+def linear(constants: np.ndarray) -> MlpActor:
+    return MlpActor(((np.zeros((CONTROLS, FEATURES), np.float32), constants.astype(np.float32)),))
+
+
+def found(config: TrainingConfig, folder: Path) -> list[Any]:
+    with ProcessPool(1) as pool:
+        return constants_of(config, pool, folder, lambda _text: None)
+
+
+def test_every_scenario_has_constants_of_its_own_that_cost_no_more_than_none(tmp_path):
+    each = found(TINY, tmp_path)
+    assert len(each) == 2
+    kept = json.loads((tmp_path / "constants.json").read_text("utf-8"))
+    assert list(kept) == ["tiny", "low"]
+    for (constants, instances), (name, values) in zip(each, kept.items(), strict=True):
+        assert constants.tolist() == list(values.values())
+        assert [instance.seed for instance in instances] == [100_002, 100_003, 100_004]
+        searched = [make_instance(load_scenario(name).replace({"jobs.count": 6}), seed) for seed in (100_000, 100_001)]
+        costs = [
+            sum(simulate(instance, TunedStsX(constants=tuple(said))).total_eur for instance in searched)
+            for said in (values.items(), ())
+        ]
+        assert costs[0] <= costs[1]
+
+
+def test_a_search_that_ended_is_not_made_again(tmp_path, monkeypatch):
+    first = found(TINY, tmp_path)
+    monkeypatch.setattr(module, "search", None)
+    again = found(TINY, tmp_path)
+    assert [constants.tolist() for constants, _ in again] == [constants.tolist() for constants, _ in first]
+
+
+def test_every_scenario_of_a_mixture_is_searched_on_its_own_workloads(tmp_path):
+    text = 'base = "tiny"\n[[mixture]]\n[[mixture]]\nsettings = { "jobs.count" = 3 }\n[[mixture]]\n'
+    path = tmp_path / "mixed.toml"
+    path.write_text(text, encoding="utf-8")
+    config = replace(TINY, scenarios=(str(path),), scenario_settings={})
+    each = found(config, tmp_path)
+    assert [[instance.seed % 3 for instance in instances] for _, instances in each] == [[0] * 3, [1] * 3, [2] * 3]
+    assert [{len(instance.jobs) for instance in instances} for _, instances in each] == [{10}, {3}, {10}]
+    assert list(json.loads((tmp_path / "constants.json").read_text("utf-8"))) == [f"{path} {k}" for k in range(3)]
+
+
+@pytest.mark.parametrize(("squash", "hidden"), [(False, 0), (True, 0), (False, 64)])
+def test_an_imitator_says_the_constants_of_the_scenario_that_it_sees(squash, hidden):
+    rng = np.random.default_rng(0)
+    wanted = [rng.uniform(-0.8, 0.8, CONTROLS) for _ in range(2)]
+    scenarios: list[Scenario] = [load_scenario(name).replace({"jobs.count": 8}) for name in ("tiny", "sharing")]
+    pairs = [(c, [make_instance(s, seed) for seed in range(3)]) for c, s in zip(wanted, scenarios, strict=True)]
+    sizes = [FEATURES, *([hidden] if hidden else []), CONTROLS]
+    layers = [
+        (rng.normal(size=(n, m)).astype(np.float32), np.zeros(n, np.float32))
+        for m, n in zip(sizes, sizes[1:], strict=False)
+    ]
+    with ProcessPool(1) as pool:
+        actor = imitate(pairs, MlpActor(tuple(layers), squash=squash), 4, pool)
+    assert [layer[0].tolist() for layer in actor.layers[:-1]] == [layer[0].tolist() for layer in layers[:-1]]
+    for constants, instances in pairs:
+        said = [actor.act(seen) for seen in observations(instances[0], linear(constants), 4)]
+        np.testing.assert_allclose(np.mean(said, axis=0), constants, atol=0.15)
+
+
+def test_evolution_begins_as_the_imitator_and_its_agent_is_a_policy(tmp_path):
+    description = make_training(TINY, tmp_path / "run").run()
+    assert (description.algorithm, description.network.kind) == ("es", "controls")
+    policy = load_policy(f"agent:{tmp_path / 'run' / 'agent'}")
+    assert isinstance(policy, ControlPolicy)
+    instance = make_instance(load_scenario("tiny").replace({"jobs.count": 6}), 500)
+    assert simulate(instance, policy).total_eur > 0.0
+    first = description.curve[0]
+    assert (first["steps"], first["phase"]) == (0, "learning")
+    assert first["relative"] != 1.0  # not STS-X
+
+
+def test_evolution_of_controls_without_constants_begins_as_sts_x(tmp_path):
+    config = replace(TINY, agent=replace(TINY.agent, begin=""), network=NetworkConfig("controls", hidden=4))
+    description = make_training(config, tmp_path / "run").run()
+    assert description.curve[0]["relative"] == 1.0
+    assert not (tmp_path / "run" / "constants.json").exists()
+
+
+def test_an_agent_continues_from_one_of_the_same_size(tmp_path):
+    first = make_training(TINY, tmp_path / "run").run()
+    begin = f"agent:{tmp_path / 'run' / 'agent'}"
+    config = replace(TINY, agent=replace(TINY.agent, begin=begin))
+    again = make_training(config, tmp_path / "again").run()
+    assert again.curve[0]["relative"] == min(point["relative"] for point in first.curve)
+    other = replace(config, network=NetworkConfig("controls", hidden=4))
+    with refused("agent.begin", allowed="of the same size"):
+        make_training(other, tmp_path / "other")
+
+
+def test_ppo_begins_as_the_imitator(tmp_path):
+    pytest.importorskip("stable_baselines3")
+    agent = AdaptationConfig("ppo", {"n_steps": 8, "batch_size": 8}, begin="constants")
+    config = replace(TINY, agent=agent, network=NetworkConfig("controls", hidden=8), envs=2, steps=16)
+    training = make_training(config, tmp_path / "run")
+    description = training.run()
+    assert description.curve[0]["steps"] == 0
+    assert description.curve[0]["relative"] != 1.0
+
+
+def test_only_networks_that_set_controls_begin_with_constants(tmp_path):
+    with refused("agent.begin", "constants", "kind controls"):
+        make_training(TrainingConfig(agent=EsConfig(begin="constants")), tmp_path / "run")
+    with refused("agent.begin", "agent:default"):
+        AdaptationConfig("ppo", begin="agent:default")
