@@ -71,6 +71,11 @@ def classes_of(scenario: Scenario) -> tuple[Scenario, ...]:
     return tuple(made) or (scenario,)
 
 
+def parts_of(scenario: Scenario) -> tuple[Scenario, ...]:
+    """Return a scenario for each class of jobs of each scenario of a mixture; of another scenario, itself alone."""
+    return tuple(part for variant in variants_of(scenario) for part in classes_of(variant))
+
+
 def seed_of_class(seed: int, number: int) -> int:
     """Return the seed of a class's jobs in the workload of a seed; the first class has that seed itself."""
     return seed if number == 0 else int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> 1)

@@ -17,7 +17,7 @@ from gpusched_env.workload import (
     offered_load,
     track_toml,
 )
-from gpusched_env.workload.mixture import variants_of
+from gpusched_env.workload.mixture import parts_of, variants_of
 from gpusched_env.workload.scenario import places
 from refusals import refused
 
@@ -56,7 +56,7 @@ def test_the_suite_names_every_file_of_a_track_once():
 def test_seeds_for_training_validation_and_test_have_none_in_common(name):
     track = load_track(name)
     seeds = [set(track.seeds(purpose)) for purpose in ("training", "validation", "test")]
-    test = 100 if name in MANY_SEEDS else 3 if name == "fleet" else 20
+    test = 100 if name in MANY_SEEDS else {"fleet": 3, "mixture": 60}.get(name, 20)
     assert [len(each) for each in seeds] == [10_000, 20, test]
     assert len(set().union(*seeds)) == 10_020 + test
 
@@ -86,8 +86,8 @@ def test_the_page_states_what_is_hard_about_every_track_and_its_load():
         make = InstanceMaker(track.scenario).make
         load = np.mean([offered_load(make(seed)) for seed in track.seeds("test")[:10]])
         assert float(row[3]) == pytest.approx(load, rel=0.15)
-        parts = variants_of(track.scenario)
-        assert _numbers(row[2]) == _ends([part.jobs.count for part in parts])
+        assert _numbers(row[2]) == _ends([variant.jobs.count for variant in variants_of(track.scenario)])
+        parts = parts_of(track.scenario)
         assert _numbers(row[4]) == pytest.approx(_ends([part.due_dates.slack for part in parts]), rel=0.02)
         assert row[7] == track.hard
 

@@ -11,7 +11,7 @@ from gpusched_agents.files.storage import find_agent, load_agent
 from gpusched_agents.network.control_policy import MlpActor
 from gpusched_agents.network.evolved import EvolvedNetwork
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.training.algorithm_config import CONSTANTS, EsConfig
+from gpusched_agents.training.algorithm_config import STARTS, EsConfig
 from gpusched_agents.training.constants import constants_of, imitate
 from gpusched_agents.training.evolution import Evolution, Workers, relative_cost, validate
 from gpusched_agents.training.run import CHECKPOINT, ResumableTraining
@@ -83,7 +83,7 @@ class AdaptationTraining(ResumableTraining):
 
     def _begin(self) -> None:
         """Imitate the best constants of the scenarios, where the run begins so."""
-        if self._es.begin == CONSTANTS:
+        if self._es.begin in STARTS:
             found = constants_of(self.config, self._pool, self.folder, self._report)
             self._report("imitating the constants")
             actor = MlpActor.of(self._network.arrays(self._state.weights), "tanh", squash=False)
@@ -165,15 +165,15 @@ def _first_state(
     free = network.changes(es.only)
     if not free.any():
         raise InputError("agent.only", es.only, f"the beginning of one of {', '.join(network.shapes)}")
-    if es.begin == CONSTANTS and config.network.kind != "controls":
-        raise InputError("agent.begin", es.begin, "constants only for a network of the kind controls")
+    if es.begin in STARTS and config.network.kind != "controls":
+        raise InputError("agent.begin", es.begin, "an agent, or nothing; constants are for a network of controls")
     if es.only and not es.begin:
         raise InputError("agent.only", es.only, "all arrays, where there is no agent.begin: the others are 0")
     return free, Evolution.go_on(_first_weights(config, es, network) * network.changes(""))
 
 
 def _first_weights(config: TrainingConfig, es: EsConfig, network: EvolvedNetwork) -> NDArray[np.floating]:
-    if es.begin in {"", CONSTANTS}:
+    if es.begin in {"", *STARTS}:
         return network.first(config.seed)
     description, weights = load_agent(find_agent(es.begin))
     description.spec.check_features()

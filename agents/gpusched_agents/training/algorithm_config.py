@@ -119,7 +119,7 @@ class EsConfig:
             count only with their sign.
         begin: `agent:NAME`, or the folder, of the agent to begin with; by default none. Or `constants`, for a network
             that sets controls: it begins as an imitator of the best constants of each scenario, which are searched
-            first (`gpusched_agents.training.constants`).
+            first (`gpusched_agents.training.constants`); with `common-constants` of the best ones for all scenarios.
         only: Arrays of the network that change, by the beginning of their names, such as `gate`; by default all.
     """
 
@@ -140,8 +140,9 @@ class EsConfig:
         check_settings(self, "agent.")
 
 
-CONSTANTS = "constants"
-"""The start of a network that sets controls as an imitator of the best constants of each scenario."""
+CONSTANTS, COMMON = "constants", "common-constants"
+STARTS = (CONSTANTS, COMMON)
+"""How a network that sets controls may begin: with the best constants of each scenario, or of all in common."""
 
 
 AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig | EsConfig
@@ -201,8 +202,7 @@ class AdaptationConfig:
             standard deviation of the noise on an action (None: none).
         reward: `saving`, `waste` or `cost`, as in `GpuAdaptationEnv`.
         workloads: Number of workloads of each scenario from which episodes are sampled, 1 to 10,000.
-        begin: `constants` to begin as an imitator of the best constants of each scenario, as for `EsConfig`; by default
-            as STS-X.
+        begin: `constants` or `common-constants`, as for `EsConfig`; by default it begins as STS-X.
 
     Raises:
         InputError: A value is not allowed.
@@ -213,7 +213,7 @@ class AdaptationConfig:
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     reward: Annotated[str, choice(REWARDS, f"one of {', '.join(REWARDS)}")] = "saving"
     workloads: Annotated[int, partial(check_at_most, MOST_WORKLOADS)] = WORKLOADS
-    begin: Annotated[str, choice(("", CONSTANTS), f"{CONSTANTS}, or nothing")] = ""
+    begin: Annotated[str, choice(("", *STARTS), f"{' or '.join(STARTS)}, or nothing")] = ""
 
     def __post_init__(self) -> None:
         if self.algorithm not in CLASSES:

@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpusched_agents.network.control_policy import MlpActor
+from gpusched_agents.training.algorithm_config import COMMON
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env.controls import control_names
 from gpusched_baselines.adaptation_env.run import AdaptedRun
 from gpusched_baselines.tuned import TunedStsX, cost_of, search
 from gpusched_env import make_instance
 from gpusched_env.files import write_atomically
+from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.workload.mixture import variants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -28,60 +31,96 @@ if TYPE_CHECKING:
 
 FILE = "constants.json"
 FIRST_SEED = 100_000  # of the workloads on which constants are searched
-EVALUATIONS, WORKLOADS = 120, 12  # of the search of each scenario
+EVALUATIONS, WORKLOADS = 80, 12  # of the search of each scenario
 PASSES, EACH = 3, 6  # of imitation: with the constants, then with the network; workloads of each scenario in each
 RIDGE = 1e-3
 
 
-def constants_of(
-    config: TrainingConfig, pool: ProcessPool, folder: Path, report: Callable[[str], None]
-) -> list[tuple[NDArray[np.float64], list[Instance]]]:
-    """Search the best constants of every scenario, and of every scenario of a mixture.
+class Found(NamedTuple):
+    """What was found for a scenario.
 
-    Each search is kept in `constants.json` when it ends, so a run that is resumed goes on with the next one.
+    Attributes:
+        constants: The best constants, (K,).
+        workloads: Training workloads that the search did not see, for imitation.
+    """
+
+    constants: NDArray[np.float64]
+    workloads: Sequence[Instance]
+
+
+def constants_of(config: TrainingConfig, pool: ProcessPool, folder: Path, report: Callable[[str], None]) -> list[Found]:
+    """Search the best constants of every scenario, and of every scenario of a mixture; or those of all in common.
+
+    Each search is kept in `constants.json` when it ends, so a run that is resumed goes on with the next one. Searches
+    that a training in a folder beside it has made are taken from there.
 
     Args:
-        config: The settings of the run.
+        config: The settings of the run; `agent.begin` says which.
         pool: The processes that run workloads.
         folder: The folder of the run.
         report: Called with a description of the present work.
 
     Returns:
-        For each of these scenarios the constants, (K,), and workloads for imitation, of other training seeds.
+        For each of these scenarios its constants, and workloads for imitation.
     """
-    path, found = folder / FILE, []
-    kept: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    groups = dict(_groups(config))
+    common = getattr(config.agent, "begin", "") == COMMON
+    searched = {", ".join(groups): list(groups.values())} if common else {name: [g] for name, g in groups.items()}
+    keys = {name: _key(config, several) for name, several in searched.items()}
+    kept = {key: one for key, one in _kept(folder).items() if key in keys.values()}
+    for name, key in keys.items():
+        if key not in kept:
+            report(f"searching constants of {name}")
+            kept[key] = {"of": name, "constants": _search([g[:WORKLOADS] for g in searched[name]], pool, config.seed)}
+        write_atomically(folder / FILE, json.dumps(kept, indent=1) + "\n")
+    constants = {name: list(kept[key]["constants"].values()) for name, key in keys.items()}
+    one = next(iter(constants.values()))
+    return [Found(np.array(one if common else constants[name]), group[WORKLOADS:]) for name, group in groups.items()]
+
+
+def _groups(config: TrainingConfig) -> Iterator[tuple[str, list[Instance]]]:
+    """Yield the name of each scenario, and its first training workloads: for the search, then for imitation."""
     for index, scenario in enumerate(config.loaded_scenarios()):
         variants = len(variants_of(scenario))
         for number in range(variants):
-            name = config.scenarios[index] + (f" {number}" if variants > 1 else "")
             seeds = range(FIRST_SEED + (number - FIRST_SEED) % variants, 2 * FIRST_SEED, variants)
-            if name not in kept:
-                report(f"searching constants of {name}")
-                instances = [make_instance(scenario, seed) for seed in seeds[:WORKLOADS]]
-                kept[name] = _search(instances, pool, config.seed)
-                write_atomically(path, json.dumps(kept, indent=1) + "\n")
-            later = [make_instance(scenario, seed) for seed in seeds[WORKLOADS : WORKLOADS + PASSES * EACH]]
-            found.append((np.array(list(kept[name].values())), later))
-    return found
+            name = config.scenarios[index] + (f" {number}" if variants > 1 else "")
+            yield name, [make_instance(scenario, seed) for seed in seeds[: WORKLOADS + PASSES * EACH]]
 
 
-def _search(instances: Sequence[Instance], pool: ProcessPool, seed: int) -> dict[str, float]:
-    names = control_names([v.name for v in instances[0].gpu_types])
+def _key(config: TrainingConfig, groups: Sequence[Sequence[Instance]]) -> str:
+    """Return a text that identifies a search."""
+    facts = [config.seed, EVALUATIONS, WORKLOADS, *(instance_json(group[0]) for group in groups)]
+    return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
-    def costs(policy: StsX) -> float:
-        return float(np.sum(pool.map(cost_of, [(policy, instance) for instance in instances])))
+
+def _kept(folder: Path) -> dict[str, Any]:
+    """Return the searches of this training, and of those beside it."""
+    kept: dict[str, Any] = {}
+    for path in sorted(folder.parent.glob(f"*/{FILE}")):
+        kept |= json.loads(path.read_text(encoding="utf-8"))
+    return kept
+
+
+def _search(groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int) -> dict[str, float]:
+    """Search the constants with the least mean, over groups of workloads, of cost over that of STS-X."""
+    names = control_names([v.name for v in groups[0][0].gpu_types])
+
+    def costs(policy: StsX) -> NDArray[np.float64]:
+        calls = [(policy, instance) for group in groups for instance in group]
+        return np.array(pool.map(cost_of, calls)).reshape(len(groups), -1).sum(axis=1)
+
+    base = costs(StsX())
 
     def cost(action: NDArray[np.float64]) -> float:
-        return costs(TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True))))
+        tuned = TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True)))
+        return float(np.mean(costs(tuned) / base))
 
-    best, _ = search(cost, len(names), EVALUATIONS, seed, costs(StsX()))
+    best, _ = search(cost, len(names), EVALUATIONS, seed, 1.0)
     return dict(zip(names, best.tolist(), strict=True))
 
 
-def imitate(
-    found: Sequence[tuple[NDArray[np.float64], list[Instance]]], actor: MlpActor, rounds: int, pool: ProcessPool
-) -> MlpActor:
+def imitate(found: Sequence[Found], actor: MlpActor, rounds: int, pool: ProcessPool) -> MlpActor:
     """Return an actor that says the constants of each scenario, as well as its last layer can tell them apart.
 
     The last layer is fitted by ridge regression to observations of runs with the constants, and then, as in DAgger
@@ -89,21 +128,21 @@ def imitate(
     count the same.
 
     Args:
-        found: For each scenario the constants, (K,), and workloads (`constants_of`).
+        found: For each scenario its constants, and workloads.
         actor: The actor; its last layer is replaced.
         rounds: Rounds of a step.
         pool: The processes that run workloads.
     """
-    size = len(found[0][0])
+    size = len(found[0].constants)
     seen: list[NDArray[np.float32]] = []
     said: list[NDArray[np.float64]] = []
     fitted: MlpActor | None = None
     for number in range(PASSES):
-        for constants, instances in found:
-            acting = MlpActor(((np.zeros((size, actor.inputs), np.float32), constants.astype(np.float32)),))
-            calls = [(each, fitted or acting, rounds) for each in instances[number * EACH : (number + 1) * EACH]]
-            seen += pool.map(observations, calls)
-            said += [constants] * len(calls)
+        for each in found:
+            acting = MlpActor(((np.zeros((size, actor.inputs), np.float32), each.constants.astype(np.float32)),))
+            chosen = each.workloads[number * EACH : (number + 1) * EACH]
+            seen += pool.map(observations, [(instance, fitted or acting, rounds) for instance in chosen])
+            said += [each.constants] * len(chosen)
         fitted = _fitted(actor, seen, said)
     return fitted or actor
 

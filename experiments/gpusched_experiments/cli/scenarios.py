@@ -20,7 +20,7 @@ from gpusched_env.workload import (
     scenario_toml,
     track_toml,
 )
-from gpusched_env.workload.mixture import variants_of
+from gpusched_env.workload.mixture import parts_of, variants_of
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.table import PLAIN, RATIO, Column, Table
@@ -38,8 +38,8 @@ def load_of(scenario: Scenario, seeds: Iterable[int] = SEEDS) -> float | None:
 
 
 def _range(scenario: Scenario, value: Callable[[Scenario], float], form: str = "g") -> str:
-    """Return a number of a scenario, or from the least to the greatest of a mixture."""
-    values = [value(each) for each in variants_of(scenario)]
+    """Return a number of a scenario, or from the least to the greatest of a mixture, and of its classes of jobs."""
+    values = [value(each) for each in parts_of(scenario)]
     return " to ".join(dict.fromkeys(f"{each:{form}}" for each in (min(values), max(values))))
 
 
@@ -48,7 +48,8 @@ def _nodes(scenario: Scenario) -> str:
 
 
 def _jobs(scenario: Scenario) -> str:
-    return _range(scenario, lambda each: each.jobs.count)
+    counts = [each.jobs.count for each in variants_of(scenario)]
+    return " to ".join(dict.fromkeys(str(count) for count in (min(counts), max(counts))))
 
 
 def _gpu_types(scenario: Scenario) -> str:
@@ -56,7 +57,7 @@ def _gpu_types(scenario: Scenario) -> str:
 
 
 def _weights(scenario: Scenario) -> str:
-    ends = [(each.weights.min_eur_per_s, each.weights.max_eur_per_s) for each in variants_of(scenario)]
+    ends = [(each.weights.min_eur_per_s, each.weights.max_eur_per_s) for each in parts_of(scenario)]
     return f"{HOUR_S * min(low for low, _ in ends):.3g} to {HOUR_S * max(high for _, high in ends):.3g}"
 
 

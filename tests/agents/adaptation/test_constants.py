@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training import constants as module
 from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
 from gpusched_agents.training.config import LINEAR, TrainingConfig
-from gpusched_agents.training.constants import constants_of, imitate, observations
+from gpusched_agents.training.constants import Found, constants_of, imitate, observations
 from gpusched_baselines.adaptation_env.controls import control_count
 from gpusched_baselines.adaptation_env.features import feature_count
 from gpusched_baselines.tuned import TunedStsX
@@ -56,11 +57,13 @@ def found(config: TrainingConfig, folder: Path) -> list[Any]:
 
 
 def test_every_scenario_has_constants_of_its_own_that_cost_no_more_than_none(tmp_path):
-    each = found(TINY, tmp_path)
+    folder = tmp_path / "run"
+    each = found(TINY, folder)
     assert len(each) == 2
-    kept = json.loads((tmp_path / "constants.json").read_text("utf-8"))
-    assert list(kept) == ["tiny", "low"]
-    for (constants, instances), (name, values) in zip(each, kept.items(), strict=True):
+    kept = list(json.loads((folder / "constants.json").read_text("utf-8")).values())
+    assert [one["of"] for one in kept] == ["tiny", "low"]
+    for (constants, instances), one in zip(each, kept, strict=True):
+        name, values = one["of"], one["constants"]
         assert constants.tolist() == list(values.values())
         assert [instance.seed for instance in instances] == [100_002, 100_003, 100_004]
         searched = [make_instance(load_scenario(name).replace({"jobs.count": 6}), seed) for seed in (100_000, 100_001)]
@@ -72,10 +75,21 @@ def test_every_scenario_has_constants_of_its_own_that_cost_no_more_than_none(tmp
 
 
 def test_a_search_that_ended_is_not_made_again(tmp_path, monkeypatch):
-    first = found(TINY, tmp_path)
+    first = found(TINY, tmp_path / "run")
     monkeypatch.setattr(module, "search", None)
-    again = found(TINY, tmp_path)
-    assert [constants.tolist() for constants, _ in again] == [constants.tolist() for constants, _ in first]
+    for folder in ("run", "beside"):
+        again = found(replace(TINY, steps=90), tmp_path / folder)
+        assert [constants.tolist() for constants, _ in again] == [constants.tolist() for constants, _ in first]
+    with pytest.raises(TypeError, match="not callable"):
+        found(replace(TINY, seed=1), tmp_path / "run")
+
+
+def test_constants_in_common_are_searched_once_for_all_scenarios(tmp_path):
+    each = found(replace(TINY, agent=replace(TINY.agent, begin="common-constants")), tmp_path / "run")
+    (kept,) = json.loads((tmp_path / "run" / "constants.json").read_text("utf-8")).values()
+    assert kept["of"] == "tiny, low"
+    assert [one.constants.tolist() for one in each] == [list(kept["constants"].values())] * 2
+    assert [len(one.workloads[0].jobs) for one in each] == [6, 6]
 
 
 def test_every_scenario_of_a_mixture_is_searched_on_its_own_workloads(tmp_path):
@@ -83,10 +97,11 @@ def test_every_scenario_of_a_mixture_is_searched_on_its_own_workloads(tmp_path):
     path = tmp_path / "mixed.toml"
     path.write_text(text, encoding="utf-8")
     config = replace(TINY, scenarios=(str(path),), scenario_settings={})
-    each = found(config, tmp_path)
+    each = found(config, tmp_path / "run")
     assert [[instance.seed % 3 for instance in instances] for _, instances in each] == [[0] * 3, [1] * 3, [2] * 3]
     assert [{len(instance.jobs) for instance in instances} for _, instances in each] == [{10}, {3}, {10}]
-    assert list(json.loads((tmp_path / "constants.json").read_text("utf-8"))) == [f"{path} {k}" for k in range(3)]
+    kept = json.loads((tmp_path / "run" / "constants.json").read_text("utf-8"))
+    assert [one["of"] for one in kept.values()] == [f"{path} {k}" for k in range(3)]
 
 
 @pytest.mark.parametrize(("squash", "hidden"), [(False, 0), (True, 0), (False, 64)])
@@ -94,12 +109,9 @@ def test_an_imitator_says_the_constants_of_the_scenario_that_it_sees(squash, hid
     rng = np.random.default_rng(0)
     wanted = [rng.uniform(-0.8, 0.8, CONTROLS) for _ in range(2)]
     scenarios: list[Scenario] = [load_scenario(name).replace({"jobs.count": 8}) for name in ("tiny", "sharing")]
-    pairs = [(c, [make_instance(s, seed) for seed in range(3)]) for c, s in zip(wanted, scenarios, strict=True)]
+    pairs = [Found(c, [make_instance(s, seed) for seed in range(3)]) for c, s in zip(wanted, scenarios, strict=True)]
     sizes = [FEATURES, *([hidden] if hidden else []), CONTROLS]
-    layers = [
-        (rng.normal(size=(n, m)).astype(np.float32), np.zeros(n, np.float32))
-        for m, n in zip(sizes, sizes[1:], strict=False)
-    ]
+    layers = [(rng.normal(size=(n, m)).astype(np.float32), np.zeros(n, np.float32)) for m, n in pairwise(sizes)]
     with ProcessPool(1) as pool:
         actor = imitate(pairs, MlpActor(tuple(layers), squash=squash), 4, pool)
     assert [layer[0].tolist() for layer in actor.layers[:-1]] == [layer[0].tolist() for layer in layers[:-1]]
@@ -149,7 +161,7 @@ def test_ppo_begins_as_the_imitator(tmp_path):
 
 
 def test_only_networks_that_set_controls_begin_with_constants(tmp_path):
-    with refused("agent.begin", "constants", "kind controls"):
+    with refused("agent.begin", "constants", "network of controls"):
         make_training(TrainingConfig(agent=EsConfig(begin="constants")), tmp_path / "run")
     with refused("agent.begin", "agent:default"):
         AdaptationConfig("ppo", begin="agent:default")
