@@ -6,19 +6,28 @@ Only `train` needs torch (extra `agents`), except for agents that adapt, and imp
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training.adaptation_training import AdaptationTraining
-from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
-from gpusched_agents.training.config import ADAPTATION_NETWORK, NO_WARM_START, TrainingConfig
+from gpusched_agents.training.algorithm_config import COMMON, CONSTANTS, AdaptationConfig, EsConfig
+from gpusched_agents.training.config import (
+    ADAPTATION_COUNTS,
+    ADAPTATION_NETWORK,
+    LINEAR,
+    NO_WARM_START,
+    TrainingConfig,
+)
+from gpusched_baselines.adaptation_env.controls import ROUNDS
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from stable_baselines3.common.callbacks import BaseCallback
 
@@ -35,10 +44,14 @@ class Variant:
     Args:
         title: Its title in tables and figures.
         imitation: Part of its decisions that are warm start: None for that of the base settings, 0 (none) or 1 (all).
-        network: Kind of its network; one that adapts is trained by evolution strategies, and has no warm start.
+        network: Kind of its network; one that adapts, or sets controls, has no warm start by imitation of an expert.
         expert: The policy that it imitates; None: as in the base settings.
         guard: Whether choices that must be late are replaced.
         distribution: Whether the network sees the features of the distribution of epochs.
+        agent: The algorithm of a variant that sets controls: `es`, or one of Stable-Baselines3.
+        begin: How that one begins: as STS-X, or with constants (`gpusched_agents.training.constants`).
+        learns: Whether that one learns after its beginning.
+        settings: Settings of its algorithm that differ.
     """
 
     title: str
@@ -47,6 +60,10 @@ class Variant:
     distribution: bool = True
     expert: str | None = None
     guard: bool = False
+    agent: str = "es"
+    begin: str = ""
+    learns: bool = True
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def config(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
         """Return the settings of one training.
@@ -54,11 +71,13 @@ class Variant:
         Args:
             base: The settings that all variants share. The share of imitation in its decisions is that of the variants
                 that have both imitation and reinforcement learning.
-            steps: Decisions in all, the same for every variant, ≥ 1.
+            steps: Decisions in all, the same for every variant, ≥ 1: rounds of those that set controls.
             seed: Seed of the training, ≥ 0.
         """
         if self.network == "adaptation":
             return self._adaptation(base, steps, seed)
+        if self.network == "controls":
+            return self._controls(base, steps, seed)
         share = base.imitation.steps / (base.imitation.steps + base.steps)
         imitated = round(steps * (share if self.imitation is None else self.imitation))
         return replace(
@@ -74,6 +93,23 @@ class Variant:
         network = replace(ADAPTATION_NETWORK, distribution=self.distribution)
         return replace(base, agent=EsConfig(), seed=seed, steps=steps, network=network, imitation=NO_WARM_START)
 
+    def _controls(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
+        """Return the settings of a training that sets controls, in as many rounds."""
+        often = base.evaluate_every
+        common: dict[str, Any] = {"seed": seed, "imitation": NO_WARM_START}
+        if self.agent == "es":
+            agent = EsConfig(begin=self.begin, **{**FINE, **self.settings})
+            return replace(base, agent=agent, network=LINEAR, steps=steps if self.learns else 1, **common)
+        config = AdaptationConfig(self.agent, self.settings, begin=self.begin)
+        network = NetworkConfig("controls", hidden=128)
+        common |= {"envs": ADAPTATION_COUNTS["envs"], "evaluate_every": max(1, often // ROUNDS)}
+        return replace(base, agent=config, network=network, steps=max(1, steps // ROUNDS), **common)
+
+
+FINE = {"sigma": 0.05, "learning_rate": 0.01, "clip": 0.1}
+"""Settings of `es` for networks that set controls."""
+CAREFUL = {"log_std_init": -2.0, "learning_rate": 3e-4}
+"""Settings of PPO for one that begins with constants."""
 
 VARIANTS = {
     "full": Variant("set + imitation"),
@@ -84,9 +120,19 @@ VARIANTS = {
     "guarded": Variant("guarded", guard=True),
     "taught-by-edf": Variant("taught by EDF", expert="edf"),
     "adaptation": Variant("adaptation", network="adaptation"),
+    "best-constants": Variant("best constants", network="controls", begin=COMMON, learns=False),
+    "constants": Variant("constants of each scenario", network="controls", begin=CONSTANTS, learns=False),
+    "constants-es": Variant("constants of each scenario, then es", network="controls", begin=CONSTANTS),
+    "constants-ppo": Variant(
+        "constants of each scenario, then PPO", network="controls", agent="ppo", begin=CONSTANTS, settings=CAREFUL
+    ),
+    "controls-es": Variant("es", network="controls"),
+    "controls-ppo": Variant("PPO", network="controls", agent="ppo"),
+    "controls-sac": Variant("SAC", network="controls", agent="sac"),
     "adaptation-hidden": Variant("adaptation, distribution hidden", network="adaptation", distribution=False),
 }
-"""The variants by name: the whole, without one part, with a guard, with another expert, and agents that adapt."""
+"""The variants by name: the whole, without one part, with a guard, with another expert; agents that adapt, or that set
+controls; and constants."""
 
 USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden", "imitation-only")
 """Those that a study has if none are named."""

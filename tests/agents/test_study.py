@@ -16,10 +16,16 @@ def config(name, steps=1_000, seed=3):
 
 
 def test_every_variant_takes_the_same_number_of_decisions_in_all():
-    for steps in (1, 999, 5_000_001):
-        for name in VARIANTS:
+    for steps in (16, 999, 5_000_001):
+        for name, variant in VARIANTS.items():
             each = config(name, steps)
-            assert each.imitation.steps + each.steps == steps
+            took = each.imitation.steps + each.steps
+            if not variant.learns:
+                assert took == 1
+            elif variant.network == "controls" and variant.agent != "es":  # a step has 16 rounds
+                assert took == steps // 16
+            else:
+                assert took == steps
 
 
 def test_the_full_variant_is_the_base_at_another_length():
@@ -39,6 +45,22 @@ def test_the_full_variant_is_the_base_at_another_length():
 )
 def test_every_other_variant_lacks_one_thing(name, changed):
     assert config(name) == replace(config("full"), **changed)
+
+
+def test_variants_that_set_controls_differ_in_algorithm_and_beginning():
+    each = {name: config(name) for name, variant in VARIANTS.items() if variant.network == "controls"}
+    assert {name: (one.agent.algorithm, one.agent.begin) for name, one in each.items()} == {
+        "best-constants": ("es", "common-constants"),
+        "constants": ("es", "constants"),
+        "constants-es": ("es", "constants"),
+        "constants-ppo": ("ppo", "constants"),
+        "controls-es": ("es", ""),
+        "controls-ppo": ("ppo", ""),
+        "controls-sac": ("sac", ""),
+    }
+    assert {one.network.layers for one in each.values() if one.agent.algorithm == "es"} == {0}
+    assert each["constants-ppo"].agent.settings["log_std_init"] == -2.0
+    assert each["controls-ppo"].evaluate_every == BASE.evaluate_every // 16
 
 
 def test_what_was_written_down_of_a_training_is_read_back(tmp_path):

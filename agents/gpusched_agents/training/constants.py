@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 FILE = "constants.json"
 FIRST_SEED = 100_000  # of the workloads on which constants are searched
-EVALUATIONS, WORKLOADS = 80, 12  # of the search of each scenario
+EVALUATIONS, WORKLOADS = 50, 10  # of the search of each scenario
 PASSES, EACH = 3, 6  # of imitation: with the constants, then with the network; workloads of each scenario in each
 RIDGE = 1e-3
 

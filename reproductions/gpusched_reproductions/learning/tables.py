@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,7 @@ from gpusched_agents.files.storage import load_description
 from gpusched_agents.study import VARIANTS, finished_training
 from gpusched_env.provenance import provenance
 from gpusched_experiments.report.chart import Chart, Level, Panel, Series, series
-from gpusched_experiments.report.estimate import Estimate, paired_saving
+from gpusched_experiments.report.estimate import Estimate, paired_saving, saving_over_trainings
 from gpusched_experiments.report.record import where_made
 from gpusched_experiments.report.run import Label, Runs
 from gpusched_experiments.report.store import csv_lines, document_json
@@ -230,6 +231,7 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
         Column("kept_at", "agent kept at", _kept_at, COUNT, interval=True),
         Column("minutes", "minutes each", _minutes, RATIO),
         *FIGURES,
+        *((_over_constants(runs.where(workloads=HELD_OUT), plan),) if BEST in plan.variants else ()),
     )
     notes = (
         f"Means over {_scenarios(plan)}; number of workloads of each: {len(plan.test_seeds)}.",
@@ -241,6 +243,33 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
     )
     lines = _lines(plan, runs.where(workloads=HELD_OUT), trained)
     return Table.of("Held-out workloads, all scenarios", columns, lines, notes)
+
+
+BEST = "best-constants"  # the variant that the others are compared with, if it is there
+
+
+def _over_constants(runs: Runs, plan: StudyPlan) -> Column[_Line]:
+    """Return what is saved against the best constants, with an interval over trainings and seeds.
+
+    Costs of a scenario are over the mean of STS-X there, so all scenarios count the same.
+    """
+
+    def costs(own: Sequence[Runs]) -> list[list[float]]:
+        return [
+            [sum(each) for each in zip(*map(partial(relative, one), plan.base.scenarios), strict=True)] for one in own
+        ]
+
+    def relative(own: Runs, scenario: str) -> list[float]:
+        base = runs.where("sts-x", scenario=scenario).by_seed("total_eur")
+        mean, found = sum(base.values()) / len(base), own.where(scenario=scenario).by_seed("total_eur")
+        return [found[seed] / mean for seed in plan.test_seeds]
+
+    bar = costs([runs.where(f"{BEST}-{seed}") for seed in plan.training_seeds])
+
+    def saved(line: _Line) -> Estimate | None:
+        return None if line.name == BEST else saving_over_trainings(costs(line.own), bar)
+
+    return Column("over_constants", f"saved against {VARIANTS[BEST].title}, 95 %", saved, PERCENT, interval=True)
 
 
 def scenario_table(plan: StudyPlan, runs: Runs) -> Table:
