@@ -102,6 +102,13 @@ def test_environments_take_mixtures_of_one_shape_only(tmp_path):
     assert jobs == [10, 3]
     with refused("scenario", "drawn", "the same configurations"):
         gymnasium.make("gpusched_env/GpuCluster-v0", scenario="drawn")
+    assert "gpusched_env/Mixture-v0" not in gymnasium.registry
+    for seed in range(2):
+        adapted = gymnasium.make("gpusched_env/MixtureAdaptation-v0", settings={"jobs.count": 5}).unwrapped
+        adapted.reset(options={"workload": 100_000 + seed})
+        assert adapted.instance.jobs == make_instance(adapted.source.scenario, 100_000 + seed).jobs
+    with refused("scenario", "drawn", "the same GPU types"):
+        gymnasium.make("gpusched_env/GpuAdaptation-v0", scenario="drawn")
     assert set(list_tracks()) - set(list_environments("Adaptation")) == {"drawn"}
     assert set(list_tracks()) - set(list_environments()) == {"drawn", "mixture"}
     assert "gpusched_env/Drawn-v0" not in gymnasium.registry
