@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.files.storage import load_agent, save_agent
     from gpusched_agents.network.adaptation import AdaptationPolicy
+    from gpusched_agents.network.control_models import JobSetExtractor, job_set_policy
     from gpusched_agents.network.control_policy import ControlPolicy
     from gpusched_agents.policy import AgentPolicy, load_policy
     from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
@@ -52,6 +53,7 @@ __all__ = [
     "EsConfig",
     "Evaluation",
     "ImitationConfig",
+    "JobSetExtractor",
     "MaskablePpoConfig",
     "Model",
     "NetworkConfig",
@@ -61,6 +63,7 @@ __all__ = [
     "TrainingConfig",
     "convert_sb3_zip",
     "evaluate",
+    "job_set_policy",
     "load_agent",
     "load_policy",
     "load_sb3",

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
+from gpusched_agents.network.actors import ControlActor, JobSetActor, MlpActor
 from gpusched_agents.network.adaptation import AdaptationPolicy, flat_of
-from gpusched_agents.network.control_policy import SQUASHED, ControlPolicy, MlpActor
+from gpusched_agents.network.control_policy import SQUASHED, ControlPolicy
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
 from gpusched_baselines import edf
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS
@@ -121,7 +122,11 @@ def control_policy(
         algorithm: Its training algorithm: those in `SQUASHED` have tanh on their actions, and ReLU between layers.
     """
     squash = algorithm in SQUASHED
-    actor = MlpActor.of(weights, "relu" if squash else "tanh", squash=squash)
+    actor: ControlActor
+    actor = head = MlpActor.of(weights, "relu" if squash else "tanh", squash=squash)
+    if network.job_codes:
+        code = weights["code.weight"], weights["code.bias"]
+        actor = JobSetActor(code, weights["code.score"], network.job_features, head)
     return ControlPolicy(name=name, spec=spec, actor=actor, rounds=network.rounds, controls=network.controls)
 
 

@@ -22,8 +22,10 @@ from gymnasium import spaces
 from gpusched_agents.any_policy import archive_path
 from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.storage import save_agent
-from gpusched_agents.network.control_policy import ControlPolicy, LstmActor, MlpActor, control_set
-from gpusched_agents.network.policies import LSTM, TAKEN, actor_of_model, export_model, lstm_of_model
+from gpusched_agents.network.actors import ControlActor, LstmActor, MlpActor
+from gpusched_agents.network.control_models import LSTM, TAKEN, actor_of_model, lstm_of_model
+from gpusched_agents.network.control_policy import ControlPolicy, control_set
+from gpusched_agents.network.policies import export_model
 from gpusched_agents.policy import JobModelPolicy
 from gpusched_agents.training.algorithms import CLASSES
 from gpusched_env.errors import InputError
@@ -151,7 +153,7 @@ def load_sb3(text: str, *, rounds: int = 16) -> ControlPolicy | JobModelPolicy:
         InputError: There is no such file, it is not whole, or its model is not a perceptron of these environments.
     """
     model = _load(archive_path(text))
-    actor: MlpActor | LstmActor = actor_of_model(model)
+    actor: ControlActor | LstmActor = actor_of_model(model)
     if isinstance(model, sb3_contrib.RecurrentPPO):
         actor = lstm_of_model(model)
     if isinstance(model.action_space, spaces.Box):

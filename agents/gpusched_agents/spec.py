@@ -120,6 +120,9 @@ class NetworkConfig:
         layers: Hidden layers of `controls`, ≥ 0; the others have a fixed number.
         rounds: Rounds after which `controls` sets them again, ≥ 1.
         controls: The set of controls: `round` or `jobs`, as in `GpuAdaptationEnv`.
+        job_features: Number of single jobs that `controls` observes, ≥ 0, as there.
+        job_codes: Width of the codes of these jobs, which are averaged by attention
+            (`gpusched_agents.network.actors.JobSetActor`); 0: none, so that the order of the jobs matters.
 
     Raises:
         InputError: A value is not allowed.
@@ -132,6 +135,8 @@ class NetworkConfig:
     layers: CountFromZero = 1
     rounds: Count = ROUNDS
     controls: Annotated[str, choice(SETS, " or ".join(SETS))] = "round"
+    job_features: CountFromZero = 0
+    job_codes: CountFromZero = 0
 
     def __post_init__(self) -> None:
         check_settings(self, "network.")
@@ -139,9 +144,11 @@ class NetworkConfig:
             raise InputError("network.guard", self.guard, "False, for a network that adapts")
         if self.kind == "controls" and not self.distribution:
             raise InputError("network.distribution", self.distribution, "True, for a network that sets controls")
+        if self.job_codes and not self.job_features:
+            raise InputError("network.job_codes", self.job_codes, "0, without network.job_features")
 
 
-OF_CONTROLS = ("layers", "rounds", "controls")
+OF_CONTROLS = ("layers", "rounds", "controls", "job_features", "job_codes")
 """Fields of `NetworkConfig` that only networks that set controls have."""
 
 

@@ -90,13 +90,17 @@ def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
     """
     from gpusched_agents.network.adaptation import shapes  # noqa: PLC0415 - only who reads weights needs the networks
     from gpusched_baselines.adaptation_env.controls import control_count  # noqa: PLC0415
-    from gpusched_baselines.adaptation_env.features import feature_count  # noqa: PLC0415
+    from gpusched_baselines.adaptation_env.observation import ROW, feature_count  # noqa: PLC0415
 
     hidden = network.hidden
     if spec.network == "controls":
         types = len(spec.gpu_types)
-        sizes = [feature_count(types), *[hidden] * network.layers, control_count(types, network.controls)]
+        codes = network.job_codes
+        inputs = feature_count(types) + codes if codes else feature_count(types, network.job_features)
+        sizes = [inputs, *[hidden] * network.layers, control_count(types, network.controls)]
         layers = [_layer(str(index), sizes[index + 1], sizes[index]) for index in range(network.layers + 1)]
+        if codes:
+            layers.append({**_layer("code", codes, ROW), "code.score": (codes,)})
         return {name: shape for layer in layers for name, shape in layer.items()}
     if spec.network == "adaptation":
         jobs, options = len(spec.job_features), len(spec.cluster_features) + len(spec.option_features)

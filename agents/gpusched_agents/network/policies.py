@@ -16,7 +16,6 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 
-from gpusched_agents.network.control_policy import LstmActor, MlpActor
 from gpusched_env.errors import InputError
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.observation.job import EXPECTED, SURVIVAL, SURVIVAL_POINTS
@@ -175,9 +174,6 @@ class MlpNetwork(nn.Module):
 NETWORKS: dict[str, type[SetNetwork | MlpNetwork]] = {"set": SetNetwork, "mlp": MlpNetwork}
 
 
-ACTIVATIONS = {nn.Tanh: "tanh", nn.ReLU: "relu"}
-TAKEN = "a perceptron (MlpPolicy or MultiInputPolicy) of PPO, A2C, SAC, TD3, TQC, DQN or MaskablePPO"
-LSTM = "MlpLstmPolicy of RecurrentPPO with one layer, on an adaptation environment"
 SMALL = 0.01  # gain of the layers that end in scores: at first all actions are almost equally likely
 
 
@@ -317,48 +313,10 @@ def export_network(network: SetNetwork | MlpNetwork) -> dict[str, NDArray[np.flo
         weights["context.weight"][:, 2 * width : 2 * width + job] *= network.job_seen
     else:
         weights["first.weight"][:, : len(network.seen)] *= network.seen
-    return {name: _array(tensor) for name, tensor in weights.items()}
+    return {name: plain_array(tensor) for name, tensor in weights.items()}
 
 
-def actor_of_model(model: BaseAlgorithm) -> MlpActor:
-    """Return the perceptron with which a model acts: mean actions, logits or values.
-
-    Raises:
-        InputError: The model has none, or one with other layers than linear ones with tanh or ReLU between them.
-    """
-    policy: Any = model.policy
-    if hasattr(policy, "mlp_extractor"):  # PPO, A2C, MaskablePPO; for RecurrentPPO the part after the LSTM
-        layers, squash = [*policy.mlp_extractor.policy_net, policy.action_net], bool(policy.squash_output)
-    elif hasattr(policy, "q_net"):  # DQN
-        layers, squash = list(policy.q_net.q_net), False
-    elif hasattr(policy.actor, "latent_pi"):  # SAC, TQC
-        layers, squash = [*policy.actor.latent_pi, policy.actor.mu], True
-    else:  # TD3, whose last layer is tanh
-        layers, squash = list(policy.actor.mu)[:-1], True
-    kinds = {type(layer) for layer in layers} - {nn.Linear}
-    acting = next(part for part in (getattr(policy, "q_net", None), getattr(policy, "actor", None), policy) if part)
-    extractor = type(acting.features_extractor).__name__
-    if len(kinds) > 1 or not kinds <= set(ACTIVATIONS) or extractor not in {"FlattenExtractor", "CombinedExtractor"}:
-        raise InputError("model.policy", f"{type(policy).__name__} with {extractor}", TAKEN)
-    linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
-    activation = ACTIVATIONS[kinds.pop()] if kinds else "tanh"
-    return MlpActor(tuple((_array(one.weight), _array(one.bias)) for one in linear), activation, squash)
-
-
-def lstm_of_model(model: BaseAlgorithm) -> LstmActor:
-    """Return the LSTM with which a recurrent model acts, with the perceptron after it.
-
-    Raises:
-        InputError: It has several layers.
-    """
-    policy: Any = model.policy
-    lstm = policy.lstm_actor
-    if lstm.num_layers > 1:
-        raise InputError("model.policy", f"an LSTM of {lstm.num_layers} layers", LSTM)
-    bias: NDArray[np.float32] = _array(lstm.bias_ih_l0) + _array(lstm.bias_hh_l0)
-    return LstmActor(_array(lstm.weight_ih_l0), _array(lstm.weight_hh_l0), bias, actor_of_model(model))
-
-
-def _array(tensor: Tensor) -> NDArray[np.float32]:
+def plain_array(tensor: Tensor) -> NDArray[np.float32]:
+    """Return a tensor as an array of its own."""
     array: NDArray[np.float32] = tensor.detach().to(torch.float32).cpu().numpy().copy()
     return array

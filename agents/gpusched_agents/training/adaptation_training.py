@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
-from gpusched_agents.network.control_policy import MlpActor
-from gpusched_agents.network.evolved import EvolvedNetwork
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import STARTS, EsConfig
 from gpusched_agents.training.constants import constants_of, imitate
 from gpusched_agents.training.evolution import Evolution, Workers, relative_cost, validate
+from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_agents.training.run import CHECKPOINT, ResumableTraining
 from gpusched_agents.training.workloads import RANDOMISED, places, validation_instance, validation_places
 from gpusched_env import make_instance
@@ -86,8 +85,8 @@ class AdaptationTraining(ResumableTraining):
         if self._es.begin in STARTS:
             found = constants_of(self.config, self._pool, self.folder, self._report)
             self._report("imitating the constants")
-            actor = MlpActor.of(self._network.arrays(self._state.weights), "tanh", squash=False)
-            imitator = imitate(found, actor, self.config.network.rounds, self._pool)
+            first: Any = self._network.policy(self._state.weights)
+            imitator = imitate(found, first.actor, self.config.network.rounds, self._pool)
             self._state = Evolution.go_on(self._network.vector(imitator.arrays()))
             self._best = self._state.average
 

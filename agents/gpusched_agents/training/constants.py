@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gpusched_agents.network.control_policy import MlpActor
+from gpusched_agents.network.actors import ControlActor, MlpActor
 from gpusched_agents.training.algorithm_config import COMMON
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env.controls import control_names
@@ -120,7 +120,7 @@ def _search(groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int) 
     return dict(zip(names, best.tolist(), strict=True))
 
 
-def imitate(found: Sequence[Found], actor: MlpActor, rounds: int, pool: ProcessPool) -> MlpActor:
+def imitate(found: Sequence[Found], actor: ControlActor, rounds: int, pool: ProcessPool) -> ControlActor:
     """Return an actor that says the constants of each scenario, as well as its last layer can tell them apart.
 
     The last layer is fitted by ridge regression to observations of runs with the constants, and then, as in DAgger
@@ -136,7 +136,7 @@ def imitate(found: Sequence[Found], actor: MlpActor, rounds: int, pool: ProcessP
     size = len(found[0].constants)
     seen: list[NDArray[np.float32]] = []
     said: list[NDArray[np.float64]] = []
-    fitted: MlpActor | None = None
+    fitted: ControlActor | None = None
     for number in range(PASSES):
         for each in found:
             acting = MlpActor(((np.zeros((size, actor.inputs), np.float32), each.constants.astype(np.float32)),))
@@ -147,7 +147,7 @@ def imitate(found: Sequence[Found], actor: MlpActor, rounds: int, pool: ProcessP
     return fitted or actor
 
 
-def observations(instance: Instance, actor: MlpActor, rounds: int) -> NDArray[np.float32]:
+def observations(instance: Instance, actor: ControlActor, rounds: int) -> NDArray[np.float32]:
     """Return the observations of a run in which an actor sets the controls, (steps, inputs)."""
     run, rows = AdaptedRun(instance), []
     while not run.over:
@@ -158,7 +158,9 @@ def observations(instance: Instance, actor: MlpActor, rounds: int) -> NDArray[np
     return np.array(rows)
 
 
-def _fitted(actor: MlpActor, seen: Sequence[NDArray[np.float32]], said: Sequence[NDArray[np.float64]]) -> MlpActor:
+def _fitted(
+    actor: ControlActor, seen: Sequence[NDArray[np.float32]], said: Sequence[NDArray[np.float64]]
+) -> ControlActor:
     """Return the actor with the last layer that fits what it should say best: each run counts the same."""
     below = actor.hidden(np.concatenate(seen)).astype(np.float64)
     weight = np.concatenate([np.full(len(rows), 1.0 / len(rows)) for rows in seen])
@@ -167,5 +169,4 @@ def _fitted(actor: MlpActor, seen: Sequence[NDArray[np.float32]], said: Sequence
     inputs = np.column_stack([below, np.ones(len(below))])
     weighted = inputs.T * weight
     solved = np.linalg.solve(weighted @ inputs + RIDGE * np.eye(inputs.shape[1]), weighted @ wanted)
-    last = solved[:-1].T.astype(np.float32), solved[-1].astype(np.float32)
-    return MlpActor((*actor.layers[:-1], last), actor.activation, actor.squash)
+    return actor.with_last(solved[:-1].T.astype(np.float32), solved[-1].astype(np.float32))

@@ -9,7 +9,7 @@ import torch
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.noise import NormalActionNoise
 
-from gpusched_agents.network.policies import actor_of_model
+from gpusched_agents.network.control_models import actor_of_model, job_set_policy
 from gpusched_agents.policy import control_policy
 from gpusched_agents.sb3 import SchedulerVecEnv
 from gpusched_agents.training.adaptation_training import spec_of
@@ -42,7 +42,7 @@ def make_control_env(config: TrainingConfig, agent: AdaptationConfig) -> Schedul
     """
     if config.envs < len(config.scenarios):
         raise InputError("envs", config.envs, f"at least {len(config.scenarios)}, one for each scenario")
-    given: dict[str, Any] = {name: getattr(config.network, name) for name in ("rounds", "controls")}
+    given: dict[str, Any] = {name: getattr(config.network, name) for name in ("rounds", "controls", "job_features")}
     given |= {"reward": agent.reward, "workloads": agent.workloads}
     scenarios = config.loaded_scenarios()
     return SchedulerVecEnv(
@@ -60,6 +60,8 @@ def make_control_model(config: TrainingConfig, agent: AdaptationConfig, env: Sch
     critic = [settings.pop("critic_hidden")] * 2
     layers = {"pi": [network.hidden] * network.layers, "qf" if agent.squashes else "vf": critic}
     named: dict[str, Any] = {"net_arch": layers}
+    if network.job_codes:
+        named |= job_set_policy(network.job_features, network.job_codes)
     if not agent.squashes:
         named["log_std_init"] = settings.pop("log_std_init")
     elif settings["action_noise"] is not None:
@@ -118,7 +120,7 @@ class ControlTraining(Sb3Training):
                 found = constants_of(self.config, pool, self.folder, self._report)
                 self._report("imitating the constants")
                 imitator = imitate(found, actor_of_model(self.model), self.config.network.rounds, pool)
-            set_last_layer(self.model.policy, *imitator.layers[-1])
+            set_last_layer(self.model.policy, *imitator.last)
         self._begin_episodes()
         self._evaluate(logs, {})
         self.progress.phase = "learning"

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_agents.network.evolved import EvolvedNetwork
     from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.evolved import EvolvedNetwork
     from gpusched_env.simulator import Policy
 
 FIRST, SECOND, TINY = 0.9, 0.99, 1e-12  # decay of Adam's moments, and its ε

@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpusched_baselines.adaptation_env.controls import ROUNDS, action_array, control_count, control_names
-from gpusched_baselines.adaptation_env.features import feature_names
+from gpusched_baselines.adaptation_env.observation import feature_names
 from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
@@ -40,7 +40,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
     its numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
     step is STS-X, to the last bit. Numbers outside [-1, 1] are clipped.
 
-    Observation: `Box(-1, 1, (26 + 6 V,))`, float32; `env.unwrapped.features` names its numbers. All 0 at the end.
+    Observation: `Box(-1, 1, (26 + 6 V + 17 K,))`, float32, with K `job_features`; `env.unwrapped.features` names its
+    numbers. All 0 at the end.
 
     Reward, over the cost of the full cluster in an hour (`reward_scale_eur`):
 
@@ -62,6 +63,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         rounds: Rounds of a step, ≥ 1.
         reward: `saving`, `waste` or `cost`.
         controls: `round`: the same for all jobs; `jobs`: also coefficients of seven features of a job.
+        job_features: Number K of the jobs with the least slack whose features are observed, each in a row, ≥ 0.
         workloads: Without a seed an episode is one of this number of workloads, drawn at random: those with the seeds
             from `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from
             `FIRST_SAMPLED_SEED` on.
@@ -87,6 +89,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         rounds: int = ROUNDS,
         reward: str = "saving",
         controls: str = "round",
+        job_features: int = 0,
         workloads: int | None = WORKLOADS,
         render_mode: str | None = None,
     ) -> None:
@@ -101,7 +104,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self._instance = self.source.make(0)
         types = self._types = types_of(self._instance)
         control_count(len(types), controls)
-        self.controls, self.features = control_names(types, controls), feature_names(types)
+        checks.whole("job_features", job_features, 0)
+        self.controls, self.features = control_names(types, controls), feature_names(types, job_features)
         self.action_space = spaces.Box(-1.0, 1.0, (len(self.controls),), np.float32)
         self.observation_space = spaces.Box(-1.0, 1.0, (len(self.features),), np.float32)
         self.reward_scale_eur = 1.0

@@ -6,8 +6,6 @@ plan of STS-X are 0 for jobs that it has not planned yet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from gpusched_baselines.sts_x import plan as of
@@ -252,26 +250,6 @@ def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
     return squash(work / span / gpus), squash(new_rate / rate - 1.0)
 
 
-WHOLE = MEANS + len(JOBS) + 1  # numbers before those of GPU types
-
-
-def feature_names(gpu_types: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the numbers of an observation, in their order: 26 + 6 for each GPU type."""
-    means = (f"mean over the active jobs: {name}" for name in JOBS)
-    critical = "share of the active jobs without slack in their cheapest configuration"
-    return (
-        *ROUND[:MEANS],
-        *means,
-        critical,
-        *(f"{gpu_type}: {name}" for gpu_type in gpu_types for name in OPTIONS[:TYPES]),
-    )
-
-
-def feature_count(gpu_types: int) -> int:
-    """Return the number of entries of an observation for `gpu_types` GPU types."""
-    return WHOLE + TYPES * gpu_types
-
-
 @kernel
 def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, options: Floats) -> None:
     """Write the features of a round without a change of the memory of STS-X; see `observe_round`."""
@@ -290,32 +268,3 @@ def job_features(board: Board, rate: Floats) -> Floats:
     options = np.empty((board.facts.configs.shape[0], len(OPTIONS)))
     look_at_jobs(board, rate, jobs, np.empty(len(ROUND)), options)
     return jobs
-
-
-@kernel
-def observe(board: Board, rate: Floats, seen: Floats) -> None:
-    """Write the observation of an open round.
-
-    Args:
-        board: The board at the beginning of a round, with the times with which STS-X plans.
-        rate: Cost rates with which STS-X plans [€/s], (C,).
-        seen: Written: the numbers of `feature_names`, (26 + 6 V,), from -1 to 1.
-    """
-    total, configs = board.count[at.ACTIVE], board.facts.configs
-    jobs, whole, options = (
-        np.zeros((total, len(JOBS))),
-        np.zeros(len(ROUND)),
-        np.zeros((configs.shape[0], len(OPTIONS))),
-    )
-    look_at_jobs(board, rate, jobs, whole, options)
-    seen[:] = 0.0
-    seen[:MEANS] = whole[:MEANS]
-    for i in range(total):
-        for f in range(len(JOBS)):
-            seen[MEANS + f] += jobs[i, f] / total
-        seen[WHOLE - 1] += 1.0 / total if jobs[i, CHEAPEST_SLACK] <= 0.0 else 0.0
-    for c in range(configs.shape[0]):
-        first = WHOLE + TYPES * configs[c, at.CONFIG_TYPE]
-        seen[first : first + TYPES] = options[c, :TYPES]
-    for f in range(seen.shape[0]):
-        seen[f] = min(1.0, max(-1.0, seen[f]))

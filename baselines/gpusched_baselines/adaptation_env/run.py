@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_baselines.adaptation_env.controls import adaptation_of, control_count, controls_of, forget_cheapest
-from gpusched_baselines.adaptation_env.features import observe
+from gpusched_baselines.adaptation_env.observation import observe
 from gpusched_baselines.planning.cheapest import with_co_runners, write_times
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.model import Instance
@@ -81,7 +81,7 @@ class AdaptedRun:
         return done
 
     def observe(self, seen: Floats) -> None:
-        """Write the observation of the open round, (26 + 6 V,), all 0 at the end."""
+        """Write the observation of the open round, (26 + 6 V + 17 K,), all 0 at the end."""
         seen[:] = 0.0
         if not self.over:
             write_plan_times(self.state.board, self._plan, self._beside)

@@ -17,7 +17,6 @@ from adapted import HIDDEN, InThisProcess, randomised, spec_of
 from gpusched_agents import make_training
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.adaptation import AdaptationPolicy, arrays_of, flat_of
-from gpusched_agents.network.evolved import EvolvedNetwork
 from gpusched_agents.policy import load_policy
 from gpusched_agents.training import run as module
 from gpusched_agents.training.adaptation_training import AdaptationTraining
@@ -25,6 +24,7 @@ from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.evolution import Workers, relative_cost, validation_costs
+from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_agents.training.references import reference_names, warnings_of
 from gpusched_agents.training.workloads import RANDOMISED, TrainingPlace
 from gpusched_baselines import make_policy

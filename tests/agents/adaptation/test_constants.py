@@ -13,7 +13,8 @@ import pytest
 
 from adapted import InThisProcess
 from gpusched_agents import make_training
-from gpusched_agents.network.control_policy import ControlPolicy, MlpActor
+from gpusched_agents.network.actors import MlpActor
+from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training import constants as module
@@ -21,7 +22,7 @@ from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
 from gpusched_agents.training.config import LINEAR, TrainingConfig
 from gpusched_agents.training.constants import Found, constants_of, imitate, observations
 from gpusched_baselines.adaptation_env.controls import control_count
-from gpusched_baselines.adaptation_env.features import feature_count
+from gpusched_baselines.adaptation_env.observation import feature_count
 from gpusched_baselines.tuned import TunedStsX
 from gpusched_env import make_instance, simulate
 from gpusched_env.child_processes import ProcessPool

@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 import gpusched_env  # noqa: F401 - registers the ids
+from gpusched_agents import AdaptationConfig, EsConfig, NetworkConfig, TrainingConfig, load_policy, make_training
 from gpusched_agents.any_policy import is_agent, make_any_policy
-from gpusched_agents.network.control_policy import LstmActor, MlpActor
+from gpusched_agents.network.actors import JobSetActor, LstmActor, MlpActor
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env import GpuAdaptationEnv
+from gpusched_baselines.adaptation_env.observation import ROW
 from gpusched_env import GpuClusterEnv, load_scenario, make_instance, rollout, simulate
 from refusals import refused
 
@@ -21,6 +23,7 @@ sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 torch = pytest.importorskip("torch")
 
+from gpusched_agents.network.control_models import job_set_policy  # noqa: E402 - needs what is skipped without
 from gpusched_agents.sb3_models import UnsafeLoadWarning, load_sb3  # noqa: E402 - needs what is skipped without
 
 if TYPE_CHECKING:
@@ -66,6 +69,64 @@ def test_a_model_that_adapts_costs_as_policy_what_it_costs_in_the_environment(na
     result = simulate(make_instance(load_scenario("default").replace(SMALL), 3), policy, record=False)
     assert result.total_eur == pytest.approx(total(env, model, 3), rel=1e-6)
     assert result.total_eur != simulate(make_instance(load_scenario("default").replace(SMALL), 3), StsX()).total_eur
+
+
+@pytest.mark.parametrize("name", ["ppo", "sac", "td3"])
+def test_a_model_with_attention_over_jobs_costs_as_policy_what_it_costs_in_the_environment(name: str, tmp_path: Path):
+    env = GpuAdaptationEnv("default", settings=SMALL, job_features=5)
+    keywords = {"net_arch": [16], **job_set_policy(5, 8)}
+    model = randomised(ADAPTS[name]("MlpPolicy", env, device="cpu", policy_kwargs=keywords))
+    policy = load(model, tmp_path)
+    assert isinstance(policy.actor, JobSetActor)
+    assert (policy.actor.inputs, policy.actor.rows) == (env.observation_space.shape[0], 5)
+    instance = make_instance(load_scenario("default").replace(SMALL), 3)
+    assert simulate(instance, policy, record=False).total_eur == pytest.approx(total(env, model, 3), rel=1e-6)
+
+
+def test_the_order_of_jobs_and_missing_jobs_do_not_matter_to_attention():
+    rng = np.random.default_rng(0)
+    code = rng.normal(size=(4, ROW)).astype(np.float32), rng.normal(size=4).astype(np.float32)
+    head = MlpActor(((rng.normal(size=(2, 3 + 4)).astype(np.float32), np.zeros(2, np.float32)),))
+    actor = JobSetActor(code, rng.normal(size=4).astype(np.float32), 3, head)
+    assert (actor.inputs, actor.outputs) == (3 + 3 * ROW, 2)
+    whole, rows = rng.uniform(-1, 1, 3), rng.uniform(-1, 1, (3, ROW))
+    rows[:, -1] = 1.0
+
+    def said(some: np.ndarray) -> np.ndarray:
+        return actor.act(np.concatenate([whole, some.ravel()]).astype(np.float32))
+
+    np.testing.assert_allclose(said(rows), said(rows[[2, 0, 1]]), rtol=1e-5)
+    without = np.stack([rows[0], rows[1], np.zeros(ROW)])
+    other = np.stack([rows[0], rows[1], np.append(rng.uniform(-1, 1, ROW - 1), 0.0)])
+    np.testing.assert_array_equal(said(without), said(other))
+    none = actor.head.act(np.append(whole, np.zeros(4)).astype(np.float32))
+    np.testing.assert_array_equal(said(np.zeros((3, ROW))), none)
+    both = np.stack([np.append(whole, rows.ravel()), np.append(whole, without.ravel())]).astype(np.float32)
+    np.testing.assert_allclose(actor.hidden(both), [actor.hidden(each) for each in both], rtol=1e-6)
+    assert actor.with_last(np.zeros((2, 7), np.float32), np.ones(2, np.float32)).act(both[0]).tolist() == [1.0, 1.0]
+    with refused("code"):
+        JobSetActor(code, np.zeros(3, np.float32), 3, head)
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "es"])
+def test_an_agent_trained_with_attention_over_jobs_is_a_policy(algorithm: str, tmp_path: Path):
+    network = NetworkConfig("controls", hidden=8, job_features=3, job_codes=4)
+    own = (
+        EsConfig(pairs=1, most_jobs=6)
+        if algorithm == "es"
+        else AdaptationConfig("ppo", {"n_steps": 8, "batch_size": 8})
+    )
+    config = TrainingConfig(
+        agent=own, network=network, scenarios=("tiny",), scenario_settings={"jobs.count": 6}, steps=16, envs=2,
+        validation_seeds=(500,), evaluate_every=8,
+    )  # fmt: skip
+    description = make_training(config, tmp_path / "run").run()
+    assert description.curve[0]["relative"] == 1.0  # STS-X
+    policy = load_policy(f"agent:{tmp_path / 'run' / 'agent'}")
+    assert isinstance(policy.actor, JobSetActor)
+    assert simulate(make_instance(load_scenario("tiny"), 0), policy).total_eur > 0.0
+    with refused("network.job_codes", 4, "without network.job_features"):
+        NetworkConfig("controls", job_codes=4)
 
 
 def test_a_recurrent_model_carries_its_state_on(tmp_path: Path):

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from adapted import MET
-from gpusched_agents.network.evolved import EvolvedNetwork
 from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.evolution import Evolution
+from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_env import GpuType
 
 CONFIG = EsConfig(pairs=8, sigma=0.1, learning_rate=0.1, final_learning_rate=0.01, averaging=0.9, clip=1.0)

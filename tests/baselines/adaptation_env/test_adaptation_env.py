@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from gpusched_agents.network.control_policy import ControlPolicy, MlpActor
+from gpusched_agents.network.actors import MlpActor
+from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_baselines.adaptation_env.controls import (
@@ -18,11 +19,13 @@ from gpusched_baselines.adaptation_env.controls import (
     controls_of,
 )
 from gpusched_baselines.adaptation_env.env import FIRST_WORKLOAD
-from gpusched_baselines.adaptation_env.features import feature_count
+from gpusched_baselines.adaptation_env.features import CHEAPEST_SLACK, job_features
+from gpusched_baselines.adaptation_env.observation import ROW, feature_count
 from gpusched_baselines.adaptation_env.run import AdaptedRun
 from gpusched_baselines.sts_x import plan as of
 from gpusched_env import Configuration, load_scenario, make_instance, simulate
 from gpusched_env.envs.source import FIRST_SAMPLED_SEED
+from gpusched_env.simulator import layout as at
 from instances import HOUR
 from refusals import refused
 from small_instances import hours_job, kilowatt_cluster
@@ -129,6 +132,32 @@ def test_observations_have_named_numbers_from_minus_1_to_1_and_end_with_0():
         assert observation.any()
         observation, _, over, _, _ = env.step(env.action_space.sample())
     assert not observation.any()
+
+
+def test_rows_are_the_jobs_with_the_least_slack_and_the_rest_of_the_observation_stays():
+    plain, rows = small(), small(job_features=4)
+    types = len(plain.instance.gpu_types)
+    assert len(rows.features) == feature_count(types, 4) == feature_count(types) + 4 * ROW == len(set(rows.features))
+    slack = [k for k, name in enumerate(rows.features) if name.startswith("job ") and "(D - W)" in name]
+    there = [k for k, name in enumerate(rows.features) if name.endswith("1 if there is such a job")]
+    assert len(slack) == len(there) == 4
+    seen = [env.reset(seed=1)[0] for env in (plain, rows)]
+    over, counts = False, set()
+    while not over:
+        np.testing.assert_array_equal(seen[0], seen[1][: len(seen[0])])
+        run = rows._run
+        active = run.state.board.count[at.ACTIVE]
+        every = np.sort(job_features(run.state.board, run._rate)[:, CHEAPEST_SLACK])
+        shown = int(seen[1][there].sum())
+        counts.add(shown)
+        assert shown == min(4, active)
+        np.testing.assert_allclose(seen[1][slack][:shown], every[:shown], rtol=1e-6)
+        assert not seen[1][feature_count(types) + shown * ROW :].any()
+        steps = [env.step(np.zeros(len(plain.controls))) for env in (plain, rows)]
+        seen, over = [step[0] for step in steps], steps[0][2]
+    assert len(counts) > 1
+    with refused("job_features", -1):
+        small(job_features=-1)
 
 
 def test_looking_changes_nothing():

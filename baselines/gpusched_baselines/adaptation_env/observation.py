@@ -1,0 +1,85 @@
+"""The observation of the adaptation environment: means over the active jobs, GPU types, and rows of single jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from gpusched_baselines.adaptation_env.features import CHEAPEST_SLACK, JOBS, MEANS, OPTIONS, ROUND, TYPES, look_at_jobs
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
+
+WHOLE = MEANS + len(JOBS) + 1  # numbers before those of GPU types
+ROW = len(JOBS) + 1  # numbers of a row of a job: its features, and 1, which is 0 where there is no such job
+
+
+def feature_names(gpu_types: Sequence[str], job_features: int = 0) -> tuple[str, ...]:
+    """Return the names of the numbers of an observation, in their order: 26 + 6 for each GPU type, 17 for each row.
+
+    Args:
+        gpu_types: Names of the GPU types of the cluster, V.
+        job_features: Number of rows of single jobs, K.
+    """
+    means = (f"mean over the active jobs: {name}" for name in JOBS)
+    critical = "share of the active jobs without slack in their cheapest configuration"
+    rows = (f"job {k}: {name}" for k in range(job_features) for name in (*JOBS, "1 if there is such a job"))
+    types = (f"{gpu_type}: {name}" for gpu_type in gpu_types for name in OPTIONS[:TYPES])
+    return (*ROUND[:MEANS], *means, critical, *types, *rows)
+
+
+def feature_count(gpu_types: int, job_features: int = 0) -> int:
+    """Return the number of entries of an observation for V GPU types and K rows of jobs."""
+    return WHOLE + TYPES * gpu_types + ROW * job_features
+
+
+def rows_of(inputs: int, gpu_types: int) -> int | None:
+    """Return the number of rows of jobs in an observation of this size; None if there is none of this size."""
+    rows, rest = divmod(inputs - feature_count(gpu_types), ROW)
+    return rows if rest == 0 and rows >= 0 else None
+
+
+@kernel
+def observe(board: Board, rate: Floats, seen: Floats) -> None:
+    """Write the observation of an open round.
+
+    Args:
+        board: The board at the beginning of a round, with the times with which STS-X plans.
+        rate: Cost rates with which STS-X plans [€/s], (C,).
+        seen: Written: the numbers of `feature_names`, (26 + 6 V + 17 K,), from -1 to 1. The rows are the K jobs with
+            the least slack in their cheapest configuration, the least first; those that are missing are 0.
+    """
+    total, configs = board.count[at.ACTIVE], board.facts.configs
+    jobs, whole, options = (
+        np.zeros((total, len(JOBS))),
+        np.zeros(len(ROUND)),
+        np.zeros((configs.shape[0], len(OPTIONS))),
+    )
+    look_at_jobs(board, rate, jobs, whole, options)
+    seen[:] = 0.0
+    seen[:MEANS] = whole[:MEANS]
+    for i in range(total):
+        for f in range(len(JOBS)):
+            seen[MEANS + f] += jobs[i, f] / total
+        seen[WHOLE - 1] += 1.0 / total if jobs[i, CHEAPEST_SLACK] <= 0.0 else 0.0
+    for c in range(configs.shape[0]):
+        first = WHOLE + TYPES * configs[c, at.CONFIG_TYPE]
+        seen[first : first + TYPES] = options[c, :TYPES]
+    _write_rows(jobs, seen[WHOLE + TYPES * board.capacity.shape[0] :])
+    for f in range(seen.shape[0]):
+        seen[f] = min(1.0, max(-1.0, seen[f]))
+
+
+@kernel
+def _write_rows(jobs: Floats, rows: Floats) -> None:
+    """Write the features of the jobs with the least slack, each followed by 1; ties go to the earlier submission."""
+    rest: Ints = np.arange(jobs.shape[0])
+    for k in range(min(jobs.shape[0], rows.shape[0] // ROW)):
+        best = k
+        for i in range(k + 1, jobs.shape[0]):
+            if jobs[rest[i], CHEAPEST_SLACK] < jobs[rest[best], CHEAPEST_SLACK] or (
+                jobs[rest[i], CHEAPEST_SLACK] == jobs[rest[best], CHEAPEST_SLACK] and rest[i] < rest[best]
+            ):
+                best = i
+        rest[k], rest[best] = rest[best], rest[k]
+        rows[k * ROW : k * ROW + len(JOBS)] = jobs[rest[k]]
+        rows[(k + 1) * ROW - 1] = 1.0
