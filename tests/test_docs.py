@@ -39,12 +39,10 @@ NEEDS = {
     "gpusched_agents": ("sb3_contrib", "needs the extra `agents`"),
     "sb3_contrib": ("sb3_contrib", "needs the extra `agents`"),
     "stable_baselines3": ("stable_baselines3", "needs the extra `agents`"),
-    "ray.rllib": ("ray.rllib", 'RLlib is not installed: pip install "ray[rllib]"'),
-    "torchrl": ("torchrl.envs", "TorchRL is not installed: pip install torchrl"),
     "minari": ("minari", "needs the extra `minari`"),
 }
 """What a block needs whose text has the word, and why it is skipped where that is missing."""
-WARN = ("ray.rllib", "torchrl", "minari")
+WARN = ("minari",)
 RECORDED = ("record", "--policies", "sts-x,edf,random", "--track", "busy", "--jobs", "3", "--out", "data")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 

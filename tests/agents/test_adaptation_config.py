@@ -137,7 +137,7 @@ def test_a_network_or_a_warm_start_that_does_not_fit_is_named(field: str, change
 @pytest.mark.parametrize(
     ("name", "changes"),
     [
-        ("layers", {"layers": 0}),
+        ("layers", {"layers": -1}),
         ("rounds", {"rounds": 0}),
         ("controls", {"controls": "all"}),
         ("guard", {"guard": True}),

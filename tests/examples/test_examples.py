@@ -20,6 +20,7 @@ SMALL = {
 }
 BY_HTTP = ("ask_the_service",)  # with the service
 TRAINING = ("search_hyperparameters", "train_agents")
+LIBRARIES = {"train_with_rllib": "ray.rllib", "check_with_torchrl": "torchrl.envs"}
 NUMBERS = r" +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d +\d+"
 
 
@@ -105,10 +106,17 @@ def test_the_example_of_a_search_goes_on_where_it_was_and_shows_the_reference_po
     assert third == second[1:], "both trials are there already"
 
 
-@pytest.mark.parametrize("name", [*SMALL, *TRAINING])
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize(("name", "package"), LIBRARIES.items())
+def test_an_example_for_another_library_prints_only_true(name: str, package: str, printed):
+    pytest.importorskip(package, reason=f"{package} is not installed")
+    assert printed(name).splitlines()[-1] == "True True"
+
+
+@pytest.mark.parametrize("name", [*SMALL, *TRAINING, *LIBRARIES])
 def test_an_example_is_short_enough_to_read(name: str):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 50
 
 
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP, *LIBRARIES}
