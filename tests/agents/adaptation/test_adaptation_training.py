@@ -314,7 +314,7 @@ def test_other_processes_give_what_this_one_gives(monkeypatch: pytest.MonkeyPatc
 
 def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):
     config = TrainingConfig(agent=EsConfig(), scenarios=("tiny", "sharing"))
-    spec = AdaptationTraining(config, tmp_path / "run")._spec
+    spec = AdaptationTraining(config, tmp_path / "run")._network.spec
     assert set(spec.kinds) == {"single-node", "shared"}
     for scenario in config.loaded_scenarios():
         made = make_instance(scenario, 0)

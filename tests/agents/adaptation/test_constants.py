@@ -18,6 +18,7 @@ from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training import constants as module
+from gpusched_agents.training.adaptation_training import spec_of
 from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
 from gpusched_agents.training.config import LINEAR, TrainingConfig
 from gpusched_agents.training.constants import Found, constants_of, imitate, observations
@@ -166,3 +167,14 @@ def test_only_networks_that_set_controls_begin_with_constants(tmp_path):
         make_training(TrainingConfig(agent=EsConfig(begin="constants")), tmp_path / "run")
     with refused("agent.begin", "agent:default"):
         AdaptationConfig("ppo", begin="agent:default")
+
+
+def test_the_spec_has_the_configurations_of_every_scenario_of_a_mixture():
+    config = replace(TINY, scenarios=("track:mixture",), scenario_settings={"jobs.count": 2})
+    spec = spec_of(config)
+    made = [make_instance(config.loaded_scenario(0), seed) for seed in range(6)]
+    assert set(spec.configurations) == {each.name for instance in made for each in instance.configurations}
+    for instance in made:
+        spec.check(instance.configurations, instance.gpu_types)
+    with refused("network.kind", "controls", r"\[2, 3\]"):
+        spec_of(replace(config, scenarios=("tiny", "published-low")))

@@ -152,7 +152,7 @@ def test_a_track_of_ones_own_is_trained_on_and_compared_as_its_scenario(tmp_path
         (["--track", "missing.toml"], ["missing.toml"]),
         (["--track", "slack", "--imitate", "sts-x"], ["--imitate = 'sts-x'", "for es: it begins as STS-X"]),
         (["--track", "slack", "--imitation-steps", 5], ["--imitation-steps = 5", "for es: it begins as STS-X"]),
-        (["--track", "slack", "--network", "set"], ["--network = 'set'", "adaptation, for es"]),
+        (["--track", "slack", "--network", "set"], ["--network = 'set'", "adaptation or controls, for es"]),
         (["--track", "slack", "--validation-seeds", 30_000], ["30000", "20000 to 20019 of tracks"]),
         (["--track", "slack", "--set", "agent.gamma=0.9"], ["agent.gamma", "agent.pairs"]),
         (["--track", "slack", "--set", "agent.pairs=0"], ["--set agent.pairs = 0", ">= 1"]),
