@@ -12,6 +12,8 @@ from gpusched_agents.network.actors import ControlActor, JobSetActor, MlpActor
 from gpusched_agents.network.adaptation import AdaptationPolicy, flat_of
 from gpusched_agents.network.control_policy import SQUASHED, ControlPolicy
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
+from gpusched_agents.network.type_set import TypeSetActor
+from gpusched_agents.spec import SETS_CONTROLS
 from gpusched_baselines import edf
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS
 from gpusched_env.errors import InputError
@@ -104,7 +106,7 @@ def load_policy(text: str) -> AgentPolicy | AdaptationPolicy | ControlPolicy:
     network = description.network
     if spec.network == "adaptation":
         return AdaptationPolicy(name=text, spec=spec, weights=flat_of(weights, network.hidden), hidden=network.hidden)
-    if spec.network == "controls":
+    if spec.network in SETS_CONTROLS:
         return control_policy(text, spec, network, weights, description.algorithm)
     return AgentPolicy(text, spec, flat_weights(spec.network, weights), network.hidden, network.guard)
 
@@ -121,6 +123,9 @@ def control_policy(
         weights: Its weights, by name.
         algorithm: Its training algorithm: those in `SQUASHED` have tanh on their actions, and ReLU between layers.
     """
+    if spec.network == "control-set":
+        known = TypeSetActor.of(weights, spec.gpu_types)
+        return ControlPolicy(name=name, spec=spec, actor=known, rounds=network.rounds, controls=network.controls)
     squash = algorithm in SQUASHED
     actor: ControlActor
     actor = head = MlpActor.of(weights, "relu" if squash else "tanh", squash=squash)

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from gpusched_env.simulator.policy import AskingSettings
 
-NETWORKS = ("set", "mlp", "adaptation", "controls")
+NETWORKS = ("set", "mlp", "adaptation", "controls", "control-set")
+SETS_CONTROLS = ("controls", "control-set")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 2**31 - 1
 DEFAULT = Asking()
@@ -43,7 +44,12 @@ CONTROL_FEATURES = {
     "cluster_features": OPTIONS[:TYPES],
     "queue_features": ROUND[:MEANS],
 }
-OBSERVED = {"set": FEATURES, "mlp": FEATURES, "adaptation": ADAPTATION_FEATURES, "controls": CONTROL_FEATURES}
+OBSERVED = {
+    "set": FEATURES,
+    "mlp": FEATURES,
+    "adaptation": ADAPTATION_FEATURES,
+    **dict.fromkeys(SETS_CONTROLS, CONTROL_FEATURES),
+}
 
 Check: TypeAlias = Callable[[str, Any], object]
 
@@ -111,18 +117,21 @@ class NetworkConfig:
         kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
             `adaptation` tells STS-X what is costly and critical, is what `es` trains, and fits any cluster; `controls`
             is a perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, or `es`, and fits one
-            number of GPU types.
+            number of GPU types; `control-set` does so with the same weights for every GPU type
+            (`gpusched_agents.network.type_set`), is what `es` trains, and fits any cluster.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees the features of the distribution of epochs.
         guard: Whether choices that must be late are replaced by cheaper ones in time when it decides
             (`gpusched_agents.network.inference.guarded`); not while it learns. A network that adapts has no guard:
             STS-X weighs tardiness.
-        layers: Hidden layers of `controls`, ≥ 0; the others have a fixed number.
-        rounds: Rounds after which `controls` sets them again, ≥ 1.
+        layers: Hidden layers of networks that set controls, ≥ 0; the others have a fixed number.
+        rounds: Rounds after which those set them again, ≥ 1.
         controls: The set of controls: `round` or `jobs`, as in `GpuAdaptationEnv`.
         job_features: Number of single jobs that `controls` observes, ≥ 0, as there.
         job_codes: Width of the codes of these jobs, which are averaged by attention
             (`gpusched_agents.network.actors.JobSetActor`); 0: none, so that the order of the jobs matters.
+        contexts: Number of contexts that `control-set` keeps of its imitation, ≥ 0; far from all of them it sets
+            nothing (`gpusched_agents.network.type_set.TypeSetActor`). 0: it sets controls everywhere.
 
     Raises:
         InputError: A value is not allowed.
@@ -137,18 +146,23 @@ class NetworkConfig:
     controls: Annotated[str, choice(SETS, " or ".join(SETS))] = "round"
     job_features: CountFromZero = 0
     job_codes: CountFromZero = 0
+    contexts: CountFromZero = 0
 
     def __post_init__(self) -> None:
         check_settings(self, "network.")
-        if self.guard and self.kind in {"adaptation", "controls"}:
+        if self.guard and self.kind in {"adaptation", *SETS_CONTROLS}:
             raise InputError("network.guard", self.guard, "False, for a network that adapts")
-        if self.kind == "controls" and not self.distribution:
+        if self.kind in SETS_CONTROLS and not self.distribution:
             raise InputError("network.distribution", self.distribution, "True, for a network that sets controls")
         if self.job_codes and not self.job_features:
             raise InputError("network.job_codes", self.job_codes, "0, without network.job_features")
+        if self.kind == "control-set" and self.job_features:
+            raise InputError("network.job_features", self.job_features, "0, for control-set")
+        if self.contexts and self.kind != "control-set":
+            raise InputError("network.contexts", self.contexts, f"0, for {self.kind}")
 
 
-OF_CONTROLS = ("layers", "rounds", "controls", "job_features", "job_codes")
+OF_CONTROLS = ("layers", "rounds", "controls", "job_features", "job_codes", "contexts")
 """Fields of `NetworkConfig` that only networks that set controls have."""
 
 
@@ -159,7 +173,8 @@ class AgentSpec:
     Args:
         network: `set` scores every configuration with the same weights, so it fits any number of them; `mlp` takes
             one vector, so it fits only the configurations of its training; `adaptation` adapts the prices and the order
-            of jobs of STS-X; `controls` sets the controls of STS-X, so it fits only as many GPU types as in training.
+            of jobs of STS-X; `controls` sets the controls of STS-X, so it fits only as many GPU types as in training;
+            `control-set` sets those of any cluster.
         configurations: Names of the configurations at training, in their order.
         gpu_types: Names of the GPU types at training, in their order.
         max_configurations: Most configurations that it may be used with; for an mlp, those of training.
@@ -212,7 +227,7 @@ class AgentSpec:
         """Make the spec of an agent that is trained on these configurations and GPU types.
 
         Args:
-            network: `set`, `mlp`, `adaptation` or `controls`.
+            network: `set`, `mlp`, `adaptation`, `controls` or `control-set`.
             configurations: Those of training.
             gpu_types: Those of training.
             max_configurations: Most configurations that it may be used with; by default, as many as in training.

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusched_agents.spec import NetworkConfig
+from gpusched_agents.spec import SETS_CONTROLS, NetworkConfig
 from gpusched_agents.training.adaptation_training import AdaptationTraining
 from gpusched_agents.training.algorithm_config import COMMON, CONSTANTS, AdaptationConfig, EsConfig
 from gpusched_agents.training.config import (
@@ -22,7 +22,6 @@ from gpusched_agents.training.config import (
     NO_WARM_START,
     TrainingConfig,
 )
-from gpusched_baselines.adaptation_env.controls import ROUNDS
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 
@@ -52,6 +51,8 @@ class Variant:
         begin: How that one begins: as STS-X, or with constants (`gpusched_agents.training.constants`).
         learns: Whether that one learns after its beginning.
         settings: Settings of its algorithm that differ.
+        reward: Its reward, where the algorithm is one of Stable-Baselines3.
+        observes: Settings of its network that differ.
     """
 
     title: str
@@ -64,6 +65,8 @@ class Variant:
     begin: str = ""
     learns: bool = True
     settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    reward: str = "saving"
+    observes: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def config(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
         """Return the settings of one training.
@@ -76,7 +79,7 @@ class Variant:
         """
         if self.network == "adaptation":
             return self._adaptation(base, steps, seed)
-        if self.network == "controls":
+        if self.network in SETS_CONTROLS:
             return self._controls(base, steps, seed)
         share = base.imitation.steps / (base.imitation.steps + base.steps)
         imitated = round(steps * (share if self.imitation is None else self.imitation))
@@ -99,17 +102,24 @@ class Variant:
         common: dict[str, Any] = {"seed": seed, "imitation": NO_WARM_START}
         if self.agent == "es":
             agent = EsConfig(begin=self.begin, **{**FINE, **self.settings})
-            return replace(base, agent=agent, network=LINEAR, steps=steps if self.learns else 1, **common)
-        config = AdaptationConfig(self.agent, self.settings, begin=self.begin)
-        network = NetworkConfig("controls", hidden=128)
-        common |= {"envs": ADAPTATION_COUNTS["envs"], "evaluate_every": max(1, often // ROUNDS)}
-        return replace(base, agent=config, network=network, steps=max(1, steps // ROUNDS), **common)
+            network = replace(LINEAR, kind=self.network, **self.observes)
+            return replace(base, agent=agent, network=network, steps=steps if self.learns else 1, **common)
+        config = AdaptationConfig(self.agent, self.settings, self.reward, begin=self.begin)
+        network = NetworkConfig("controls", **{"hidden": 128 if self.begin else 32, **self.observes})
+        common |= {"envs": ADAPTATION_COUNTS["envs"], "evaluate_every": max(1, often // network.rounds)}
+        return replace(base, agent=config, network=network, steps=max(1, steps // network.rounds), **common)
 
 
 FINE = {"sigma": 0.05, "learning_rate": 0.01, "clip": 0.1}
 """Settings of `es` for networks that set controls."""
 CAREFUL = {"log_std_init": -2.0, "learning_rate": 3e-4}
 """Settings of PPO for one that begins with constants."""
+
+
+def _ppo(change: str, **changed: Any) -> Variant:
+    """Return the variant of PPO with one change."""
+    return Variant(f"PPO, {change}", network="controls", agent="ppo", **changed)
+
 
 VARIANTS = {
     "full": Variant("set + imitation"),
@@ -129,10 +139,26 @@ VARIANTS = {
     "controls-es": Variant("es", network="controls"),
     "controls-ppo": Variant("PPO", network="controls", agent="ppo"),
     "controls-sac": Variant("SAC", network="controls", agent="sac"),
+    "control-set": Variant(
+        "constants of each scenario, any cluster", network="control-set", begin=CONSTANTS, learns=False
+    ),
+    "control-set-es": Variant(
+        "constants of each scenario, then es, any cluster", network="control-set", begin=CONSTANTS
+    ),
     "adaptation-hidden": Variant("adaptation, distribution hidden", network="adaptation", distribution=False),
+    "ppo-gamma-0.5": _ppo("gamma 0.5", settings={"gamma": 0.5}),
+    "ppo-gamma-0.98": _ppo("gamma 0.98", settings={"gamma": 0.98}),
+    "ppo-rounds-4": _ppo("4 rounds a step", observes={"rounds": 4}),
+    "ppo-rounds-64": _ppo("64 rounds a step", observes={"rounds": 64}),
+    "ppo-waste": _ppo("reward waste", reward="waste"),
+    "ppo-cost": _ppo("reward cost", reward="cost"),
+    "ppo-less-noise": _ppo("noise e^-2", settings={"log_std_init": -2.0}),
+    "ppo-more-noise": _ppo("noise 1", settings={"log_std_init": 0.0}),
+    "ppo-job-rows": _ppo("8 rows of jobs", observes={"job_features": 8, "job_codes": 16}),
+    "ppo-job-controls": _ppo("controls of jobs", observes={"controls": "jobs"}),
 }
 """The variants by name: the whole, without one part, with a guard, with another expert; agents that adapt, or that set
-controls; and constants."""
+controls; constants; and PPO with one change."""
 
 USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden", "imitation-only")
 """Those that a study has if none are named."""

@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_baselines.adaptation_env.controls import adaptation_of, control_names, controls_of
-from gpusched_baselines.planning.cheapest import with_co_runners
-from gpusched_baselines.sts_x.policy import StsX, plan_round
+from gpusched_baselines.adaptation_env.controls import Controls, adaptation_of, control_names, controls_of
+from gpusched_baselines.sts_x.plan import Adaptation
+from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env import Instance, Policy, simulate
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
 from gpusched_env.provenance import provenance
-from gpusched_env.simulator.kernels import View, at
+from gpusched_env.simulator.kernels import Board, Floats, View, at
 
 FIRST_STEP = 0.3  # standard deviation of the first changes of the controls, which are from -1 to 1
 LONGER, SHORTER = 1.5, 1.5**-0.25  # the step after a change that is cheaper, and after another one
@@ -38,13 +39,16 @@ class TunedStsX(StsX):
     constants: tuple[tuple[str, float], ...] = ()
     name: str = "tuned"
 
-    def _plan(self, view: View) -> None:
-        board = with_co_runners(view.board) if self.co_located and not self.guarantees else view.board
-        types = [""] * board.capacity.shape[0]
-        for configuration, row in zip(view.configurations, board.facts.configs, strict=True):
-            types[row[at.CONFIG_TYPE]] = configuration.gpu_type
-        controls = controls_of(action_of(dict(self.constants), types), board.facts.configs, len(types))
-        plan_round(board, self.parts, adaptation_of(controls, board, self.rates(board)))
+    def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:
+        configs = board.facts.configs
+        return adaptation_of(_controls(self.constants, view.gpu_types, configs.tobytes()), board, rate)
+
+
+@lru_cache(maxsize=64)
+def _controls(constants: tuple[tuple[str, float], ...], gpu_types: tuple[str, ...], configs: bytes) -> Controls:
+    """Return constants as controls, for the configurations in `configs`; the same in every round of a run."""
+    rows = np.frombuffer(configs, dtype=np.int64).reshape(-1, at.CONFIG_COLUMNS)
+    return controls_of(action_of(dict(constants), gpu_types), rows, len(gpu_types))
 
 
 def action_of(constants: Mapping[str, float], gpu_types: Sequence[str]) -> NDArray[np.float64]:

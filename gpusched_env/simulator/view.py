@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,14 @@ class View:
     def __getstate__(self) -> dict[str, Any]:
         """Return the state of a copy: its arrays must be those of its own board."""
         return {"board": self.board, "configurations": self.configurations}
+
+    @cached_property
+    def gpu_types(self) -> tuple[str, ...]:
+        """Return the names of the GPU types by their index; an empty text for one without configurations."""
+        names = [""] * len(self.board.capacity)
+        for configuration, row in zip(self.configurations, self.board.facts.configs, strict=True):
+            names[row[at.CONFIG_TYPE]] = configuration.gpu_type
+        return tuple(names)
 
     @property
     def now_s(self) -> float:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gpusched_env import Instance
     from gpusched_env.arrays import Floats
+    from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
 HIDDEN = 3
@@ -78,7 +79,7 @@ class Given(StsX):
     max_deferral: float = 0.0
     from_s: float = 0.0
 
-    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
+    def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:
         active = board.active[: board.count[at.ACTIVE]]
         jobs, critical, deferrable = np.zeros((len(active), CONTROLS)), rate.copy(), rate.copy()
         if board.clock[at.NOW] < self.from_s:

@@ -102,10 +102,29 @@ def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
         if codes:
             layers.append({**_layer("code", codes, ROW), "code.score": (codes,)})
         return {name: shape for layer in layers for name, shape in layer.items()}
+    if spec.network == "control-set":
+        return _control_set(spec, network)
     if spec.network == "adaptation":
         jobs, options = len(spec.job_features), len(spec.cluster_features) + len(spec.option_features)
         return shapes(jobs, options, len(spec.queue_features), hidden)
     return _set(spec, hidden) if spec.network == "set" else _mlp(spec, hidden)
+
+
+def _control_set(spec: AgentSpec, network: NetworkConfig) -> Shapes:
+    from gpusched_agents.network.type_set import CONTEXT, PRICES  # noqa: PLC0415 - as above
+    from gpusched_baselines.adaptation_env.controls import control_count  # noqa: PLC0415
+    from gpusched_baselines.adaptation_env.features import TYPES  # noqa: PLC0415
+
+    ends = {
+        "price": (TYPES + CONTEXT + len(spec.gpu_types), PRICES),
+        "common": (CONTEXT, control_count(0, network.controls)),
+    }
+    shapes: Shapes = {}
+    for head, (inputs, outputs) in ends.items():
+        sizes = [inputs, *[network.hidden] * network.layers, outputs]
+        for index in range(network.layers + 1):
+            shapes |= _layer(f"{head}.{index}", sizes[index + 1], sizes[index])
+    return shapes | ({"known": (network.contexts, CONTEXT), "radius": (1,)} if network.contexts else {})
 
 
 def _set(spec: AgentSpec, hidden: int) -> Shapes:

@@ -12,12 +12,13 @@ from gpusched_baselines.adaptation_env.observation import ROW
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
 ACTIVATIONS = ("tanh", "relu")
 PARTS = ("weight", "bias")
+RIDGE = 1e-3  # penalty of `fit_layer`, beside 1 for each run
 
 
 class Actor(Protocol):
@@ -34,6 +35,9 @@ class Actor(Protocol):
     @property
     def state_size(self) -> int:
         """Return the size of its recurrent state."""
+
+    def for_types(self, gpu_types: Sequence[str]) -> Actor:
+        """Return the actor for a cluster with these GPU types, in their order."""
 
     def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the controls, (outputs,), from -1 to 1.
@@ -90,9 +94,20 @@ class MlpActor:
         """Return weights and biases of the last layer."""
         return self.layers[-1]
 
-    def with_last(self, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> MlpActor:
-        """Return the same with another last layer."""
-        return replace(self, layers=(*self.layers[:-1], (weight, bias)))
+    def for_types(self, gpu_types: Sequence[str]) -> MlpActor:  # noqa: ARG002 - its numbers are fixed
+        """Return the actor itself: it takes the number of GPU types of its training."""
+        return self
+
+    def fitted(self, seen: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float64]]) -> MlpActor:
+        """Return it with the last layer that fits best; see `fit_layer`.
+
+        Args:
+            seen: The observations of each run, (steps, inputs).
+            wanted: What it should say in each run, (outputs,), from -1 to 1.
+        """
+        targets = [np.arctanh(np.clip(each, -0.95, 0.95)) if self.squash else each for each in wanted]
+        last = fit_layer([self.hidden(rows) for rows in seen], targets)
+        return replace(self, layers=(*self.layers[:-1], last))
 
     @property
     def inputs(self) -> int:
@@ -173,6 +188,10 @@ class LstmActor:
         """Return the size of its state: its output and its cells."""
         return 2 * self.head.inputs
 
+    def for_types(self, gpu_types: Sequence[str]) -> LstmActor:  # noqa: ARG002 - its numbers are fixed
+        """Return the actor itself; see `MlpActor.for_types`."""
+        return self
+
     def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the controls, (outputs,), from -1 to 1; see `Actor`."""
         width = self.head.inputs
@@ -237,13 +256,13 @@ class JobSetActor:
         """Return the controls, (outputs,), from -1 to 1, for an observation, (inputs,)."""
         return self.head.act(self._with_average(observation))
 
-    def hidden(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Return the inputs of the last layer, (H,), for an observation, (inputs,); or (B, H) for (B, inputs)."""
-        return self.head.hidden(self._with_average(observation))
+    def for_types(self, gpu_types: Sequence[str]) -> JobSetActor:  # noqa: ARG002 - its numbers are fixed
+        """Return the actor itself; see `MlpActor.for_types`."""
+        return self
 
-    def with_last(self, weight: NDArray[np.float32], bias: NDArray[np.float32]) -> JobSetActor:
-        """Return the same with another last layer."""
-        return replace(self, head=self.head.with_last(weight, bias))
+    def fitted(self, seen: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float64]]) -> JobSetActor:
+        """Return it with the last layer that fits best; see `MlpActor.fitted`."""
+        return replace(self, head=self.head.fitted([self._with_average(rows) for rows in seen], wanted))
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         """Return the arrays by name: those of the perceptron, and `code.weight`, `code.bias` and `code.score`."""
@@ -253,11 +272,6 @@ class JobSetActor:
     def last(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Return weights and biases of the last layer."""
         return self.head.last
-
-    @property
-    def squash(self) -> bool:
-        """Return whether outputs go through tanh."""
-        return self.head.squash
 
     def _with_average(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
         size = ROW * self.rows
@@ -270,10 +284,29 @@ class JobSetActor:
         return np.concatenate([observation[..., :-size], (weights[..., None] * codes).sum(axis=-2)], axis=-1)
 
 
+def fit_layer(
+    seen: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float64]]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Return the weights (K, H) and biases (K,) of the linear layer that fits best, by ridge regression.
+
+    Args:
+        seen: Inputs of the layer in each run, (rows, H). Each run counts the same.
+        wanted: The outputs in each run: (K,) for all its rows, or (rows, K).
+    """
+    rows = np.concatenate(seen).astype(np.float64)
+    weight = np.concatenate([np.full(len(each), 1.0 / len(each)) for each in seen])
+    pairs = zip(seen, wanted, strict=True)
+    targets = np.concatenate([np.broadcast_to(said, (len(each), said.shape[-1])) for each, said in pairs])
+    inputs = np.column_stack([rows, np.ones(len(rows))])
+    weighted = inputs.T * weight
+    solved = np.linalg.solve(weighted @ inputs + RIDGE * np.eye(inputs.shape[1]), weighted @ targets)
+    return solved[:-1].T.astype(np.float32), solved[-1].astype(np.float32)
+
+
 def _sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
     half = np.float32(0.5)
     return half + half * np.tanh(half * x)  # does not overflow
 
 
 ControlActor: TypeAlias = MlpActor | JobSetActor
-"""An actor without a recurrent state."""
+"""An actor of one number of GPU types, without a recurrent state."""

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gpusched_agents.spec import AgentSpec
     from gpusched_env.arrays import Floats, Singles
     from gpusched_env.model import Instance
+    from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
 MOST = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # largest absolute values, by column of `Adaptation.jobs`
@@ -211,7 +212,7 @@ class AdaptationPolicy(StsX):
         """
         self.spec.check(instance.configurations, instance.gpu_types)
 
-    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
+    def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:  # noqa: ARG002 - in any cluster
         outputs, critical, deferrable, max_deferral = adapt(board, rate, self.weights, self.hidden)
         return Adaptation(outputs, critical, deferrable, False, max_deferral)
 

@@ -82,9 +82,9 @@ class ControlPolicy(StsX):
         if self.spec is not None:
             self.spec.check(instance.configurations, instance.gpu_types)
         types = len(instance.gpu_types)
-        needed = control_count(types, self.controls)
-        if rows_of(self.actor.inputs, types) is None or self.actor.outputs != needed:
-            allowed = f"as many as the agent was trained with: it has {self.actor.outputs} controls, not {needed}"
+        needed, actor = control_count(types, self.controls), self.actor.for_types([v.name for v in instance.gpu_types])
+        if rows_of(actor.inputs, types) is None or actor.outputs != needed:
+            allowed = f"as many as the agent was trained with: it has {actor.outputs} controls, not {needed}"
             raise InputError("instance.gpu_types", f"{types} of them", allowed)
 
     def memory_columns(self, instance: Instance) -> int:
@@ -98,16 +98,16 @@ class ControlPolicy(StsX):
         if self._present(board).priced:  # as in the environment: the cheapest configuration may differ next time
             forget_cheapest(board)
 
-    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
+    def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:
         stored = self._stored(board)
-        round_ = int(board.count[at.ROUND])
+        round_, actor = int(board.count[at.ROUND]), self.actor.for_types(view.gpu_types)
         if not self._holds(stored[0, 0], round_):
             stored[0] = stored[stored[:, 0].argmax()]  # another row, in a run that goes on with other jobs (service)
         if not self._holds(stored[0, 0], round_):
-            seen = np.zeros(self.actor.inputs)
+            seen = np.zeros(actor.inputs)
             observe(board, rate, seen)
-            last = 1 + self.actor.outputs
-            stored[0, 0], stored[0, 1:last] = round_, self.actor.act(seen.astype(np.float32), stored[0, last:])
+            last = 1 + actor.outputs
+            stored[0, 0], stored[0, 1:last] = round_, actor.act(seen.astype(np.float32), stored[0, last:])
         stored[board.active[: board.count[at.ACTIVE]]] = stored[0]
         return adaptation_of(self._present(board), board, rate)
 
@@ -120,6 +120,6 @@ class ControlPolicy(StsX):
         return board.memory[:, FREE_COLUMNS + 3 * board.capacity.shape[0] :]
 
     def _present(self, board: Board) -> Controls:
-        return controls_of(
-            self._stored(board)[0, 1 : 1 + self.actor.outputs], board.facts.configs, board.capacity.shape[0]
-        )
+        types = board.capacity.shape[0]
+        last = 1 + control_count(types, self.controls)
+        return controls_of(self._stored(board)[0, 1:last], board.facts.configs, types)

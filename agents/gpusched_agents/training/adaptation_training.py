@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
-from gpusched_agents.spec import AgentSpec
+from gpusched_agents.spec import SETS_CONTROLS, AgentSpec
 from gpusched_agents.training.algorithm_config import STARTS, EsConfig
 from gpusched_agents.training.constants import constants_of, imitate
 from gpusched_agents.training.evolution import Evolution, Workers, relative_cost, validate
@@ -164,11 +164,13 @@ def _first_state(
     free = network.changes(es.only)
     if not free.any():
         raise InputError("agent.only", es.only, f"the beginning of one of {', '.join(network.shapes)}")
-    if es.begin in STARTS and config.network.kind != "controls":
+    if es.begin in STARTS and config.network.kind not in SETS_CONTROLS:
         raise InputError("agent.begin", es.begin, "an agent, or nothing; constants are for a network of controls")
+    if config.network.contexts and not es.begin:
+        raise InputError("network.contexts", config.network.contexts, "0, where there is no agent.begin")
     if es.only and not es.begin:
         raise InputError("agent.only", es.only, "all arrays, where there is no agent.begin: the others are 0")
-    return free, Evolution.go_on(_first_weights(config, es, network) * network.changes(""))
+    return free, Evolution.go_on(_first_weights(config, es, network) * network.present())
 
 
 def _first_weights(config: TrainingConfig, es: EsConfig, network: EvolvedNetwork) -> NDArray[np.floating]:
@@ -198,12 +200,12 @@ def spec_of(config: TrainingConfig) -> AgentSpec:
         configurations |= {each.name: each for each in instance.configurations}
         gpu_types |= {each.name: each for each in instance.gpu_types}
     asked: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, **asdict(ADAPTED)}
-    if config.network.kind == "controls":
+    if config.network.kind == "controls":  # of one number of GPU types
         sizes = sorted({len(instance.gpu_types) for instance in instances})
         if len(sizes) > 1 or randomised:
             raise InputError("network.kind", "controls", f"adaptation, where numbers of GPU types differ: {sizes}")
         return AgentSpec.of("controls", list(configurations.values()), instances[0].gpu_types, **asked)
-    most_types = MOST_GPU_TYPES
+    kind, most_types = config.network.kind, MOST_GPU_TYPES
     return AgentSpec.of(
-        "adaptation", list(configurations.values()), list(gpu_types.values()), max_gpu_types=most_types, **asked
+        kind, list(configurations.values()), list(gpu_types.values()), max_gpu_types=most_types, **asked
     )

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpusched_agents.spec import (
     OF_CONTROLS,
+    SETS_CONTROLS,
     Count,
     CountFromZero,
     Flag,
@@ -189,7 +190,7 @@ class TrainingConfig:
         """Return the settings in types of JSON, with the algorithm's name among those of the agent."""
         document = asdict(self)
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
-        if self.network.kind != "controls":
+        if self.network.kind not in SETS_CONTROLS:
             document["network"] = {
                 name: value for name, value in document["network"].items() if name not in OF_CONTROLS
             }
@@ -227,7 +228,7 @@ def _plain(value: Any) -> Any:
 def network_kinds(agent: AnyAgentConfig) -> tuple[str, ...]:
     """Return the kinds of networks that an algorithm trains, the usual one first."""
     if isinstance(agent, EsConfig):
-        return ("adaptation", "controls")
+        return ("adaptation", *SETS_CONTROLS)
     return (FITTING[type(agent)].kind,) if type(agent) in FITTING else ("set", "mlp")
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from gpusched_agents.network.actors import ControlActor, MlpActor
+from gpusched_agents.network.actors import JobSetActor, MlpActor
+from gpusched_agents.network.type_set import TypeSetActor
 from gpusched_agents.training.algorithm_config import COMMON
+from gpusched_agents.training.workloads import randomised_instance
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env.controls import control_names
 from gpusched_baselines.adaptation_env.run import AdaptedRun
-from gpusched_baselines.tuned import TunedStsX, cost_of, search
+from gpusched_baselines.tuned import TunedStsX, action_of, cost_of, search
 from gpusched_env import make_instance
 from gpusched_env.files import write_atomically
 from gpusched_env.formats.instance_file import instance_json
@@ -25,15 +27,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_agents.network.actors import Actor
     from gpusched_agents.training.config import TrainingConfig
     from gpusched_env.child_processes import ProcessPool
     from gpusched_env.model import Instance
 
+Imitator = TypeVar("Imitator", bound=MlpActor | JobSetActor | TypeSetActor)
 FILE = "constants.json"
 FIRST_SEED = 100_000  # of the workloads on which constants are searched
 EVALUATIONS, WORKLOADS = 50, 10  # of the search of each scenario
 PASSES, EACH = 3, 6  # of imitation: with the constants, then with the network; workloads of each scenario in each
-RIDGE = 1e-3
+SCENARIOS = 30  # that are drawn, for imitation of STS-X itself, where a run has randomised workloads
 
 
 class Found(NamedTuple):
@@ -51,6 +55,8 @@ class Found(NamedTuple):
 def constants_of(config: TrainingConfig, pool: ProcessPool, folder: Path, report: Callable[[str], None]) -> list[Found]:
     """Search the best constants of every scenario, and of every scenario of a mixture; or those of all in common.
 
+    Constants that are not surely cheaper than STS-X on the workloads that the search did not see, by one standard
+    error, are 0: then the scenario is one of STS-X itself. So are those of drawn scenarios, which are not searched.
     Each search is kept in `constants.json` when it ends, so a run that is resumed goes on with the next one. Searches
     that a training in a folder beside it has made are taken from there.
 
@@ -71,11 +77,15 @@ def constants_of(config: TrainingConfig, pool: ProcessPool, folder: Path, report
     for name, key in keys.items():
         if key not in kept:
             report(f"searching constants of {name}")
-            kept[key] = {"of": name, "constants": _search([g[:WORKLOADS] for g in searched[name]], pool, config.seed)}
+            kept[key] = {"of": name, **_search(searched[name], pool, config.seed)}
         write_atomically(folder / FILE, json.dumps(kept, indent=1) + "\n")
-    constants = {name: list(kept[key]["constants"].values()) for name, key in keys.items()}
-    one = next(iter(constants.values()))
-    return [Found(np.array(one if common else constants[name]), group[WORKLOADS:]) for name, group in groups.items()]
+    found = []
+    for name, group in groups.items():
+        one = kept[keys[", ".join(groups) if common else name]]
+        constants = action_of(one["constants"] if one["saves"] else {}, _types_of(group[0]))
+        found.append(Found(constants, group[WORKLOADS:]))
+    drawn = [[randomised_instance(number, seed) for seed in _seeds(1, 0)] for number in range(_drawn(config))]
+    return found + [Found(action_of({}, _types_of(group[0])), group[WORKLOADS:]) for group in drawn]
 
 
 def _groups(config: TrainingConfig) -> Iterator[tuple[str, list[Instance]]]:
@@ -83,14 +93,27 @@ def _groups(config: TrainingConfig) -> Iterator[tuple[str, list[Instance]]]:
     for index, scenario in enumerate(config.loaded_scenarios()):
         variants = len(variants_of(scenario))
         for number in range(variants):
-            seeds = range(FIRST_SEED + (number - FIRST_SEED) % variants, 2 * FIRST_SEED, variants)
             name = config.scenarios[index] + (f" {number}" if variants > 1 else "")
-            yield name, [make_instance(scenario, seed) for seed in seeds[: WORKLOADS + PASSES * EACH]]
+            yield name, [make_instance(scenario, seed) for seed in _seeds(variants, number)]
+
+
+def _seeds(variants: int, number: int) -> range:
+    """Return the seeds of the first training workloads of a scenario, or of one of several in a mixture."""
+    return range(FIRST_SEED + (number - FIRST_SEED) % variants, 2 * FIRST_SEED, variants)[: WORKLOADS + PASSES * EACH]
+
+
+def _drawn(config: TrainingConfig) -> int:
+    """Return the number of drawn scenarios on which a run imitates STS-X."""
+    return SCENARIOS if getattr(config.agent, "randomised", 0.0) > 0.0 else 0
+
+
+def _types_of(instance: Instance) -> list[str]:
+    return [gpu_type.name for gpu_type in instance.gpu_types]
 
 
 def _key(config: TrainingConfig, groups: Sequence[Sequence[Instance]]) -> str:
     """Return a text that identifies a search."""
-    facts = [config.seed, EVALUATIONS, WORKLOADS, *(instance_json(group[0]) for group in groups)]
+    facts = [config.seed, EVALUATIONS, WORKLOADS, PASSES * EACH, *(instance_json(group[0]) for group in groups)]
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
@@ -102,25 +125,41 @@ def _kept(folder: Path) -> dict[str, Any]:
     return kept
 
 
-def _search(groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int) -> dict[str, float]:
-    """Search the constants with the least mean, over groups of workloads, of cost over that of STS-X."""
-    names = control_names([v.name for v in groups[0][0].gpu_types])
+def _search(groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int) -> dict[str, Any]:
+    """Search the constants with the least mean, over groups of workloads, of cost over that of STS-X.
 
-    def costs(policy: StsX) -> NDArray[np.float64]:
-        calls = [(policy, instance) for group in groups for instance in group]
-        return np.array(pool.map(cost_of, calls)).reshape(len(groups), -1).sum(axis=1)
+    Returns:
+        `constants` by name; `unseen`, the mean cost over that of STS-X on the other workloads of the groups, and its
+        standard error; and whether they surely save: the mean is below 1 by more than that.
+    """
+    types = dict.fromkeys(name for group in groups for name in _types_of(group[0]))
+    names = control_names(list(types))
 
-    base = costs(StsX())
+    def costs(policy: StsX, first: int, last: int | None) -> NDArray[np.float64]:
+        calls = [(policy, instance) for group in groups for instance in group[first:last]]
+        return np.array(pool.map(cost_of, calls)).reshape(len(groups), -1)
+
+    base = costs(StsX(), 0, WORKLOADS).sum(axis=1)
 
     def cost(action: NDArray[np.float64]) -> float:
-        tuned = TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True)))
-        return float(np.mean(costs(tuned) / base))
+        return float(np.mean(costs(_tuned(names, action), 0, WORKLOADS).sum(axis=1) / base))
 
     best, _ = search(cost, len(names), EVALUATIONS, seed, 1.0)
-    return dict(zip(names, best.tolist(), strict=True))
+    own, others = costs(_tuned(names, best), WORKLOADS, None), costs(StsX(), WORKLOADS, None)
+    ratios = (own / others.mean(axis=1, keepdims=True) - others / others.mean(axis=1, keepdims=True)).mean(axis=0)
+    mean, error = float(ratios.mean()), float(ratios.std(ddof=1) / np.sqrt(len(ratios)))
+    return {
+        "constants": dict(zip(names, best.tolist(), strict=True)),
+        "unseen": [1.0 + mean, error],
+        "saves": mean + error < 0.0,
+    }
 
 
-def imitate(found: Sequence[Found], actor: ControlActor, rounds: int, pool: ProcessPool) -> ControlActor:
+def _tuned(names: Sequence[str], action: NDArray[np.float64]) -> TunedStsX:
+    return TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True)))
+
+
+def imitate(found: Sequence[Found], actor: Imitator, rounds: int, pool: ProcessPool) -> Imitator:
     """Return an actor that says the constants of each scenario, as well as its last layer can tell them apart.
 
     The last layer is fitted by ridge regression to observations of runs with the constants, and then, as in DAgger
@@ -133,40 +172,31 @@ def imitate(found: Sequence[Found], actor: ControlActor, rounds: int, pool: Proc
         rounds: Rounds of a step.
         pool: The processes that run workloads.
     """
-    size = len(found[0].constants)
     seen: list[NDArray[np.float32]] = []
     said: list[NDArray[np.float64]] = []
-    fitted: ControlActor | None = None
+    types: list[list[str]] = []
+    fitted: Any = None
     for number in range(PASSES):
         for each in found:
-            acting = MlpActor(((np.zeros((size, actor.inputs), np.float32), each.constants.astype(np.float32)),))
             chosen = each.workloads[number * EACH : (number + 1) * EACH]
-            seen += pool.map(observations, [(instance, fitted or acting, rounds) for instance in chosen])
+            names = _types_of(chosen[0])
+            zeros = np.zeros((len(each.constants), actor.for_types(names).inputs), np.float32)
+            acting = fitted or MlpActor(((zeros, each.constants.astype(np.float32)),))
+            seen += pool.map(observations, [(instance, acting, rounds) for instance in chosen])
             said += [each.constants] * len(chosen)
-        fitted = _fitted(actor, seen, said)
-    return fitted or actor
+            types += [names] * len(chosen)
+        of_types = (types,) if isinstance(actor, TypeSetActor) else ()
+        fitted = actor.fitted(seen, said, *of_types)
+    imitator: Imitator = fitted
+    return imitator
 
 
-def observations(instance: Instance, actor: ControlActor, rounds: int) -> NDArray[np.float32]:
+def observations(instance: Instance, actor: Actor, rounds: int) -> NDArray[np.float32]:
     """Return the observations of a run in which an actor sets the controls, (steps, inputs)."""
-    run, rows = AdaptedRun(instance), []
+    run, rows, acting = AdaptedRun(instance), [], actor.for_types(_types_of(instance))
     while not run.over:
-        seen = np.zeros(actor.inputs)
+        seen = np.zeros(acting.inputs)
         run.observe(seen)
         rows.append(seen.astype(np.float32))
-        run.decide(actor.act(rows[-1]), rounds)
+        run.decide(acting.act(rows[-1]), rounds)
     return np.array(rows)
-
-
-def _fitted(
-    actor: ControlActor, seen: Sequence[NDArray[np.float32]], said: Sequence[NDArray[np.float64]]
-) -> ControlActor:
-    """Return the actor with the last layer that fits what it should say best: each run counts the same."""
-    below = actor.hidden(np.concatenate(seen)).astype(np.float64)
-    weight = np.concatenate([np.full(len(rows), 1.0 / len(rows)) for rows in seen])
-    wanted = np.concatenate([np.tile(target, (len(rows), 1)) for rows, target in zip(seen, said, strict=True)])
-    wanted = np.arctanh(np.clip(wanted, -0.95, 0.95)) if actor.squash else wanted
-    inputs = np.column_stack([below, np.ones(len(below))])
-    weighted = inputs.T * weight
-    solved = np.linalg.solve(weighted @ inputs + RIDGE * np.eye(inputs.shape[1]), weighted @ wanted)
-    return actor.with_last(solved[:-1].T.astype(np.float32), solved[-1].astype(np.float32))

@@ -10,6 +10,7 @@ import numpy as np
 from gpusched_agents.files.storage import weight_shapes
 from gpusched_agents.network.adaptation import AdaptationPolicy, join_arrays, seen_weights, split_weights
 from gpusched_agents.policy import control_policy
+from gpusched_agents.spec import SETS_CONTROLS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from gpusched_agents.spec import AgentSpec, NetworkConfig
 
 INITIAL = 1  # stream of random numbers
+FIXED = {"known", "radius"}  # arrays that are not weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class EvolvedNetwork:
 
     def policy(self, weights: NDArray[np.floating]) -> AdaptationPolicy | ControlPolicy:
         """Return the policy with these weights, (W,)."""
-        if self.network.kind == "controls":
+        if self.network.kind in SETS_CONTROLS:
             return control_policy("agent", self.spec, self.network, self.arrays(weights), "es")
         hidden = self.network.hidden
         return AdaptationPolicy(spec=self.spec, weights=weights.astype(np.float32), hidden=hidden)
@@ -56,13 +58,15 @@ class EvolvedNetwork:
 
     def first(self, seed: int) -> NDArray[np.float64]:
         """Return the weights of a network that changes nothing, (W,): only hidden layers are random, the rest 0."""
-        rng, last = np.random.default_rng([seed, INITIAL]), f"{self.network.layers}."
+        rng, last = np.random.default_rng([seed, INITIAL]), f"{self.network.layers}.weight"
         arrays = {name: np.zeros(shape) for name, shape in self.shapes.items()}
         for name, array in arrays.items():
-            hidden = self.network.kind == "controls" and not name.startswith(last) and array.ndim > 1
+            hidden = self.network.kind in SETS_CONTROLS and name.endswith(".weight") and not name.endswith(last)
             if hidden or name == "code.weight":
                 inputs = array.shape[1] if hidden else 8.0
                 arrays[name] = rng.normal(0.0, 1.0 / np.sqrt(inputs), array.shape)
+        if "radius" in arrays:  # until contexts are known
+            arrays["radius"][:] = 1.0
         return self.vector(arrays).astype(np.float64)
 
     def changes(self, only: str) -> NDArray[np.float64]:
@@ -72,7 +76,13 @@ class EvolvedNetwork:
             only: The beginning of the names of the arrays that may; empty for all.
         """
         named = [np.full(int(np.prod(shape)), float(name.startswith(only))) for name, shape in self.shapes.items()]
-        free: NDArray[np.float64] = np.concatenate(named)
-        if self.network.kind == "controls":
-            return free
-        return free * seen_weights(self.network.hidden, distribution=self.network.distribution)
+        changes: NDArray[np.float64] = np.concatenate(named) * self.present()
+        for name in FIXED & self.shapes.keys():
+            changes *= self.vector({each: np.full(shape, each != name) for each, shape in self.shapes.items()})
+        return changes
+
+    def present(self) -> NDArray[np.float64]:
+        """Return 1 for every weight that may be other than 0, (W,)."""
+        if self.network.kind in SETS_CONTROLS:
+            return np.ones(sum(int(np.prod(shape)) for shape in self.shapes.values()))
+        return seen_weights(self.network.hidden, distribution=self.network.distribution)

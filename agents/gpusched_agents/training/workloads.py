@@ -78,6 +78,11 @@ def _randomised(seed: int, most_jobs: int) -> Instance:
     return make_instance(draw_scenario(seed, 0, min(most_jobs, MOST_RANDOMISED)), seed)
 
 
+def randomised_instance(number: int, seed: int) -> Instance:
+    """Make a workload of a drawn scenario of training, by its number, ≥ 0, and with a seed."""
+    return make_instance(draw_scenario(TRAINING_SEEDS[0], number, MOST_RANDOMISED), seed)
+
+
 class WorkMeter:
     """A meter of the least energy cost of the work done, in many environments at once.
 

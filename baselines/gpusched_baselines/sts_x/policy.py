@@ -348,8 +348,14 @@ class StsX(PlannedPolicy):
 
     def _plan(self, view: View) -> None:
         board = with_co_runners(view.board) if self.co_located and not self.guarantees else view.board
-        plan_round(board, self.parts, self._adaptation(board, self.rates(board)))
+        plan_round(board, self.parts, self._adaptation(view, board, self.rates(board)))
 
-    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
-        """Return the adaptation of the round: none here; an agent overrides this."""
+    def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:  # noqa: ARG002 - see below
+        """Return the adaptation of the round: none here; an agent overrides this.
+
+        Args:
+            view: The view of the round.
+            board: Its board, with the times with which the round is planned.
+            rate: Cost rates of configurations to plan it with [€/s], (C,).
+        """
         return unadapted(int(board.count[at.ACTIVE]), rate)

@@ -22,12 +22,12 @@ from gpusched_agents.training.adaptation_training import spec_of
 from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
 from gpusched_agents.training.config import LINEAR, TrainingConfig
 from gpusched_agents.training.constants import Found, constants_of, imitate, observations
-from gpusched_baselines.adaptation_env.controls import control_count
+from gpusched_baselines.adaptation_env.controls import control_count, control_names
 from gpusched_baselines.adaptation_env.observation import feature_count
 from gpusched_baselines.tuned import TunedStsX
 from gpusched_env import make_instance, simulate
 from gpusched_env.child_processes import ProcessPool
-from gpusched_env.workload import Scenario, load_scenario
+from gpusched_env.workload import Scenario, draw_scenario, load_scenario
 from refusals import refused
 
 TINY = TrainingConfig(
@@ -49,6 +49,12 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, number)
 
 
+def _saves(groups: Any, pool: Any, seed: int) -> dict[str, Any]:  # noqa: ARG001 - as the search
+    """Find constants that save."""
+    names = control_names([v.name for v in groups[0][0].gpu_types])
+    return {"constants": dict.fromkeys(names, 0.5), "unseen": [0.9, 0.01], "saves": True}
+
+
 def linear(constants: np.ndarray) -> MlpActor:
     return MlpActor(((np.zeros((CONTROLS, FEATURES), np.float32), constants.astype(np.float32)),))
 
@@ -66,7 +72,8 @@ def test_every_scenario_has_constants_of_its_own_that_cost_no_more_than_none(tmp
     assert [one["of"] for one in kept] == ["tiny", "low"]
     for (constants, instances), one in zip(each, kept, strict=True):
         name, values = one["of"], one["constants"]
-        assert constants.tolist() == list(values.values())
+        assert one["saves"] == (sum(one["unseen"]) < 1.0)
+        assert constants.tolist() == (list(values.values()) if one["saves"] else [0.0] * CONTROLS)
         assert [instance.seed for instance in instances] == [100_002, 100_003, 100_004]
         searched = [make_instance(load_scenario(name).replace({"jobs.count": 6}), seed) for seed in (100_000, 100_001)]
         costs = [
@@ -86,11 +93,38 @@ def test_a_search_that_ended_is_not_made_again(tmp_path, monkeypatch):
         found(replace(TINY, seed=1), tmp_path / "run")
 
 
+@pytest.mark.parametrize(("cheaper", "saves"), [(0.9, True), (1.1, False)])
+def test_constants_that_do_not_surely_save_on_other_workloads_are_0(cheaper, saves, tmp_path, monkeypatch):
+    def cost(policy: Any, instance: Any) -> float:
+        if not getattr(policy, "constants", ()):
+            return 100.0
+        return 80.0 if instance.seed < 100_002 else 100.0 * cheaper + 0.1 * (instance.seed % 2)
+
+    monkeypatch.setattr(module, "cost_of", cost)
+    (one, _) = found(TINY, tmp_path / "run")
+    assert (np.abs(one.constants).max() > 0.0) == saves
+    kept = next(iter(json.loads((tmp_path / "run" / "constants.json").read_text("utf-8")).values()))
+    assert max(np.abs(list(kept["constants"].values()))) > 0.0
+    assert kept["unseen"][0] == pytest.approx(cheaper, abs=0.01)
+
+
+def test_with_randomised_workloads_drawn_scenarios_are_imitated_without_constants(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "SCENARIOS", 2)
+    network = NetworkConfig("control-set", layers=0)
+    config = replace(TINY, agent=replace(TINY.agent, randomised=0.5), network=network)
+    *_, first, second = found(config, tmp_path / "run")
+    for one, number in ((first, 0), (second, 1)):
+        types = [v.name for v in one.workloads[0].gpu_types]
+        assert types == [v.name for v in make_instance(draw_scenario(100_000, number, 200), 0).gpu_types]
+        assert one.constants.tolist() == [0.0] * control_count(len(types))
+
+
 def test_constants_in_common_are_searched_once_for_all_scenarios(tmp_path):
     each = found(replace(TINY, agent=replace(TINY.agent, begin="common-constants")), tmp_path / "run")
     (kept,) = json.loads((tmp_path / "run" / "constants.json").read_text("utf-8")).values()
     assert kept["of"] == "tiny, low"
-    assert [one.constants.tolist() for one in each] == [list(kept["constants"].values())] * 2
+    expected = np.array(list(kept["constants"].values())) * kept["saves"]
+    assert [one.constants.tolist() for one in each] == [expected.tolist()] * 2
     assert [len(one.workloads[0].jobs) for one in each] == [6, 6]
 
 
@@ -122,7 +156,8 @@ def test_an_imitator_says_the_constants_of_the_scenario_that_it_sees(squash, hid
         np.testing.assert_allclose(np.mean(said, axis=0), constants, atol=0.15)
 
 
-def test_evolution_begins_as_the_imitator_and_its_agent_is_a_policy(tmp_path):
+def test_evolution_begins_as_the_imitator_and_its_agent_is_a_policy(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_search", _saves)
     description = make_training(TINY, tmp_path / "run").run()
     assert (description.algorithm, description.network.kind) == ("es", "controls")
     policy = load_policy(f"agent:{tmp_path / 'run' / 'agent'}")
@@ -152,8 +187,9 @@ def test_an_agent_continues_from_one_of_the_same_size(tmp_path):
         make_training(other, tmp_path / "other")
 
 
-def test_ppo_begins_as_the_imitator(tmp_path):
+def test_ppo_begins_as_the_imitator(tmp_path, monkeypatch):
     pytest.importorskip("stable_baselines3")
+    monkeypatch.setattr(module, "_search", _saves)
     agent = AdaptationConfig("ppo", {"n_steps": 8, "batch_size": 8}, begin="constants")
     config = replace(TINY, agent=agent, network=NetworkConfig("controls", hidden=8), envs=2, steps=16)
     training = make_training(config, tmp_path / "run")

@@ -26,6 +26,7 @@ from gpusched_env import (
     Tenant,
     simulate,
 )
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from instances import HOUR, random_instance, three_jobs
 from mixed import mixed_instance
@@ -53,14 +54,14 @@ class Looking(StsX):
 
     seen: list[Seen] = field(default_factory=list)
 
-    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
+    def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:
         active = board.active[: board.count[at.ACTIVE]]
         shapes = (len(active), len(JOBS)), (len(ROUND),), (board.facts.configs.shape[0], len(OPTIONS))
         jobs, whole, options = (np.full(shape, np.nan) for shape in shapes)
         observe_round(board, rate, FREE_RATE, jobs, whole, options)
         rows = dict(zip(active.tolist(), jobs, strict=True))
         self.seen.append(Seen(float(board.clock[at.NOW]), rows, whole, options))
-        return StsX._adaptation(self, board, rate)
+        return StsX._adaptation(self, view, board, rate)
 
 
 def rounds_of(instance: Instance) -> list[Seen]:
