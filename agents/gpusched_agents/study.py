@@ -130,7 +130,7 @@ VARIANTS = {
     "guarded": Variant("guarded", guard=True),
     "taught-by-edf": Variant("taught by EDF", expert="edf"),
     "adaptation": Variant("adaptation", network="adaptation"),
-    "best-constants": Variant("best constants", network="controls", begin=COMMON, learns=False),
+    "best-constants": Variant("best constants", network="control-set", begin=COMMON, learns=False),
     "constants": Variant("constants of each scenario", network="controls", begin=CONSTANTS, learns=False),
     "constants-es": Variant("constants of each scenario, then es", network="controls", begin=CONSTANTS),
     "constants-ppo": Variant(

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import typer
 
+from gpusched_agents.spec import SETS_CONTROLS
 from gpusched_agents.training.algorithm_config import (
     ALGORITHMS,
     ALL_ALGORITHMS,
@@ -151,8 +152,8 @@ def training_config(
         held_out = {"validation_seeds": TRACK_SEEDS} | dict(options)
         options = {**held_out, "scenario": ",".join(scenario_names(options))}
     usual = TrainingConfig(agent=algorithm())
-    if isinstance(usual.agent, EsConfig) and _network(options, settings) == LINEAR.kind:
-        usual = replace(usual, network=LINEAR)
+    if isinstance(usual.agent, EsConfig) and (kind := _network(options, settings)) in SETS_CONTROLS:
+        usual = replace(usual, network=replace(LINEAR, kind=kind))
     given = _given(options, settings, _known(usual))
     if usual.adapts:
         _check_adaptation(given, usual)
