@@ -19,14 +19,16 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import figures as drawing
 from gpusched_reproductions.learning import StudyPlan, TrainingRun, evaluated_often, study, trainings
-from gpusched_reproductions.learning.tables import Trained, mean_curve
+from gpusched_reproductions.learning.figures import mean_curve
+from gpusched_reproductions.learning.tables import Trained
 from refusals import refused
 
 TINY = make_instance(load_scenario("tiny"), 0)
 BASE = TrainingConfig(scenarios=("tiny",), envs=4, validation_seeds=(500, 501))
 PLAN = StudyPlan(BASE, 1_000, ("full", "no-set-network"), (0, 1), (0, 1, 2))
 FILES = {
-    "table.md", "table.csv", "scenarios.csv", "curves.csv", "curves.svg", "summary.json", "runs",
+    "table.md", "table.csv", "scenarios.csv", "curves.csv", "curves.svg", "savings.svg", "seeds.svg", "summary.json",
+    "runs",
 }  # fmt: skip
 NEVER_WAITS = {"set": "wait_out.bias", "mlp": "out.bias"}
 

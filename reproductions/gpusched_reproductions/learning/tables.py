@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 from gpusched_agents.files.storage import load_description
 from gpusched_agents.study import VARIANTS, finished_training
 from gpusched_env.provenance import provenance
-from gpusched_experiments.report.chart import Chart, Level, Panel, Series, series
 from gpusched_experiments.report.estimate import Estimate, paired_saving, saving_over_trainings
 from gpusched_experiments.report.record import where_made
 from gpusched_experiments.report.run import Label, Runs
@@ -75,16 +73,6 @@ def read_trained(run: TrainingRun, folder: Path) -> Trained:
     return Trained(run, tuple(described.curve), facts["steps"], facts["seconds"], described.weights_sha256)
 
 
-def mean_curve(trained: Sequence[Trained]) -> tuple[tuple[int, Estimate], ...]:
-    """Return the mean of several trainings' curves at every number of decisions at which one of them was evaluated.
-
-    Returns:
-        Decisions, and the mean cost [€] with the least and the greatest in the place of an interval.
-    """
-    places = sorted({int(point["steps"]) for each in trained for point in each.curve})
-    return tuple((steps, spread([each.cost_at(steps) for each in trained])) for steps in places)
-
-
 def spread(values: Sequence[float]) -> Estimate:
     """Return the mean of these values, with the least and the greatest in the place of an interval."""
     return Estimate(sum(values) / len(values), (min(values), max(values)) if len(values) > 1 else None, len(values))
@@ -96,36 +84,10 @@ def curves_csv(trained: Sequence[Trained]) -> str:
     return csv_lines([COLUMNS, *([run.variant, run.seed, *(p[name] for name in COLUMNS[2:])] for run, p in points)])
 
 
-def curves_chart(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> Chart:
-    """Make the figure: all of it on a logarithmic axis, and up close what lies near the reference policies."""
-    lines = tuple(_line(name, [each for each in trained if each.run.variant == name]) for name in plan.variants)
-    levels = tuple(Level(validation_eur(runs, name), name) for name in ON_VALIDATION)
-    low = min([*(estimate.value for line in lines for _, estimate in line.points), *(level.value for level in levels)])
-    high = max(level.value for level in levels)
-    x_label, cost = _decisions(plan), "mean cost on validation workloads [€]"
-    whole = Panel("all of it", x_label, cost, lines, logarithmic="y", levels=levels)
-    near = (low - 0.1 * (MARGIN * high - low), MARGIN * high)
-    close = Panel("the same lines, up close", x_label, cost, lines, levels=levels, y_range=near)
-    seeds = len(plan.training_seeds)
-    several = f"the mean of {seeds} trainings, with their least and greatest cost" if seeds > 1 else "one training each"
-    return Chart(f"Learning curves: {several}", ((whole, close),), PANEL_INCHES)
-
-
 def validation_eur(runs: Runs, policy: str) -> float:
     """Return the mean cost of a reference policy on the validation workloads [€]."""
     own = runs.where(policy, workloads=VALIDATION)
     return sum(own.by_seed("total_eur").values()) / len(own)
-
-
-def _line(name: str, trained: Sequence[Trained]) -> Series:
-    return series(VARIANTS[name].title, ((steps / 1000.0, cost) for steps, cost in mean_curve(trained)))
-
-
-def _decisions(plan: StudyPlan) -> str:
-    """Name the horizontal axis, and say where imitation ends for the variants that go on by themselves."""
-    both = [run.config for run in plan.trainings() if run.config.imitation.steps and run.config.steps]
-    until = f" (of those that do both, the first {both[0].imitation.steps / 1000.0:,g} imitate)" if both else ""
-    return f"thousand decisions{until}"
 
 
 MEANS = ("energy_eur", "tardiness_eur", "total_eur", "late_jobs", "jobs", "decision_s")
@@ -231,7 +193,7 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
         Column("kept_at", "agent kept at", _kept_at, COUNT, interval=True),
         Column("minutes", "minutes each", _minutes, RATIO),
         *FIGURES,
-        *((_over_constants(runs.where(workloads=HELD_OUT), plan),) if BEST in plan.variants else ()),
+        *((_over_constants(runs, plan),) if BEST in plan.variants else ()),
     )
     notes = (
         f"Means over {_scenarios(plan)}; number of workloads of each: {len(plan.test_seeds)}.",
@@ -248,26 +210,28 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
 BEST = "best-constants"  # the variant that the others are compared with, if it is there
 
 
-def _over_constants(runs: Runs, plan: StudyPlan) -> Column[_Line]:
-    """Return what is saved against the best constants, with an interval over trainings and seeds.
+def costs_over_base(runs: Runs, plan: StudyPlan, name: str) -> list[list[float]]:
+    """Return the costs of each training of a variant, or of a reference policy, on each held-out seed, (T, S).
 
-    Costs of a scenario are over the mean of STS-X there, so all scenarios count the same.
+    Costs of a scenario are over the mean of STS-X there, so all scenarios count the same; they are added.
     """
+    own = [f"{name}-{seed}" for seed in plan.training_seeds] if name in plan.variants else [name]
 
-    def costs(own: Sequence[Runs]) -> list[list[float]]:
-        return [
-            [sum(each) for each in zip(*map(partial(relative, one), plan.base.scenarios), strict=True)] for one in own
-        ]
+    def relative(policy: str, scenario: str) -> list[float]:
+        base = runs.where("sts-x", workloads=HELD_OUT, scenario=scenario).by_seed("total_eur")
+        found = runs.where(policy, workloads=HELD_OUT, scenario=scenario).by_seed("total_eur")
+        return [found[seed] * len(base) / sum(base.values()) for seed in plan.test_seeds]
 
-    def relative(own: Runs, scenario: str) -> list[float]:
-        base = runs.where("sts-x", scenario=scenario).by_seed("total_eur")
-        mean, found = sum(base.values()) / len(base), own.where(scenario=scenario).by_seed("total_eur")
-        return [found[seed] / mean for seed in plan.test_seeds]
+    each = (zip(*(relative(policy, scenario) for scenario in plan.base.scenarios), strict=True) for policy in own)
+    return [[sum(costs) for costs in one] for one in each]
 
-    bar = costs([runs.where(f"{BEST}-{seed}") for seed in plan.training_seeds])
+
+def _over_constants(runs: Runs, plan: StudyPlan) -> Column[_Line]:
+    """Return what is saved against the best constants, with an interval over trainings and seeds."""
+    bar = costs_over_base(runs, plan, BEST)
 
     def saved(line: _Line) -> Estimate | None:
-        return None if line.name == BEST else saving_over_trainings(costs(line.own), bar)
+        return None if line.name == BEST else saving_over_trainings(costs_over_base(runs, plan, line.name), bar)
 
     return Column("over_constants", f"saved against {VARIANTS[BEST].title}, 95 %", saved, PERCENT, interval=True)
 

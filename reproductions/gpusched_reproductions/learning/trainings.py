@@ -21,10 +21,10 @@ from gpusched_env.rendering import MissingExtraError
 from gpusched_experiments.report.processes import PROCESSES, Backend, WorkerError, call_all, start_worker
 from gpusched_experiments.report.store import write_results
 from gpusched_experiments.report.table import Outcome, csv_text
+from gpusched_reproductions.learning.figures import study_charts
 from gpusched_reproductions.learning.plan import StudyPlan, TrainingRun, evaluate_all
 from gpusched_reproductions.learning.tables import (
     ablation_table,
-    curves_chart,
     curves_csv,
     page,
     read_trained,
@@ -209,7 +209,6 @@ def _check_installed() -> None:
 
 
 RUNS = "runs"
-FIGURE = "curves"
 
 
 def study(
@@ -259,7 +258,7 @@ def study(
         "curves.csv": curves_csv(trained),
     }
     if drawing is not None:
-        drawn = drawing.chart_files(curves_chart(plan, trained, evaluated))
-        contents |= {FIGURE + Path(name).suffix: content for name, content in drawn.items()}
+        for name, chart in study_charts(plan, trained, evaluated, folder / RUNS).items():
+            contents |= drawing.chart_files(chart, name)
     contents["summary.json"] = summary_json(plan, trained, evaluated, workers)
     return Outcome(folder, table, write_results(folder, contents))
