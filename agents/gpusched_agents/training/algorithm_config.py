@@ -120,7 +120,8 @@ class EsConfig:
         begin: `agent:NAME`, or the folder, of the agent to begin with; by default none. Or `constants`, for a network
             that sets controls: it begins as an imitator of the best constants of each scenario, which are searched
             first (`gpusched_agents.training.constants`); with `common-constants` of the best ones for all scenarios.
-        only: Arrays of the network that change, by the beginning of their names, such as `gate`; by default all.
+        only: Arrays of the network that change, by the beginnings of their names, separated by commas, such as
+            `price.1,common.1`; by default all.
     """
 
     algorithm: ClassVar[str] = "es"

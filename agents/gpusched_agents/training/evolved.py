@@ -73,9 +73,10 @@ class EvolvedNetwork:
         """Return 1 for every weight that may change, 0 for the others, (W,).
 
         Args:
-            only: The beginning of the names of the arrays that may; empty for all.
+            only: The beginnings of the names of the arrays that may, separated by commas; empty for all.
         """
-        named = [np.full(int(np.prod(shape)), float(name.startswith(only))) for name, shape in self.shapes.items()]
+        begins = tuple(only.split(","))
+        named = [np.full(int(np.prod(shape)), float(name.startswith(begins))) for name, shape in self.shapes.items()]
         changes: NDArray[np.float64] = np.concatenate(named) * self.present()
         for name in FIXED & self.shapes.keys():
             changes *= self.vector({each: np.full(shape, each != name) for each, shape in self.shapes.items()})
