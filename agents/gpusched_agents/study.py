@@ -112,6 +112,8 @@ class Variant:
 
 FINE = {"sigma": 0.05, "learning_rate": 0.01, "clip": 0.1}
 """Settings of `es` for networks that set controls."""
+WIDE, LAST = {"layers": 1, "hidden": 128}, {"sigma": 0.04, "only": "price.1,common.1"}
+"""Network and settings of `es` for many clusters: a random hidden layer, and learning of the last one."""
 CAREFUL = {"log_std_init": -2.0, "learning_rate": 3e-4}
 """Settings of PPO for one that begins with constants."""
 
@@ -140,10 +142,10 @@ VARIANTS = {
     "controls-ppo": Variant("PPO", network="controls", agent="ppo"),
     "controls-sac": Variant("SAC", network="controls", agent="sac"),
     "control-set": Variant(
-        "constants of each scenario, any cluster", network="control-set", begin=CONSTANTS, learns=False
+        "constants, any cluster", network="control-set", begin=CONSTANTS, learns=False, observes=WIDE
     ),
     "control-set-es": Variant(
-        "constants of each scenario, then es, any cluster", network="control-set", begin=CONSTANTS
+        "constants, then es, any cluster", network="control-set", begin=CONSTANTS, observes=WIDE, settings=LAST
     ),
     "adaptation-hidden": Variant("adaptation, distribution hidden", network="adaptation", distribution=False),
     "ppo-gamma-0.5": _ppo("gamma 0.5", settings={"gamma": 0.5}),
