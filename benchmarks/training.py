@@ -69,12 +69,12 @@ def _figure(name: str, limit_s: float, options: Mapping[str, Any], scenario_sett
     return Figure(title, (run_s,), "s", note=told)
 
 
-class Enough(Exception):  # noqa: N818 - it ends a training as planned
+class TrainingEnded(Exception):  # noqa: N818 - it ends a training as planned
     """The training may end."""
 
 
 @dataclass
-class Clock:
+class TrainingClock:
     """The processor time of a training at each of its evaluations.
 
     Args:
@@ -90,7 +90,7 @@ class Clock:
     seen: int = 0
 
     def look(self, *_: object) -> None:
-        """Note the evaluations that are new; raise `Enough` at the saving that is wanted, or at the limit."""
+        """Note the evaluations that are new; raise `TrainingEnded` at the saving that is wanted, or at the limit."""
         curve = self.training.progress.curve
         if self.began_s is None:
             self.began_s = processor_s() if curve else None
@@ -102,7 +102,7 @@ class Clock:
                 self.best = self.spent_s, saving, point["steps"]
         self.seen = len(curve)
         if self.best[1] >= SAVING or self.spent_s >= self.limit_s:
-            raise Enough
+            raise TrainingEnded
 
 
 def processor_s() -> float:
@@ -131,13 +131,13 @@ def train(
     agent, *network = name.split(" --network ")
     chosen = {"track": "slack", "agent": agent, **dict(zip(("network",), network, strict=False)), **options}
     config = training_config(chosen, scenario_settings=scenario_settings)
-    clock = Clock(limit_s)
+    clock = TrainingClock(limit_s)
     with tempfile.TemporaryDirectory() as folder:
         clock.training = make_training(config, Path(folder) / "run", on_progress=clock.look)
         try:
             clock.training.run()
             clock.look()  # the last evaluation
-        except Enough:
+        except TrainingEnded:
             pass
     return *clock.best, clock.spent_s
 

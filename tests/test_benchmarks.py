@@ -177,10 +177,12 @@ def test_actions_are_drawn_evenly_among_those_that_the_mask_allows():
     assert actions[400:].tolist() == [0, 0, 0]
 
 
-def told(costs: Sequence[float], limit_s: float, monkeypatch) -> training.Clock:
+def told(costs: Sequence[float], limit_s: float, monkeypatch) -> training.TrainingClock:
     """Return the clock of a training whose agents have these costs, 2 s apart, beside 100 € of STS-X."""
     curve: list[dict[str, float]] = []
-    clock = training.Clock(limit_s, SimpleNamespace(progress=SimpleNamespace(curve=curve), references={"sts-x": 100.0}))
+    clock = training.TrainingClock(
+        limit_s, SimpleNamespace(progress=SimpleNamespace(curve=curve), references={"sts-x": 100.0})
+    )
     monkeypatch.setattr(training, "processor_s", lambda: 5.0 + 2.0 * len(curve))
     clock.look()
     for index, cost in enumerate(costs):
@@ -197,7 +199,7 @@ def test_the_clock_of_a_training_begins_with_its_first_agent_and_keeps_the_cheap
 
 def test_a_training_ends_when_it_has_the_saving_or_at_the_limit(monkeypatch):
     for costs, limit_s in (([100.0, 94.9], 100.0), ([100.0, 99.0], 2.0)):
-        with pytest.raises(training.Enough):
+        with pytest.raises(training.TrainingEnded):
             told(costs, limit_s, monkeypatch)
 
 
