@@ -209,7 +209,7 @@ def test_a_saving_that_is_not_reached_is_said_with_the_best(monkeypatch):
     reached, missed, ended = training.measure(("es", "es --network controls", "es"))
     assert (reached.values, reached.note) == ((30.0,), "900 steps")
     assert missed.values == (20.0,)
-    assert missed.note == "not reached in 50 s (best 2.5%, after 700 steps): the time to the best"
+    assert missed.note == "not reached in 40 s (best 2.5%, after 700 steps): the time to the best"
     assert ended.note == "not reached in the whole training of 31 s (best 0.0%, after 0 steps): the time to the best"
 
 

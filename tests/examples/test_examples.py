@@ -123,14 +123,14 @@ def test_the_example_of_offline_learning_prints_policies_and_agents_and_records_
     pytest.importorskip("d3rlpy", reason="d3rlpy is not installed: docs/train.md says how")
     monkeypatch.setenv("MINARI_DATASETS_PATH", "")  # which the example sets
     small = ("--jobs", "5", "--episodes", "2", "--trainings", "2", "--seeds", "2", "--data", str(tmp_path))
-    first, *rows = printed(OFFLINE, "--steps", "20", *small).splitlines()
+    first, *rows = printed(OFFLINE, "--steps", "20", *small).splitlines()[-7:]  # d3rlpy logs when it is imported
     assert first.split() == ["mean", "€", "95", "%", "of", "trainings", "forced"]
     names = ("sts-x", "edf", "BC of sts-x", "CQL of sts-x", "BC of sts-x, edf, random", "CQL of sts-x, edf, random")
     for name, row in zip(names, rows, strict=True):
         interval = r" +\[-?\d+\.\d\d, \d+\.\d\d\]" if " of " in name else ""
         assert re.fullmatch(rf"{name} +\d+\.\d\d{interval} +\d+", row)
     files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert printed(OFFLINE, "--steps", "20", *small).splitlines() == [first, *rows]
+    assert printed(OFFLINE, "--steps", "20", *small).splitlines()[-7:] == [first, *rows]
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
 
 
