@@ -1,7 +1,10 @@
 """Learn from recorded episodes with d3rlpy: behaviour cloning (BC) and conservative Q-learning (CQL), discrete.
 
-Run `python examples/learn_offline.py --track slack --jobs 60 --steps 2500`; docs/train.md says what to install. The
-episodes are recorded once, and read again by later runs.
+Run `python examples/learn_offline.py --track slack --jobs 60 --steps 2500`; episodes are recorded once, and read
+again by later runs. d3rlpy asks for gymnasium 1.0.0 exactly, and runs with 1.4, so install it alone:
+
+pip install -c constraints.txt '.[agents,minari]' structlog dataclasses-json scikit-learn colorama gym
+pip install --no-deps d3rlpy==2.8.1
 """
 
 from __future__ import annotations

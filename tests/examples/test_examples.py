@@ -120,7 +120,7 @@ def test_the_example_of_offline_learning_prints_policies_and_agents_and_records_
     printed, tmp_path: Path, monkeypatch
 ):
     pytest.importorskip("minari", reason="needs the extra `minari`")
-    pytest.importorskip("d3rlpy", reason="d3rlpy is not installed: docs/train.md says how")
+    pytest.importorskip("d3rlpy", reason="d3rlpy is not installed: the example says how")
     monkeypatch.setenv("MINARI_DATASETS_PATH", "")  # which the example sets
     small = ("--jobs", "5", "--episodes", "2", "--trainings", "2", "--seeds", "2", "--data", str(tmp_path))
     first, *rows = printed(OFFLINE, "--steps", "20", *small).splitlines()[-7:]  # d3rlpy logs when it is imported
