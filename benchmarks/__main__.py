@@ -23,6 +23,7 @@ from benchmarks import (
     startup,
     state,
     steps,
+    training,
     vector,
 )
 from benchmarks.machine import machine
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "steps": steps.measure,
     "vector": vector.measure,
     "learning": learning.measure,
+    "training": training.measure,
     "runs": runs.measure,
     "scale": scale.measure,
     "solvers": solvers.measure,
@@ -58,6 +60,7 @@ TITLES = {
     "steps": "Environment steps with random actions (masked where there is a mask), resets included",
     "vector": "Many environments at once: random allowed actions, resets included",
     "learning": "Rollouts of Stable-Baselines3: scenario default",
+    "training": "Trainings on the track slack, one seed: processor time until the agent is cheaper than STS-X",
     "runs": "Whole simulations: scenario large, 100 nodes",
     "scale": "Growth: all jobs at t = 0, five GPU types, fresh states; and long runs",
     "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up",

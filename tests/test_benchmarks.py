@@ -6,6 +6,7 @@ import json
 import math
 import os
 from contextlib import closing
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +26,7 @@ from benchmarks import (
     startup,
     state,
     steps,
+    training,
     vector,
     vector_walks,
 )
@@ -34,13 +36,16 @@ from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
 from benchmarks.table import render
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
 SMALL: dict[str, Callable[[], list[Figure]]] = {
     "rounds": lambda: rounds.measure(nodes=(5,), repetitions=1, constructions=3),
     "steps": lambda: steps.measure(steps=30, repetitions=1),
     "vector": lambda: vector.measure(envs=4, steps=5, few=2, few_steps=5, shops=2, repetitions=1, apart=False),
     "learning": lambda: learning.measure(envs=2, steps=4, repetitions=1, apart=False),
+    "training": lambda: training.measure(
+        ("es", "ppo"), limit_s=0.5, options={"evaluate_every": 10}, scenario_settings={"jobs.count": 5}
+    ),
     "runs": lambda: runs.measure(sizes=(20,), policies=("edf",), repetitions=1),
     "scale": lambda: scale.measure(
         nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",), fleet=(3, 60.0), fleet_policies=("edf",)
@@ -172,11 +177,48 @@ def test_actions_are_drawn_evenly_among_those_that_the_mask_allows():
     assert actions[400:].tolist() == [0, 0, 0]
 
 
+def told(costs: Sequence[float], limit_s: float, monkeypatch) -> training.TrainingClock:
+    """Return the clock of a training whose agents have these costs, 2 s apart, beside 100 € of STS-X."""
+    curve: list[dict[str, float]] = []
+    clock = training.TrainingClock(
+        limit_s, SimpleNamespace(progress=SimpleNamespace(curve=curve), references={"sts-x": 100.0})
+    )
+    monkeypatch.setattr(training, "processor_s", lambda: 5.0 + 2.0 * len(curve))
+    clock.look()
+    for index, cost in enumerate(costs):
+        curve.append({"steps": 10 * index, "total_eur": cost})
+        clock.look()
+    return clock
+
+
+def test_the_clock_of_a_training_begins_with_its_first_agent_and_keeps_the_cheapest(monkeypatch):
+    clock = told([100.0, 98.0, 97.0, 99.0], 100.0, monkeypatch)
+    assert clock.best == (4.0, pytest.approx(0.03), 20)
+    assert clock.spent_s == 6.0
+
+
+def test_a_training_ends_when_it_has_the_saving_or_at_the_limit(monkeypatch):
+    for costs, limit_s in (([100.0, 94.9], 100.0), ([100.0, 99.0], 2.0)):
+        with pytest.raises(training.TrainingEnded):
+            told(costs, limit_s, monkeypatch)
+
+
+def test_a_saving_that_is_not_reached_is_said_with_the_best(monkeypatch):
+    answers = iter(("[30.0, 0.06, 900, 31.0]", "[20.0, 0.025, 700, 50.2]", "[20.0, 0.0, 0, 31.4]"))
+    monkeypatch.setattr(training, "run_python", lambda _: f"{next(answers)}\n")
+    reached, missed, ended = training.measure(("es", "es --network controls", "es"))
+    assert (reached.values, reached.note) == ((30.0,), "900 steps")
+    assert missed.values == (20.0,)
+    assert missed.note == "not reached in 40 s (best 2.5%, after 700 steps): the time to the best"
+    assert ended.note == "not reached in the whole training of 31 s (best 0.0%, after 0 steps): the time to the best"
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["vector", "learning"])
+@pytest.mark.parametrize("name", ["vector", "learning", "training"])
 def test_what_is_not_installed_is_said_to_be_missing(name: str, monkeypatch):
     monkeypatch.setattr(jobshop, "installed", lambda: False)
-    monkeypatch.setattr(learning, "find_spec", lambda _: None)
+    for module in (learning, training):
+        monkeypatch.setattr(module, "find_spec", lambda _: None)
     missing = [figure for figure in SMALL[name]() if "not installed" in figure.note]
     assert missing
     assert all(not figure.values for figure in missing)

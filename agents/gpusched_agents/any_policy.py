@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from pathlib import Path
 
+from gpusched_agents.files.hub import PLACE
 from gpusched_agents.files.storage import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES, make_policy
 from gpusched_env.errors import InputError
@@ -12,7 +13,7 @@ from gpusched_env.simulator import Policy
 
 SB3 = "sb3:"
 TUNED = "tuned:"
-OR_AN_AGENT = ", or agent:NAME or agent:DIR, sb3:FILE.zip or tuned:FILE"
+OR_AN_AGENT = f", or agent:NAME, agent:DIR or agent:{PLACE}, sb3:FILE.zip or tuned:FILE"
 
 
 def is_agent(name: str) -> bool:
@@ -41,13 +42,15 @@ def known_policies() -> tuple[str, ...]:
 def make_any_policy(name: str) -> Policy:
     """Make the reference policy `name` with its defaults, or load the agent `agent:NAME` or `agent:DIR`.
 
+    DIR may be a folder of the Hugging Face hub (`gpusched_agents.files.hub`), whose two files are downloaded.
     `tuned:FILE` is STS-X with the constants that `gpusched tune` found. `sb3:FILE.zip` is a model that
     Stable-Baselines3 saved. Reading it runs the code in it; a warning reports that
     (`gpusched_agents.sb3_models.load_sb3`).
 
     Raises:
         InputError: There is no such policy, agent or file, or it is not whole.
-        MissingExtraError: The name is `sb3:FILE.zip`, and torch or Stable-Baselines3 is not installed.
+        MissingExtraError: The name is `sb3:FILE.zip`, and torch or Stable-Baselines3 is not installed; or it is of the
+            hub, and huggingface_hub is not installed.
     """
     if name.startswith(TUNED):
         tuned: Policy = import_module("gpusched_baselines.tuned").load_tuned(name.removeprefix(TUNED))

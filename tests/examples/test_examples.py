@@ -20,6 +20,7 @@ SMALL = {
 }
 BY_HTTP = ("ask_the_service",)  # with the service
 TRAINING = ("search_hyperparameters", "train_agents")
+OFFLINE = "learn_offline"
 LIBRARIES = {"train_with_rllib": "ray.rllib", "check_with_torchrl": "torchrl.envs"}
 NUMBERS = r" +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d +\d+"
 
@@ -113,10 +114,31 @@ def test_an_example_for_another_library_prints_only_true(name: str, package: str
     assert printed(name).splitlines()[-1] == "True True"
 
 
-@pytest.mark.parametrize("name", [*SMALL, *TRAINING, *LIBRARIES])
+@pytest.mark.slow
+@pytest.mark.filterwarnings("default")
+def test_the_example_of_offline_learning_prints_policies_and_agents_and_records_once(
+    printed, tmp_path: Path, monkeypatch
+):
+    pytest.importorskip("minari", reason="needs the extra `minari`")
+    pytest.importorskip("d3rlpy", reason="d3rlpy is not installed: the example says how")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", "")  # which the example sets
+    small = ("--jobs", "5", "--episodes", "2", "--trainings", "2", "--seeds", "2", "--data", str(tmp_path))
+    first, *rows = printed(OFFLINE, "--steps", "20", *small).splitlines()[-7:]  # d3rlpy logs when it is imported
+    assert first.split() == ["mean", "€", "95", "%", "of", "trainings", "forced"]
+    names = ("sts-x", "edf", "BC of sts-x", "CQL of sts-x", "BC of sts-x, edf, random", "CQL of sts-x, edf, random")
+    for name, row in zip(names, rows, strict=True):
+        interval = r" +\[-?\d+\.\d\d, \d+\.\d\d\]" if " of " in name else ""
+        assert re.fullmatch(rf"{name} +\d+\.\d\d{interval} +\d+", row)
+    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    assert printed(OFFLINE, "--steps", "20", *small).splitlines()[-7:] == [first, *rows]
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
+
+
+@pytest.mark.parametrize("name", [*SMALL, *TRAINING, *LIBRARIES, OFFLINE])
 def test_an_example_is_short_enough_to_read(name: str):
-    assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 50
+    most = 125 if name == OFFLINE else 50
+    assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= most
 
 
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP, *LIBRARIES}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP, *LIBRARIES, OFFLINE}

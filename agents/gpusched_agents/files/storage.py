@@ -15,6 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from gpusched_agents.files.description import AgentDescription, description_text, read_description
+from gpusched_agents.files.hub import HUB, PLACE, hub_folder
 from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
@@ -262,18 +263,22 @@ def find_agent(text: str) -> Path:
 
     Args:
         text: `agent:NAME` or `agent:DIR`, or the same without `agent:`. A shipped name has precedence over a folder of
-            that name in the present one, which is `./NAME`.
+            that name in the present one, which is `./NAME`. DIR may be `hf://OWNER/REPO[@REVISION][/SUBFOLDER]`, a
+            folder of the Hugging Face hub, whose two files are downloaded.
 
     Raises:
-        InputError: There is no shipped agent of that name, and no such path.
+        InputError: There is no shipped agent of that name, and no such path, or the hub gives no such folder.
+        MissingExtraError: It is a folder of the hub, and huggingface_hub is not installed.
     """
     name = text.removeprefix(PREFIX)
+    if name.startswith(HUB):
+        return hub_folder(name, AGENT_FILES)
     if name in shipped_agents():
         return SHIPPED / name
     if name and _is_there(name):
         return Path(name)
     shipped = ", ".join(f"{PREFIX}{name}" for name in shipped_agents())
-    raise InputError("agent", text, f"{f'one of {shipped} (shipped), or ' if shipped else ''}{A_FOLDER}")
+    raise InputError("agent", text, f"{f'one of {shipped} (shipped), or ' if shipped else ''}{A_FOLDER}, or {PLACE}")
 
 
 def _is_there(name: str) -> bool:
