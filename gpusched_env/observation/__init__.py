@@ -7,6 +7,7 @@ from gpusched_env.observation.features import (
     CLUSTER_FEATURES,
     CO_RUNNER_FEATURES,
     JOB_FEATURES,
+    JOBS_FEATURES,
     OPTION_FEATURES,
     PARTS,
     QUEUE_FEATURES,
@@ -15,6 +16,7 @@ from gpusched_env.observation.features import (
     observation_space,
     option_count,
     part_slices,
+    parts_of,
 )
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
@@ -22,6 +24,7 @@ from gpusched_env.observation.observe import observe
 __all__ = [
     "CLUSTER_FEATURES",
     "CO_RUNNER_FEATURES",
+    "JOBS_FEATURES",
     "JOB_FEATURES",
     "OPTION_FEATURES",
     "PARTS",
@@ -33,4 +36,5 @@ __all__ = [
     "observe",
     "option_count",
     "part_slices",
+    "parts_of",
 ]
