@@ -221,7 +221,7 @@ class JobModelPolicy:
             "jobs": np.empty((max(0, len(notes.rows) - 1), len(JOBS_FEATURES)), np.float32),
         }
         mask = np.empty(1 + configs, np.int8)
-        observe(board, notes, *(seen[part] for part in PARTS), mask)
+        observe(board, notes, seen["job"], seen["options"], seen["cluster"], seen["queue"], seen["jobs"], mask)
         weight, bias = self.actor.last
         scores = weight @ self.actor.hidden(np.concatenate([seen[part].ravel() for part in self.parts or PARTS])) + bias
         action = int(np.argmax(np.where(mask > 0, scores, -np.inf) if self.masks else scores))

@@ -37,7 +37,6 @@ from gpusched_env.observation import (
     observe,
     option_count,
     part_slices,
-    parts_of,
 )
 from gpusched_env.observation.observe import write_mask
 from gpusched_env.renamed import ENVIRONMENT_METHODS, old_method
@@ -138,12 +137,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         types = self._state.instance.gpu_types
-        more = {"shared_features": shared_features, "job_features": self.job_features}
-        space = observation_space(len(self.configurations), len(types), **more)
+        sizes = len(self.configurations), len(types)
+        space = observation_space(*sizes, shared_features=shared_features, job_features=self.job_features)
         flat_box = flat_space(space)
         self.observation_space: spaces.Space[Any] = flat_box if flat else space
         self.flat, self.option_features = flat, option_count(shared_features)
-        self._features, self._parts, self._names = flat_box.shape, part_slices(space), parts_of(space)
+        self._features, self._parts = flat_box.shape, part_slices(space)[:4]
+        self._at_jobs, self._no_rows = slice(self._parts[-1].stop, None), np.empty((0, len(JOBS_FEATURES)), np.float32)
         self._actions = 1 + len(self.configurations)
         self.action_space = spaces.Discrete(self._actions)
         self._shape = shape_of(self._state.instance)
@@ -318,13 +318,16 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
         flat = np.empty(self._features, np.float32)
         mask = np.empty(self._actions, np.int8)
-        parts = [flat[where] for where in self._parts]
-        job, options, cluster, queue = parts[:4]
-        jobs = parts[4] if self.job_features else flat[:0]
+        at_job, at_options, at_cluster, at_queue = self._parts
+        job, options, cluster, queue = flat[at_job], flat[at_options], flat[at_cluster], flat[at_queue]
+        jobs = flat[self._at_jobs].reshape(-1, len(JOBS_FEATURES)) if self.job_features else self._no_rows
         self._notes.forget()  # the owner of the view may have placed jobs
         rows = options.reshape(-1, self.option_features), cluster.reshape(-1, len(CLUSTER_FEATURES))
-        observe(self._state.board, self._notes, job, *rows, queue, jobs.reshape(-1, len(JOBS_FEATURES)), mask)
-        return flat if self.flat else dict(zip(self._names, parts, strict=True)), mask
+        observe(self._state.board, self._notes, job, *rows, queue, jobs, mask)
+        if self.flat:
+            return flat, mask
+        parts = {"job": job, "options": options, "cluster": cluster, "queue": queue}
+        return parts | {"jobs": flat[self._at_jobs]} if self.job_features else parts, mask
 
     def _info(self, mask: NDArray[np.int8], passed_s: float, energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
         clock = self._state.board.clock

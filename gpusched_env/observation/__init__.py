@@ -16,7 +16,6 @@ from gpusched_env.observation.features import (
     observation_space,
     option_count,
     part_slices,
-    parts_of,
 )
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
@@ -36,5 +35,4 @@ __all__ = [
     "observe",
     "option_count",
     "part_slices",
-    "parts_of",
 ]

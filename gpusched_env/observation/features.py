@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
@@ -50,7 +51,7 @@ def observation_space(
     def box(features: int) -> spaces.Box:
         return spaces.Box(-1.0, 1.0, (features,), np.float32)
 
-    boxes = {
+    boxes: dict[str, spaces.Space[Any]] = {
         "job": box(len(JOB_FEATURES)),
         "options": box(configurations * option_count(shared_features)),
         "cluster": box(gpu_types * len(CLUSTER_FEATURES)),
