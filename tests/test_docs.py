@@ -20,7 +20,7 @@ import gpusched_env
 import gpusched_experiments
 from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import Asking, kernels
 from gpusched_experiments.cli.app import app
 
@@ -97,9 +97,15 @@ def test_the_environments_page_names_every_feature_in_order(key, features):
     assert rows == [(str(i), name) for i, name in enumerate(features)]
 
 
+def test_the_environments_page_says_where_rows_of_other_jobs_differ_from_that_of_the_current_one():
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", section("docs/environment.md", "### `jobs`"), re.MULTILINE)
+    new = [(str(i), name) for i, name in enumerate(JOBS_FEATURES) if name not in JOB_FEATURES]
+    assert rows == new
+
+
 def test_the_environments_page_gives_the_shapes_of_the_observation():
-    env = GpuClusterEnv("tiny")
-    sizes = {"C": len(env.configurations), "V": len(env.instance.gpu_types)}
+    env = GpuClusterEnv("tiny", job_features=3)
+    sizes = {"C": len(env.configurations), "V": len(env.instance.gpu_types), "K": 3}
     rows = re.findall(r"^\| `(\w+)` \| \((.*),\) \|", section("docs/environment.md", "## Observation"), re.MULTILINE)
     shapes = {key: (int(np.prod([sizes.get(f) or int(f) for f in text.split(" · ")])),) for key, text in rows}
     assert shapes == {key: box.shape for key, box in env.observation_space.spaces.items()}

@@ -17,7 +17,15 @@ from gpusched_agents.spec import SETS_CONTROLS
 from gpusched_baselines import edf
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS
 from gpusched_env.errors import InputError
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, PARTS, QUEUE_FEATURES, Notes
+from gpusched_env.observation import (
+    CLUSTER_FEATURES,
+    JOB_FEATURES,
+    JOBS_FEATURES,
+    OPTION_FEATURES,
+    PARTS,
+    QUEUE_FEATURES,
+    Notes,
+)
 from gpusched_env.observation.observe import observe
 from gpusched_env.simulator import Asking, View
 from gpusched_env.simulator import layout as at
@@ -147,14 +155,14 @@ class JobModelPolicy:
 
     Args:
         name: Name, as tables show it.
-        actor: Scores all actions, (1 + C,); its last layer is linear.
+        actor: Scores all actions, (1 + C,), with its last layer, which is linear.
         parts: The order of the parts of its observation; None: that of a flat one.
         masks: Whether it chooses only among actions that can be placed, as `MaskablePPO` does.
         asking: How rounds ask it, as in its training.
     """
 
     name: str
-    actor: MlpActor
+    actor: ControlActor
     parts: tuple[str, ...] | None = None
     masks: bool = False
     asking: Asking = DEFAULT
@@ -176,22 +184,16 @@ class JobModelPolicy:
             InputError: It was trained for other numbers of configurations or GPU types.
         """
         configs, types = len(instance.configurations), len(instance.gpu_types)
-        inputs = (
-            len(JOB_FEATURES) + configs * len(OPTION_FEATURES) + types * len(CLUSTER_FEATURES) + len(QUEUE_FEATURES)
-        )
-        if (self.actor.inputs, len(self.actor.layers[-1][1])) != (inputs, 1 + configs):
-            allowed = (
-                f"those of the model's training: it has {len(self.actor.layers[-1][1])} actions, not {1 + configs}"
-            )
+        rows, rest = self._rows(configs, types)
+        known = self.actor.rows if isinstance(self.actor, JobSetActor) else max(0, rows)
+        if (rows, rest, self.actor.outputs) != (known, 0, 1 + configs):
+            allowed = f"those of the model's training: it has {self.actor.outputs} actions, not {1 + configs}"
             raise InputError("instance.configurations", f"{configs} of {types} GPU types", allowed)
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
         """Place the jobs of this round, one after the other."""
-        order, notes, count = (
-            ask_order(view, self.job_order, waiting_only=not self.preemption),
-            Notes.of(view.board),
-            view.count,
-        )
+        order = ask_order(view, self.job_order, waiting_only=not self.preemption)
+        notes, count = self._notes(view), view.count
         for k, job in enumerate(order):
             view.board.count[at.ASKED] = k
             action = self._action(view, notes)
@@ -201,7 +203,17 @@ class JobModelPolicy:
 
     def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the current job is the one that the round asks
         """Choose the configuration of the current job."""
-        return Choice(self._action(view, Notes.of(view.board)) - 1)
+        return Choice(self._action(view, self._notes(view)) - 1)
+
+    def _rows(self, configs: int, types: int) -> tuple[int, int]:
+        """Return the number of rows of other jobs in its observation, and how many numbers then are too many."""
+        whole = len(JOB_FEATURES) + len(QUEUE_FEATURES)
+        others = whole + configs * len(OPTION_FEATURES) + types * len(CLUSTER_FEATURES)
+        return divmod(self.actor.inputs - others, len(JOBS_FEATURES))
+
+    def _notes(self, view: View) -> Notes:
+        board = view.board
+        return Notes.of(board, job_features=self._rows(board.facts.configs.shape[0], board.capacity.shape[0])[0])
 
     def _action(self, view: View, notes: Notes) -> int:
         board = view.board
@@ -211,9 +223,11 @@ class JobModelPolicy:
             "options": np.empty((configs, len(OPTION_FEATURES)), np.float32),
             "cluster": np.empty((types, len(CLUSTER_FEATURES)), np.float32),
             "queue": np.empty(len(QUEUE_FEATURES), np.float32),
+            "jobs": np.empty((max(0, len(notes.rows) - 1), len(JOBS_FEATURES)), np.float32),
         }
         mask = np.empty(1 + configs, np.int8)
-        observe(board, notes, seen["job"], seen["options"], seen["cluster"], seen["queue"], mask)
-        scores = self.actor.score(np.concatenate([seen[part].ravel() for part in self.parts or PARTS]))
+        observe(board, notes, seen["job"], seen["options"], seen["cluster"], seen["queue"], seen["jobs"], mask)
+        weight, bias = self.actor.last
+        scores = weight @ self.actor.hidden(np.concatenate([seen[part].ravel() for part in self.parts or PARTS])) + bias
         action = int(np.argmax(np.where(mask > 0, scores, -np.inf) if self.masks else scores))
         return action if mask[action] else 0

@@ -22,8 +22,8 @@ from gymnasium import spaces
 from gpusched_agents.any_policy import archive_path
 from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.storage import save_agent
-from gpusched_agents.network.actors import ControlActor, LstmActor, MlpActor
-from gpusched_agents.network.control_models import LSTM, TAKEN, actor_of_model, lstm_of_model
+from gpusched_agents.network.actors import ControlActor, JobSetActor, LstmActor
+from gpusched_agents.network.control_models import LSTM, TAKEN, actor_of_model, jobs_last, lstm_of_model
 from gpusched_agents.network.control_policy import ControlPolicy, control_set
 from gpusched_agents.network.policies import export_model
 from gpusched_agents.policy import JobModelPolicy
@@ -161,12 +161,12 @@ def load_sb3(text: str, *, rounds: int = 16) -> ControlPolicy | JobModelPolicy:
         if controls is None:
             raise InputError("model.action_space", model.action_space, "that of an adaptation environment")
         return ControlPolicy(name=text, actor=actor, rounds=rounds, controls=controls)
-    if not isinstance(actor, MlpActor):
+    if isinstance(actor, LstmActor):
         raise InputError("model.action_space", model.action_space, LSTM)
-    flat = not isinstance(model.observation_space, spaces.Dict)
-    parts = None if flat else tuple(model.observation_space.spaces)  # type: ignore[attr-defined]
-    if parts is not None and set(parts) != set(PARTS):
-        raise InputError("model.observation_space", model.observation_space, "that of GpuClusterEnv")
+    space = model.observation_space
+    parts = (jobs_last if isinstance(actor, JobSetActor) else tuple)(space) if isinstance(space, spaces.Dict) else None
+    if parts is not None and {*parts, "jobs"} != set(PARTS):
+        raise InputError("model.observation_space", space, "that of GpuClusterEnv")
     return JobModelPolicy(name=text, actor=actor, parts=parts, masks=isinstance(model, sb3_contrib.MaskablePPO))
 
 

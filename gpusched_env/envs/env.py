@@ -29,6 +29,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
+    JOBS_FEATURES,
     Notes,
     feature_names,
     flat_space,
@@ -56,8 +57,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     Action: `Discrete(1 + C)`; with 0 the current job waits, with a it gets configuration a - 1
     (`env.unwrapped.configurations`). An action that cannot be placed means wait; `info["invalid_actions"]` counts it.
 
-    Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue`, or with `flat` one box that
-    has them end to end; `feature_names` lists its numbers.
+    Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue` and, with `job_features`,
+    `jobs`, or with `flat` one box that has them end to end; `feature_names` lists its numbers.
 
     Reward: minus the cost that accrued since the previous step [€] / `reward_scale`.
 
@@ -79,6 +80,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         shared_features: Whether every configuration has the further features for shared clusters too: its speed if it
             were placed now, its priority, the cost of a switch, whether the job is opportunistic
             (`CO_RUNNER_FEATURES`).
+        job_features: Number K of the other active jobs with the most pressure whose features are observed, each in a
+            row (`JOBS_FEATURES`), ≥ 0.
         flat: Whether observations are one vector, (F,).
         discount_rate: Rate ρ of `info["discount"]` [1/s], ≥ 0: a step that moves the clock by Δt seconds has
             exp(-ρ Δt), and one within a round has 1.
@@ -107,6 +110,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         render_mode: str | None = None,
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         shared_features: bool = False,
+        job_features: int = 0,
         flat: bool = False,
         discount_rate: float = 0.0,
         **asking: Unpack[AskingSettings],
@@ -120,6 +124,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         for field, value in (("shared_features", shared_features), ("flat", flat)):
             if not isinstance(value, bool):
                 raise InputError(field, value, "True or False")
+        self.job_features = checks.whole("job_features", job_features, 0)
         self.max_idle_reviews = max_idle_reviews
         self.asking = Asking(**asking)
         self.render_mode = render_mode
@@ -132,11 +137,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         types = self._state.instance.gpu_types
-        space = observation_space(len(self.configurations), len(types), shared_features=shared_features)
+        sizes = len(self.configurations), len(types)
+        space = observation_space(*sizes, shared_features=shared_features, job_features=self.job_features)
         flat_box = flat_space(space)
         self.observation_space: spaces.Space[Any] = flat_box if flat else space
         self.flat, self.option_features = flat, option_count(shared_features)
-        self._features, self._parts = flat_box.shape, part_slices(space)
+        self._features, self._parts = flat_box.shape, part_slices(space)[:4]
+        self._at_jobs, self._no_rows = slice(self._parts[-1].stop, None), np.empty((0, len(JOBS_FEATURES)), np.float32)
         self._actions = 1 + len(self.configurations)
         self.action_space = spaces.Discrete(self._actions)
         self._shape = shape_of(self._state.instance)
@@ -260,11 +267,11 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     @property
     def feature_names(self) -> tuple[str, ...]:
-        """Names of the numbers of a flat observation, F of them, in the order of the four parts."""
+        """Names of the numbers of a flat observation, F of them, in the order of its parts."""
         configurations = (configuration.name for configuration in self.configurations)
         types = (gpu_type.name for gpu_type in self._state.instance.gpu_types)
         shared = self.option_features == option_count(True)
-        return feature_names(configurations, types, shared_features=shared)
+        return feature_names(configurations, types, shared_features=shared, job_features=self.job_features)
 
     @property
     def view(self) -> View:
@@ -302,7 +309,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     def _begin(self, instance: Instance) -> None:
         self._state = State(instance, self.asking)
-        self._notes = Notes.of(self._state.board)
+        self._notes = Notes.of(self._state.board, job_features=self.job_features)
 
     def _jobs_to_ask(self) -> bool:
         count = self._state.board.count
@@ -313,10 +320,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         mask = np.empty(self._actions, np.int8)
         at_job, at_options, at_cluster, at_queue = self._parts
         job, options, cluster, queue = flat[at_job], flat[at_options], flat[at_cluster], flat[at_queue]
+        jobs = flat[self._at_jobs].reshape(-1, len(JOBS_FEATURES)) if self.job_features else self._no_rows
         self._notes.forget()  # the owner of the view may have placed jobs
         rows = options.reshape(-1, self.option_features), cluster.reshape(-1, len(CLUSTER_FEATURES))
-        observe(self._state.board, self._notes, job, *rows, queue, mask)
-        return flat if self.flat else {"job": job, "options": options, "cluster": cluster, "queue": queue}, mask
+        observe(self._state.board, self._notes, job, *rows, queue, jobs, mask)
+        if self.flat:
+            return flat, mask
+        parts = {"job": job, "options": options, "cluster": cluster, "queue": queue}
+        return parts | {"jobs": flat[self._at_jobs]} if self.job_features else parts, mask
 
     def _info(self, mask: NDArray[np.int8], passed_s: float, energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
         clock = self._state.board.clock

@@ -7,6 +7,7 @@ from gpusched_env.observation.features import (
     CLUSTER_FEATURES,
     CO_RUNNER_FEATURES,
     JOB_FEATURES,
+    JOBS_FEATURES,
     OPTION_FEATURES,
     PARTS,
     QUEUE_FEATURES,
@@ -22,6 +23,7 @@ from gpusched_env.observation.observe import observe
 __all__ = [
     "CLUSTER_FEATURES",
     "CO_RUNNER_FEATURES",
+    "JOBS_FEATURES",
     "JOB_FEATURES",
     "OPTION_FEATURES",
     "PARTS",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from gpusched_env.arrays import Singles
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import notes as of
-from gpusched_env.observation.notes import TALLY_COLUMNS, Names, Notes, squash
+from gpusched_env.observation.notes import TALLY_COLUMNS, Notes
+from gpusched_env.observation.ratios import Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
 from gpusched_env.observation.job import JOB_FEATURES
+from gpusched_env.observation.jobs import JOBS_FEATURES
 from gpusched_env.observation.observe import CO_RUNNER_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 
 __all__ = [
     "CLUSTER_FEATURES",
     "CO_RUNNER_FEATURES",
+    "JOBS_FEATURES",
     "JOB_FEATURES",
     "OPTION_FEATURES",
     "PARTS",
@@ -25,8 +28,8 @@ __all__ = [
     "part_slices",
 ]
 
-PARTS = ("job", "options", "cluster", "queue")
-"""The parts of an observation, in the order in which a flat one has them."""
+PARTS = ("job", "options", "cluster", "queue", "jobs")
+"""The parts of an observation, in the order in which a flat one has them; `jobs` only with `job_features`."""
 
 
 def option_count(shared_features: bool) -> int:
@@ -34,40 +37,47 @@ def option_count(shared_features: bool) -> int:
     return len(OPTION_FEATURES) + (len(CO_RUNNER_FEATURES) if shared_features else 0)
 
 
-def observation_space(configurations: int, gpu_types: int, *, shared_features: bool = False) -> spaces.Dict:
+def observation_space(
+    configurations: int, gpu_types: int, *, shared_features: bool = False, job_features: int = 0
+) -> spaces.Dict:
     """Make the observation space for a number of configurations C and GPU types V.
 
-    `options` and `cluster` are rows laid end to end, since Stable-Baselines3 wants vectors: `options.reshape(C, -1)`
-    has a row of `OPTION_FEATURES` per configuration, with `CO_RUNNER_FEATURES` behind them if there are
-    `shared_features`, and `cluster.reshape(V, -1)` a row of `CLUSTER_FEATURES` per GPU type.
+    `options`, `cluster` and `jobs` are rows laid end to end, since Stable-Baselines3 wants vectors:
+    `options.reshape(C, -1)` has a row of `OPTION_FEATURES` per configuration, with `CO_RUNNER_FEATURES` behind them if
+    there are `shared_features`, `cluster.reshape(V, -1)` a row of `CLUSTER_FEATURES` per GPU type, and
+    `jobs.reshape(K, -1)` a row of `JOBS_FEATURES` for each of K `job_features`; without any there is no such part.
     """
 
     def box(features: int) -> spaces.Box:
         return spaces.Box(-1.0, 1.0, (features,), np.float32)
 
-    return spaces.Dict(
-        {
-            "job": box(len(JOB_FEATURES)),
-            "options": box(configurations * option_count(shared_features)),
-            "cluster": box(gpu_types * len(CLUSTER_FEATURES)),
-            "queue": box(len(QUEUE_FEATURES)),
-        }
-    )
+    boxes: dict[str, spaces.Space[Any]] = {
+        "job": box(len(JOB_FEATURES)),
+        "options": box(configurations * option_count(shared_features)),
+        "cluster": box(gpu_types * len(CLUSTER_FEATURES)),
+        "queue": box(len(QUEUE_FEATURES)),
+    }
+    return spaces.Dict(boxes | ({"jobs": box(job_features * len(JOBS_FEATURES))} if job_features else {}))
+
+
+def parts_of(space: spaces.Dict) -> tuple[str, ...]:
+    """Return those of the `PARTS` that `space` has."""
+    return tuple(part for part in PARTS if part in space.spaces)
 
 
 def flat_space(space: spaces.Dict) -> spaces.Box:
     """Make the space of flat observations, (F,): the `PARTS` of `space` end to end."""
-    return spaces.Box(-1.0, 1.0, (sum(spaces.flatdim(space[part]) for part in PARTS),), np.float32)
+    return spaces.Box(-1.0, 1.0, (part_slices(space)[-1].stop,), np.float32)
 
 
 def part_slices(space: spaces.Dict) -> tuple[slice, ...]:
     """Return where a flat observation has each of the `PARTS` of `space`."""
-    ends = np.cumsum([spaces.flatdim(space[part]) for part in PARTS]).tolist()
+    ends = np.cumsum([spaces.flatdim(space[part]) for part in parts_of(space)]).tolist()
     return tuple(slice(first, last) for first, last in zip([0, *ends], ends, strict=False))
 
 
 def feature_names(
-    configurations: Iterable[str], gpu_types: Iterable[str], *, shared_features: bool = False
+    configurations: Iterable[str], gpu_types: Iterable[str], *, shared_features: bool = False, job_features: int = 0
 ) -> tuple[str, ...]:
     """List the F names of the numbers of a flat observation, such as `options[V100x1]: 1 if it can be placed now`.
 
@@ -75,6 +85,7 @@ def feature_names(
         configurations: Names of the configurations, in their order.
         gpu_types: Names of the GPU types, in their order.
         shared_features: Whether configurations have the further features for shared clusters.
+        job_features: Number of rows of single other jobs, K.
     """
     options = OPTION_FEATURES + (CO_RUNNER_FEATURES if shared_features else ())
     return (
@@ -82,4 +93,5 @@ def feature_names(
         *(f"options[{name}]: {feature}" for name in configurations for feature in options),
         *(f"cluster[{name}]: {feature}" for name in gpu_types for feature in CLUSTER_FEATURES),
         *(f"queue: {feature}" for feature in QUEUE_FEATURES),
+        *(f"jobs[{k}]: {feature}" for k in range(job_features) for feature in JOBS_FEATURES),
     )

@@ -6,7 +6,7 @@ import numpy as np
 
 from gpusched_env.arrays import Singles
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.observation.notes import ONE_PERCENT, Names, squash
+from gpusched_env.observation.ratios import ONE_PERCENT, Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import likely_bin

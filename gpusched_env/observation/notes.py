@@ -2,57 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Annotated
 
 import numpy as np
 
-from gpusched_env.arrays import Floats, Ints
+from gpusched_env.arrays import Floats, Ints, Singles
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.named_arrays import NamedArrays
+from gpusched_env.observation.job import JOB_FEATURES
+from gpusched_env.observation.ratios import squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.state import Common
 
-ONE_PERCENT = 0.01  # of a worst-case execution time: about the margin of due-date timers
-
-
-class Names:
-    """The names of a group of features, in the order in which they are declared: each gets the next index."""
-
-    def __init__(self) -> None:
-        self._names: list[str] = []
-
-    def __call__(self, *names: str) -> int:
-        """Declare a feature, or several in a row; return the index of the first."""
-        self._names.extend(names)
-        return len(self._names) - len(names)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-
-@lean_kernel
-def squash(x: float) -> float:
-    """Return x / (1 + |x|)."""
-    return x / (1.0 + abs(x))
-
-
-# tallies: int64 (TALLY_COLUMNS + V,). They are of one round, and of the moment when one of its jobs is the current one.
+# tallies: int64 (TALLY_COLUMNS + V + R,), with R = K + 1 rows of other jobs, or none. They are of one round, and of the
+# moment when one of its jobs is the current one.
 ROUND = 0  # the round; -1: none, so that the next observation counts again
 ASKED = 1  # jobs of the round asked before that moment
 WAITING = 2  # active jobs that hold nothing then
 LATE = 3  # active jobs that are late
 TIGHTEST_JOB = 4  # the job with the least slack ratio
-TALLY_COLUMNS = 5  # then, by GPU type, the units that jobs asked later want
+TALLY_COLUMNS = 5  # then, by GPU type, the units that jobs asked later want; then the jobs of the rows
 
-# sums: float64 (SUM_COLUMNS,).
+# sums: float64 (SUM_COLUMNS + R,).
 SLACK = 0  # sum of the slack ratios of the active jobs
 TIGHTEST = 1  # the least of them, at most 1
 SECOND = 2  # the least but that one, at most 1
 WEIGHT = 3  # sum of the tardiness weights [€/s]
-SUM_COLUMNS = 4
+SUM_COLUMNS = 4  # then the pressures of the jobs of the rows
 
 
 @lean_kernel
@@ -64,17 +42,22 @@ def slack_ratio(board: Board, job: int) -> float:
 
 
 @lean_kernel
-def bring_up_to_date(board: Board, notes: Notes) -> None:
-    """Bring tallies and sums to the current job: job by job if they are of an earlier one of this round, else again."""
+def bring_up_to_date(board: Board, notes: Notes) -> bool:
+    """Bring tallies and sums to the current job: job by job if they are of an earlier one of this round, else again.
+
+    Returns whether it counted again.
+    """
     jobs, count, order, tallies = board.jobs, board.count, board.order, notes.tallies
     asked = count[at.ASKED]
-    if tallies[ROUND] != count[at.ROUND] or tallies[ASKED] > asked:
+    again = tallies[ROUND] != count[at.ROUND] or tallies[ASKED] > asked
+    if again:
         _tally(board, notes)
     for i in range(tallies[ASKED], asked):
         if jobs[order[i], at.CONFIG] >= 0:
             tallies[WAITING] -= 1
         _add_wish(board, order[i + 1], -1, tallies)
     tallies[ASKED] = asked
+    return again
 
 
 @lean_kernel
@@ -149,9 +132,10 @@ class Notes(NamedArrays):
     Attributes:
         types: Constants of the GPU types, (V, TYPE_COLUMNS).
         offers: Constants of the configurations, (C, OFFER_COLUMNS).
-        tallies: Counts of the round (`tallies`), (TALLY_COLUMNS + V,).
-        sums: Sums of the round (`tallies`), (SUM_COLUMNS,).
+        tallies: Counts of the round (`tallies`), (TALLY_COLUMNS + V + R,).
+        sums: Sums of the round (`tallies`), (SUM_COLUMNS + R,).
         spare: Free GPUs on the nodes of the GPU types now, (V, SPARE_COLUMNS + G + 1).
+        rows: The rows of other jobs as the round began (`jobs`), (R, features).
     """
 
     together = ("tallies", "sums", "spare")
@@ -161,20 +145,23 @@ class Notes(NamedArrays):
     tallies: Annotated[Ints, 1]
     sums: Annotated[Floats, 1]
     spare: Annotated[Ints, 2]
+    rows: Annotated[Singles, 2]
 
     @classmethod
-    def of(cls, board: Board, common: Common | None = None) -> Notes:
-        """Begin the notes of a run; constant parts are kept once in `common`."""
+    def of(cls, board: Board, common: Common | None = None, job_features: int = 0) -> Notes:
+        """Begin the notes of a run with K `job_features`; constant parts are kept once in `common`."""
         types, busy = board.node_rate.shape
+        rows = job_features + 1 if job_features else 0  # one more: the current job may be among them
         fixed = np.empty((types, TYPE_COLUMNS)), np.empty((len(board.facts.configs), OFFER_COLUMNS))
         write_fixed(board, *fixed)
         kept = [array if common is None else common.once(array) for array in fixed]
         return cls(
             types=kept[0],
             offers=kept[1],
-            tallies=np.full(TALLY_COLUMNS + types, -1),
-            sums=np.empty(SUM_COLUMNS),
+            tallies=np.full(TALLY_COLUMNS + types + rows, -1),
+            sums=np.empty(SUM_COLUMNS + rows),
             spare=np.empty((types, SPARE_COLUMNS + busy), dtype=np.int64),
+            rows=np.empty((rows, len(JOB_FEATURES) + 1), np.float32),
         )
 
     def forget(self) -> None:

@@ -9,16 +9,9 @@ from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import notes as of
 from gpusched_env.observation.cluster import FREE, write_cluster
 from gpusched_env.observation.job import write_job
-from gpusched_env.observation.notes import (
-    ONE_PERCENT,
-    ROUND,
-    Names,
-    Notes,
-    bring_up_to_date,
-    slack_ratio,
-    squash,
-    write_spare,
-)
+from gpusched_env.observation.jobs import count_jobs, write_jobs
+from gpusched_env.observation.notes import ROUND, Notes, bring_up_to_date, slack_ratio, write_spare
+from gpusched_env.observation.ratios import ONE_PERCENT, Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.placement.placement import can_place
@@ -194,7 +187,14 @@ def write_queue(board: Board, notes: Notes, job: int, free: int, out: Singles) -
 
 @lean_kernel
 def observe(
-    board: Board, notes: Notes, job: Singles, options: Singles, cluster: Singles, queue: Singles, mask: Mask
+    board: Board,
+    notes: Notes,
+    job: Singles,
+    options: Singles,
+    cluster: Singles,
+    queue: Singles,
+    jobs: Singles,
+    mask: Mask,
 ) -> None:
     """Write the observation and the mask of the current job; all zeros, and only wait allowed, when the run is over.
 
@@ -205,6 +205,7 @@ def observe(
         options: Features of every configuration, (C, features); with `CO_RUNNER_FEATURES` if it has columns for them.
         cluster: Features of every GPU type, (V, features).
         queue: Features of the other active jobs.
+        jobs: Rows of single other jobs, (K, features), of the K for which the notes were made.
         mask: What can be placed now, (1 + C,).
     """
     count = board.count
@@ -216,10 +217,12 @@ def observe(
         job[:] = 0.0
         options[:, :] = 0.0
         queue[:] = 0.0
+        jobs[:, :] = 0.0
         mask[:] = 0
         mask[0] = 1
         return
-    bring_up_to_date(board, notes)
+    if bring_up_to_date(board, notes) and jobs.shape[0] > 0:
+        count_jobs(board, notes)
     write_cluster(board, notes, cluster)
     current_job = board.order[count[at.ASKED]]
     write_mask(board, current_job, mask)
@@ -228,3 +231,5 @@ def observe(
     if options.shape[1] > len(OPTION_FEATURES):
         write_co_runners(board, current_job, mask, options)
     write_queue(board, notes, current_job, free, queue)
+    if jobs.shape[0] > 0:
+        write_jobs(board, notes, current_job, jobs)

@@ -15,7 +15,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordVideo
 
 from gpusched_baselines import edf
-from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Scenario, load_scenario, make_instance, simulate
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Instance, Scenario, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
@@ -31,6 +31,7 @@ SETTINGS = [
     {"preemption": False},
     {"job_order": "due", "milestones": 0, "due_date_timers": True},
     {"scenario": "default", "milestones": 2},
+    {"job_features": 3},
 ]
 
 
@@ -191,6 +192,35 @@ def test_nothing_hidden_is_observed():
     first, _ = env.reset(options={"instance": instance})
     second, _ = env.reset(options={"instance": other})
     assert all(np.array_equal(first[k], second[k]) for k in first)
+
+
+@pytest.mark.parametrize("preemption", [True, False])
+def test_no_observation_depends_on_what_is_known_only_later(preemption):
+    """Later means after a third of the jobs are done: the epochs that the others need, and the jobs submitted then."""
+    env = GpuClusterEnv("tiny", preemption=preemption, job_features=3)
+
+    def episode(instance: Instance) -> list[tuple[float, np.ndarray]]:
+        rng, over, rows = np.random.default_rng(0), False, []
+        observation, info = env.reset(options={"instance": instance})
+        while not over:
+            rows.append((info["time_s"], np.concatenate(list(observation.values()))))
+            observation, _, over, _, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
+        return rows
+
+    instance = make_instance(env.scenario.replace({"jobs.count": 20, "arrivals.lambda_s": 1000.0}), 2)
+    first, jobs, done_s = episode(instance), instance.jobs, env.result().completion_s
+    time_s = float(np.quantile(done_s, 1 / 3))
+    open_, to_come = done_s > time_s, jobs.submission_s > time_s
+    assert (open_ & ~to_come).sum() > 3
+    needed = np.where(open_, jobs.max_epochs, jobs.epochs_needed)
+    other = replace(instance, jobs=replace(jobs, epochs_needed=needed, due_s=jobs.due_s + 1e5 * to_come))
+    second = episode(other)
+    before = sum(now <= time_s for now, _ in first)
+    assert before > 15
+    assert before == sum(now <= time_s for now, _ in second)
+    same = [np.array_equal(one[1], two[1]) for one, two in zip(first, second, strict=False)]
+    assert all(same[:before])
+    assert not all(same)
 
 
 def test_masked_actions_are_always_placed_and_others_wait():
@@ -398,6 +428,8 @@ def test_actions_may_come_as_numpy_numbers(action):
         ({"due_date_timers": 1}, "due_date_timers"),
         ({"due_date_timers": None}, "due_date_timers"),
         ({"consolidation": "yes"}, "consolidation"),
+        ({"job_features": -1}, "job_features"),
+        ({"job_features": True}, "job_features"),
         ({"reward": lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur, "reward_scale": 5.0}, "reward_scale"),
     ],
 )

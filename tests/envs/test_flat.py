@@ -1,4 +1,4 @@
-"""Flat observations are the four parts end to end, bit for bit, in both environments."""
+"""Flat observations are the parts end to end, bit for bit, in both environments."""
 
 from __future__ import annotations
 
@@ -7,18 +7,21 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
-from gpusched_env.observation import PARTS
+from gpusched_env.observation import JOBS_FEATURES, PARTS
 from refusals import refused
 from vector_twins import Twins, assert_same, few_jobs, random_actions
 
 
 def flat_of(observation: dict[str, np.ndarray]) -> np.ndarray:
-    return np.concatenate([observation[part] for part in PARTS], axis=-1)
+    return np.concatenate([observation[part] for part in PARTS if part in observation], axis=-1)
 
 
-@pytest.mark.parametrize("shared", [False, True])
-def test_a_flat_observation_is_the_parts_end_to_end(shared):
-    parts, flat = (GpuClusterEnv(few_jobs(4), shared_features=shared, flat=each) for each in (False, True))
+ROWS = {"job_features": 2}
+
+
+@pytest.mark.parametrize("more", [{}, {"shared_features": True}, ROWS])
+def test_a_flat_observation_is_the_parts_end_to_end(more):
+    parts, flat = (GpuClusterEnv(few_jobs(4), flat=each, **more) for each in (False, True))
     one, info = parts.reset(seed=3)
     other, _ = flat.reset(seed=3)
     rng, over = np.random.default_rng(0), False
@@ -32,16 +35,19 @@ def test_a_flat_observation_is_the_parts_end_to_end(shared):
     assert_same(flat_of(one), other)
 
 
+@pytest.mark.parametrize("more", [{}, ROWS])
 @pytest.mark.parametrize("mode", list(AutoresetMode))
-def test_the_compiled_vector_environment_is_flat_as_single_ones_are(mode):
-    twins = Twins([few_jobs(3), few_jobs(5, 3)], 4, mode, flat=True)
+def test_the_compiled_vector_environment_is_flat_as_single_ones_are(mode, more):
+    twins = Twins([few_jobs(3), few_jobs(5, 3)], 4, mode, flat=True, **more)
     twins.play(80, np.random.default_rng(1), twins.reset(seed=2))
     assert twins.episodes > 3
     assert_same(twins.native.observations(), np.stack([_present(env.unwrapped) for env in twins.sync.envs]))
 
 
-def test_a_flat_vector_environment_gives_the_parts_end_to_end():
-    parts, flat = (GpuClusterVectorEnv(3, few_jobs(3), autoreset_mode="SameStep", flat=each) for each in (False, True))
+@pytest.mark.parametrize("more", [{}, ROWS])
+def test_a_flat_vector_environment_gives_the_parts_end_to_end(more):
+    settings = {"autoreset_mode": "SameStep", **more}
+    parts, flat = (GpuClusterVectorEnv(3, few_jobs(3), flat=each, **settings) for each in (False, True))
     one, other = parts.reset(seed=0), flat.reset(seed=0)
     rng, ends = np.random.default_rng(2), 0
     for _ in range(80):
@@ -68,6 +74,10 @@ def test_every_number_of_a_flat_observation_has_a_name():
     shared = GpuClusterVectorEnv(2, "tiny", flat=True, shared_features=True)
     assert shared.single_observation_space.shape == (len(shared.feature_names),)
     assert len(shared.feature_names) == len(names) + 4 * len(env.configurations)
+    rows = GpuClusterEnv("tiny", flat=True, job_features=2)
+    assert rows.feature_names[: len(names)] == names
+    assert rows.feature_names[len(names) :] == tuple(f"jobs[{k}]: {name}" for k in range(2) for name in JOBS_FEATURES)
+    assert rows.observation_space.shape == (len(rows.feature_names),)
 
 
 @pytest.mark.parametrize("make", [GpuClusterEnv, lambda **rest: GpuClusterVectorEnv(2, **rest)])

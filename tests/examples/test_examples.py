@@ -19,7 +19,7 @@ SMALL = {
     "run_a_policy": ("--scenario", "tiny", "--seed", "0"),
 }
 BY_HTTP = ("ask_the_service",)  # with the service
-TRAINING = ("search_hyperparameters", "train_agents")
+TRAINING = ("search_hyperparameters", "train_agents", "train_on_rows")
 OFFLINE = "learn_offline"
 LIBRARIES = {"train_with_rllib": "ray.rllib", "check_with_torchrl": "torchrl.envs"}
 NUMBERS = r" +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d +\d+"
@@ -90,6 +90,15 @@ def test_the_example_of_training_refuses_to_train_or_evaluate_nothing(arguments:
     with pytest.raises(SystemExit):
         printed("train_agents", *arguments)
     assert "error: --steps and --seeds must be 1 or more" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_example_of_rows_prints_a_line_for_every_training(printed):
+    pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+    small = ("--jobs", "4", "--rows", "2", "--steps", "1", "--trainings", "1", "--seeds", "1")
+    lines = printed("train_on_rows", *small).splitlines()
+    assert [line.split()[0] for line in lines[:2]] == ["edf", "sts-x"]
+    assert [line.split()[1] for line in lines[2:]] == ["without", "flattened", "attention"]
 
 
 @pytest.mark.slow

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from gpusched_env import load_scenario, make_instance
-from gpusched_env.observation import Notes, cluster, job, observe
-from gpusched_env.observation.notes import Names
+from gpusched_env.observation import JOBS_FEATURES, Notes, cluster, job, observe
+from gpusched_env.observation.ratios import Names
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator.rounds import decide, run_to_round
 
@@ -83,10 +83,10 @@ def test_every_name_of_a_group_is_another_and_has_a_constant(writer: str):
 def test_every_place_of_an_observation_is_written_at_every_decision():
     state = State(make_instance(load_scenario("tiny"), seed=0), Asking())
     board, hidden = state.board, state.hidden
-    notes = Notes.of(board)
+    notes = Notes.of(board, job_features=2)
     configurations, types = len(board.facts.configs), len(board.capacity)
-    groups = [(), (configurations,), (types,), ()]
-    features = (job.JOB_FEATURES, OBSERVE.OPTION_FEATURES, cluster.CLUSTER_FEATURES, OBSERVE.QUEUE_FEATURES)
+    groups = [(), (configurations,), (types,), (), (2,)]
+    features = (*(getattr(module, names) for module, _, names in WRITERS.values()), JOBS_FEATURES)
     out = [np.empty((*rows, len(names)), np.float32) for rows, names in zip(groups, features, strict=True)]
     mask = np.empty(1 + configurations, np.int8)
     run_to_round(board, hidden)

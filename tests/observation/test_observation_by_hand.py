@@ -7,6 +7,7 @@ each name of `gpusched_env.observation` again, and what it means.
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import replace
 from functools import cache
@@ -24,10 +25,11 @@ from gpusched_env import (
     load_scenario,
     make_instance,
 )
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import layout as at
 from instances import without_idle_power
 
+ROWS = 3  # of other jobs
 CONSTANT = {"whole GPUs": {"share of each GPU"}, "all kinds": set()}  # 1, as long as there are no shared GPUs
 
 
@@ -175,6 +177,17 @@ class Facts:
     def full_energy(self, c: int) -> float:
         """Return the worst-case energy cost left of a configuration in full nodes [€]."""
         return self.left(self.job) * self.seconds(self.job, c) * self.least_rate(c)
+
+    def pressure(self, job: int) -> float:
+        """Return how late the job must be, as a cost if it must be late; if not, minus its slack."""
+        over_s = self.fastest(job) - self.time_left(job)
+        return over_s * self.fact("tardiness_weight_eur_per_s", job) if over_s > 0.0 else over_s
+
+    def of(self, job: int) -> Facts:
+        """Return the facts with another current job."""
+        other = copy.copy(self)
+        other.job = job
+        return other
 
     def rate(self, c: int) -> float:
         configuration = self.instance.configurations[c]
@@ -339,6 +352,17 @@ def queue_by_hand(facts: Facts) -> dict[str, float]:
     }
 
 
+def jobs_by_hand(facts: Facts) -> list[dict[str, float]]:
+    """Compute the rows of the other jobs with the most pressure."""
+    others = sorted((j for j in facts.active if j != facts.job), key=lambda j: (-facts.pressure(j), j))
+    rows = []
+    for j in others[:ROWS]:
+        row = job_by_hand(facts.of(j))
+        del row["jobs of this round already asked / jobs of this round"]
+        rows.append(row | {"1 if it holds GPUs now": float(facts.held(j) >= 0), "1 if there is such a job": 1.0})
+    return rows + [dict.fromkeys(JOBS_FEATURES, 0.0)] * (ROWS - len(rows))
+
+
 def by_hand(facts: Facts) -> dict[str, list[dict[str, float]]]:
     """Compute the whole observation: rows of features by name."""
     return {
@@ -346,10 +370,17 @@ def by_hand(facts: Facts) -> dict[str, list[dict[str, float]]]:
         "options": [option_by_hand(facts, c) for c in range(len(facts.instance.configurations))],
         "cluster": [cluster_by_hand(facts, v.name) for v in facts.instance.gpu_types],
         "queue": [queue_by_hand(facts)],
+        "jobs": jobs_by_hand(facts),
     }
 
 
-NAMES = {"job": JOB_FEATURES, "options": OPTION_FEATURES, "cluster": CLUSTER_FEATURES, "queue": QUEUE_FEATURES}
+NAMES = {
+    "job": JOB_FEATURES,
+    "options": OPTION_FEATURES,
+    "cluster": CLUSTER_FEATURES,
+    "queue": QUEUE_FEATURES,
+    "jobs": JOBS_FEATURES,
+}
 
 
 @cache
@@ -416,7 +447,7 @@ def episode(
 ) -> list[tuple[Facts, dict[str, np.ndarray], dict[str, list[dict[str, float]]]]]:
     """Play an episode at random, waiting one time in four; list every step's facts, observation and its computation."""
     scenario, instance = CASES[case]()
-    env = GpuClusterEnv(scenario, preemption=preemption)
+    env = GpuClusterEnv(scenario, preemption=preemption, job_features=ROWS)
     rng = np.random.default_rng(0)
     observation, info = env.reset(options={"instance": instance})
     every = range(len(instance.configurations))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Protocol, Self, TypeAlias
 
 import numpy as np
 
-from gpusched_baselines.adaptation_env.observation import ROW
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -213,7 +212,7 @@ class JobSetActor:
     average is 0. So the order of the rows does not matter.
 
     Args:
-        code: Weights (H, 17) and biases (H,) of the codes.
+        code: Weights (H, R) and biases (H,) of the codes of rows of R numbers, the last of which is 1 where a job is.
         score: Weights of the scores, (H,).
         rows: Number of rows, K, the last numbers of an observation.
         head: The perceptron, on the other numbers and then the average.
@@ -230,13 +229,14 @@ class JobSetActor:
     def __post_init__(self) -> None:
         shapes = [np.shape(array) for array in (*self.code, self.score)]
         width = len(self.score)
-        if shapes != [(width, ROW), (width,), (width,)] or self.head.inputs <= width or self.rows < 1:
-            raise InputError("code", shapes, f"arrays for rows of {ROW} numbers, and a head on more than their codes")
+        fit = len(shapes[0]) == 2 and shapes == [(width, shapes[0][1]), (width,), (width,)]
+        if not fit or self.head.inputs <= width or self.rows < 1:
+            raise InputError("code", shapes, "arrays for rows of jobs, and a head on more than their codes")
 
     @property
     def inputs(self) -> int:
         """How many numbers it observes."""
-        return self.head.inputs - len(self.score) + ROW * self.rows
+        return self.head.inputs - len(self.score) + self.rows * int(self.code[0].shape[1])
 
     @property
     def outputs(self) -> int:
@@ -274,8 +274,9 @@ class JobSetActor:
         return self.head.last
 
     def _with_average(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
-        size = ROW * self.rows
-        rows = observation[..., -size:].reshape(*observation.shape[:-1], self.rows, ROW)
+        row = self.code[0].shape[1]
+        size = row * self.rows
+        rows = observation[..., -size:].reshape(*observation.shape[:-1], self.rows, row)
         codes = np.tanh(rows @ self.code[0].T + self.code[1])
         scores = np.where(rows[..., -1] > 0.0, codes @ self.score, np.float32(-np.inf))
         top = np.maximum(scores.max(axis=-1, keepdims=True), np.float32(-1e30))

@@ -1,10 +1,11 @@
-"""Models of Stable-Baselines3 that set controls: the policy on rows of jobs, and their networks as plain arrays."""
+"""Models of Stable-Baselines3: the features extractor for rows of jobs, and their networks as plain arrays."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 import torch
+from gymnasium import spaces
 from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, CombinedExtractor, FlattenExtractor
 from torch import Tensor, nn
 
@@ -13,10 +14,10 @@ from gpusched_agents.network.policies import plain_array
 from gpusched_baselines.adaptation_env.observation import ROW
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.observation import JOBS_FEATURES
 
 if TYPE_CHECKING:
     import numpy as np
-    from gymnasium import spaces
     from numpy.typing import NDArray
     from stable_baselines3.common.base_class import BaseAlgorithm
 
@@ -29,21 +30,34 @@ class JobSetExtractor(BaseFeaturesExtractor):
     """Averages the codes of single jobs by attention: the features extractor of `JobSetActor`, which has the formula.
 
     Args:
-        observation_space: That of an adaptation environment with `job_features`.
+        observation_space: That of an environment with `job_features`: one vector that ends with the rows, or a `Dict`
+            with the part `jobs`.
         rows: Their number, K ≥ 1.
         width: Width of the codes, ≥ 1.
+        row_size: Numbers of a row of a vector; a row of a `Dict` has those of `JOBS_FEATURES`.
+
+    Raises:
+        InputError: The `Dict` has no such part, or one of other rows.
     """
 
-    def __init__(self, observation_space: spaces.Box, rows: int, width: int = 16) -> None:
-        super().__init__(observation_space, observation_space.shape[0] - ROW * rows + width)
-        self.rows = rows
-        self.code = nn.Linear(ROW, width)
+    def __init__(self, observation_space: spaces.Space[Any], rows: int, width: int = 16, row_size: int = ROW) -> None:
+        parts: tuple[str, ...] = ()
+        if isinstance(observation_space, spaces.Dict):
+            parts, row_size = jobs_last(observation_space), len(JOBS_FEATURES)
+            there = spaces.flatdim(observation_space[parts[-1]]) // row_size if parts[-1] == "jobs" else 0
+            if there != rows:
+                raise InputError("rows", rows, f"{there}: the environment's job_features")
+        super().__init__(observation_space, spaces.flatdim(observation_space) - row_size * rows + width)
+        self.rows, self.parts = rows, parts
+        self.code = nn.Linear(row_size, width)
         self.score = nn.Linear(width, 1, bias=False)
 
-    def forward(self, observations: Tensor) -> Tensor:
+    def forward(self, observations: Tensor | dict[str, Tensor]) -> Tensor:
         """Return the other numbers of an observation, and the average of the codes, (B, features)."""
-        size = ROW * self.rows
-        rows = observations[:, -size:].reshape(len(observations), self.rows, ROW)
+        if isinstance(observations, dict):
+            observations = torch.cat([observations[part].flatten(1) for part in self.parts], dim=1)
+        size = self.rows * self.code.in_features
+        rows = observations[:, -size:].reshape(len(observations), self.rows, -1)
         there = rows[..., -1] > 0.0
         codes = torch.tanh(self.code(rows))
         scores = self.score(codes).squeeze(-1).masked_fill(~there, -1e30)
@@ -51,14 +65,22 @@ class JobSetExtractor(BaseFeaturesExtractor):
         return torch.cat([observations[:, :-size], (weights[..., None] * codes).sum(dim=1)], dim=1)
 
 
-def job_set_policy(rows: int, width: int = 16) -> dict[str, Any]:
-    """Return `policy_kwargs` of Stable-Baselines3 for `MlpPolicy` on observations with rows of single jobs.
+def jobs_last(space: spaces.Dict) -> tuple[str, ...]:
+    """Return the parts of a space in its order, but for `jobs`, which is the last."""
+    return tuple(sorted(space.spaces, key=lambda part: part == "jobs"))
+
+
+def job_set_policy(rows: int, width: int = 16, row_size: int = ROW) -> dict[str, Any]:
+    """Return `policy_kwargs` of Stable-Baselines3 for `MlpPolicy` or `MultiInputPolicy` on rows of single jobs.
 
     Args:
         rows: The environment's `job_features`, ≥ 1.
         width: Width of the codes of jobs, ≥ 1.
+        row_size: Numbers of a row where an observation is one vector: `len(JOBS_FEATURES)` in flat environments of
+            single decisions, else left alone.
     """
-    kwargs = {"rows": checks.whole("rows", rows), "width": checks.whole("width", width)}
+    given = {"rows": rows, "width": width, "row_size": row_size}
+    kwargs = {name: checks.whole(name, value) for name, value in given.items()}
     return {"features_extractor_class": JobSetExtractor, "features_extractor_kwargs": kwargs}
 
 

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 
 from gpusched_env.arrays import Ints, Mask, Singles
 from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, Notes
+from gpusched_env.observation import (
+    CLUSTER_FEATURES,
+    JOB_FEATURES,
+    JOBS_FEATURES,
+    OPTION_FEATURES,
+    QUEUE_FEATURES,
+    Notes,
+)
 from gpusched_env.observation.observe import SHARE, observe
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import due_date_timer_s
@@ -61,7 +68,7 @@ def _ends_late(board: Board, job: int, config: int, epochs: float) -> tuple[floa
 
 
 JOB_COUNT, OPTION_COUNT = len(JOB_FEATURES), len(OPTION_FEATURES)
-CLUSTER_COUNT, QUEUE_COUNT = len(CLUSTER_FEATURES), len(QUEUE_FEATURES)
+CLUSTER_COUNT, QUEUE_COUNT, ROW_COUNT = len(CLUSTER_FEATURES), len(QUEUE_FEATURES), len(JOBS_FEATURES)
 SET, MLP = 0, 1
 KINDS = {"set": SET, "mlp": MLP}
 SET_WEIGHTS = (
@@ -205,7 +212,8 @@ def choose_now(
     options = np.empty((configs.shape[0], OPTION_COUNT), np.float32)
     cluster = np.empty((board.capacity.shape[0], CLUSTER_COUNT), np.float32)
     mask, scores = np.empty(1 + configs.shape[0], np.int8), np.empty(1 + configs.shape[0], np.float32)
-    observe(board, notes, job_features, options, cluster, queue_features, mask)
+    no_rows = np.empty((0, ROW_COUNT), np.float32)
+    observe(board, notes, job_features, options, cluster, queue_features, no_rows, mask)
     if network == SET:
         types = configs[:, at.CONFIG_TYPE]
         set_scores(job_features, options, cluster, queue_features, types, flat, width, scores)

@@ -12,7 +12,7 @@ from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_baselines.sts_x.capacity_price import load_of_due_work
 from gpusched_baselines.sts_x.plan import cheapest_now, epochs_expected
-from gpusched_env.observation.notes import Names, squash
+from gpusched_env.observation.ratios import Names, squash
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 

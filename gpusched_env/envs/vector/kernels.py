@@ -42,7 +42,7 @@ class Seen(NamedTuple):
     """What a call writes, a row per environment.
 
     Attributes:
-        job, options, cluster, queue: The observations, (N, ...).
+        job, options, cluster, queue, jobs: The observations, (N, ...).
         mask: What can be placed now, (N, 1 + C).
         money: The present time [s], how far the step moved it [s], and the energy and tardiness costs of the step and
             of the episode [€], (MONEY_ROWS, N).
@@ -54,6 +54,7 @@ class Seen(NamedTuple):
     options: Singles
     cluster: Singles
     queue: Singles
+    jobs: Singles
     mask: Mask
     money: Floats
     current_job: Ints
@@ -95,7 +96,7 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
                 first, last, elsewhere(actions, where[0]), (
                     elsewhere(seen[0], where[1]), elsewhere(seen[1], where[2]), elsewhere(seen[2], where[3]),
                     elsewhere(seen[3], where[4]), elsewhere(seen[4], where[5]), elsewhere(seen[5], where[6]),
-                    elsewhere(seen[6], where[7]), elsewhere(seen[7], where[8]),
+                    elsewhere(seen[6], where[7]), elsewhere(seen[7], where[8]), elsewhere(seen[8], where[9]),
                 ), handles, invalid,
             )  # fmt: skip
             add(board, DONE, 0, last - first)
@@ -123,6 +124,7 @@ def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
     where[6] = seen[5].ctypes.data
     where[7] = seen[6].ctypes.data
     where[8] = seen[7].ctypes.data
+    where[9] = seen[8].ctypes.data
     open_round(board)
 
 
@@ -130,7 +132,7 @@ def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
 def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
     """Step the environments `first` to `last` - 1."""
     boards, hidden, notes = handles
-    job, options, cluster, queue, mask, money, current_job, idle = seen
+    job, options, cluster, queue, jobs, mask, money, current_job, idle = seen
     for i in range(first, last):
         if actions[i] == SKIP:
             continue
@@ -140,7 +142,7 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
         before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST]
         if actions[i] != LOOK and not decide(board, hidden_at(hidden, i), actions[i]):
             invalid[i] += 1
-        observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], mask[i])
+        observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], jobs[i], mask[i])
         current_job[i] = _current_job(board)
         idle[i] = board.count[at.IDLE]
         money[TIME, i] = clock[at.NOW]

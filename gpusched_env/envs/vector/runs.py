@@ -23,7 +23,7 @@ from gpusched_env.envs.vector.kernels import (
     write_left,
 )
 from gpusched_env.named_arrays import aligned, new_handles
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, PARTS, QUEUE_FEATURES, Notes
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, PARTS, QUEUE_FEATURES, Notes
 from gpusched_env.simulator.rounds import run_to_round
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.state import Common
 
-    Parts: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
+    Part: TypeAlias = NDArray[np.float32]
+    Parts: TypeAlias = tuple[Part, Part, Part, Part, Part]
 
 
 class EpisodeRuns:
@@ -64,7 +65,7 @@ class EpisodeRuns:
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
         # Of flat observations callers get the parts end to end, so that the parts can be written again.
         self._kept = self._new_parts() if single.flat else None
-        self._notes = [Notes.of(state.board, common) for state in states]
+        self._notes = [Notes.of(state.board, common, single.job_features) for state in states]
         self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
         own = zip(self.states, self._notes, strict=True)
         self._memory = aligned(len(states), max(state.words + notes.words for state, notes in own))
@@ -73,7 +74,8 @@ class EpisodeRuns:
     def begin(self, states: Mapping[int, State]) -> None:
         """Replace runs by new ones, and run those to their first round."""
         for i, state in states.items():
-            self.states[i], self._notes[i] = state, Notes.of(state.board, self._common)
+            self.states[i] = state
+            self._notes[i] = Notes.of(state.board, self._common, self.single.job_features)
         self._move(states)
         self.open(states)
 
@@ -151,6 +153,7 @@ class EpisodeRuns:
             np.empty((size, configurations, self.single.option_features), np.float32),
             np.empty((size, types, len(CLUSTER_FEATURES)), np.float32),
             np.empty((size, len(QUEUE_FEATURES)), np.float32),
+            np.empty((size, self.single.job_features, len(JOBS_FEATURES)), np.float32),
         )
 
     def _step(self, actions: NDArray[np.int64], seen: Seen, meanwhile: Callable[[], None] | None = None) -> None:
@@ -190,8 +193,10 @@ THERE = tuple(f"_{key}" for key in KEYS)
 def observations_of(runs: EpisodeRuns, seen: Seen) -> dict[str, NDArray[np.float32]] | NDArray[np.float32]:
     """Return the batched observations: a row per environment."""
     size = len(seen.job)
-    parts = seen.job, seen.options.reshape(size, -1), seen.cluster.reshape(size, -1), seen.queue
-    return np.concatenate(parts, axis=1) if runs.single.flat else dict(zip(PARTS, parts, strict=True))
+    parts = [seen.job, seen.options.reshape(size, -1), seen.cluster.reshape(size, -1), seen.queue]
+    if runs.single.job_features:
+        parts.append(seen.jobs.reshape(size, -1))
+    return np.concatenate(parts, axis=1) if runs.single.flat else dict(zip(PARTS, parts, strict=False))
 
 
 def infos_of(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         max_episode_steps: Steps after which an episode is truncated, as by gymnasium's `TimeLimit`, ≥ 1; None: never.
         threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
         shared_features: As for `GpuClusterEnv`.
+        job_features: As for `GpuClusterEnv`.
         flat: As for `GpuClusterEnv`; observations are then (N, F).
         discount_rate: As for `GpuClusterEnv`.
         asking: As for `GpuClusterEnv`.
@@ -90,6 +91,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         max_episode_steps: int | None = None,
         threads: int | None = None,
         shared_features: bool = False,
+        job_features: int = 0,
         flat: bool = False,
         discount_rate: float = 0.0,
         **asking: Unpack[AskingSettings],
@@ -103,6 +105,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             "reward": reward,
             "max_idle_reviews": max_idle_reviews,
             "shared_features": shared_features,
+            "job_features": job_features,
             "flat": flat,
             "discount_rate": discount_rate,
         }

@@ -17,6 +17,7 @@ from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_baselines.adaptation_env.observation import ROW
 from gpusched_env import GpuClusterEnv, load_scenario, make_instance, rollout, simulate
+from gpusched_env.observation import JOBS_FEATURES
 from refusals import refused
 
 sb3 = pytest.importorskip("stable_baselines3")
@@ -154,6 +155,47 @@ def test_a_model_that_chooses_for_jobs_costs_what_it_costs_in_the_environment(na
     model = randomised(BY_JOB[name](kind, env, device="cpu", policy_kwargs={"net_arch": [16]}, **extra))
     result = simulate(make_instance(load_scenario("tiny"), 3), load(model, tmp_path), record=False)
     assert result.total_eur == pytest.approx(total(env, model, 3, name == "maskable"), rel=1e-6)
+
+
+@pytest.mark.parametrize("attention", [True, False])
+@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize("name", BY_JOB)
+def test_a_model_that_sees_rows_of_other_jobs_costs_what_it_costs_in_the_environment(
+    name: str, flat: bool, attention: bool, tmp_path: Path
+):
+    env = GpuClusterEnv("tiny", flat=flat, job_features=3)
+    kind, extra = "MlpPolicy" if flat else "MultiInputPolicy", {"buffer_size": 100} if name == "dqn" else {}
+    rows = job_set_policy(3, 8, *([len(JOBS_FEATURES)] if flat else [])) if attention else {}
+    model = randomised(BY_JOB[name](kind, env, device="cpu", policy_kwargs={"net_arch": [16], **rows}, **extra))
+    policy = load(model, tmp_path)
+    assert isinstance(policy.actor, JobSetActor) is attention
+    instance = make_instance(load_scenario("tiny"), 3)
+    result = simulate(instance, policy, record=False)
+    assert result.total_eur == pytest.approx(total(env, model, 3, name == "maskable"), rel=1e-6)
+    assert rollout(GpuClusterEnv("tiny"), policy, seed=3)[0].total_eur == result.total_eur
+
+
+@pytest.mark.parametrize("flat", [True, False])
+def test_attention_over_other_jobs_does_not_depend_on_their_order(flat: bool):
+    size, env = len(JOBS_FEATURES), GpuClusterEnv("tiny", flat=flat, job_features=3)
+    kind, keywords = "MlpPolicy" if flat else "MultiInputPolicy", job_set_policy(3, 8, *([size] if flat else []))
+    policy = randomised(sb3.PPO(kind, env, device="cpu", policy_kwargs=keywords)).policy
+    observation, info = env.reset(seed=1)
+    while not (rows := (observation if flat else observation["jobs"])[-3 * size :])[-1]:  # until there are three
+        observation, *_, info = env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+    before = policy.predict_values(policy.obs_to_tensor(observation)[0]).item()
+    rows[:] = rows.reshape(3, size)[[2, 0, 1]].ravel()
+    assert policy.predict_values(policy.obs_to_tensor(observation)[0]).item() == pytest.approx(before, rel=1e-4)
+    rows[0] += 0.5
+    assert policy.predict_values(policy.obs_to_tensor(observation)[0]).item() != pytest.approx(before, rel=1e-4)
+
+
+def test_attention_over_rows_that_the_environment_does_not_show_is_refused():
+    for shown in (0, 2):
+        with refused("rows", 3, f"{shown}: the environment's job_features"):
+            sb3.PPO("MultiInputPolicy", GpuClusterEnv("tiny", job_features=shown), policy_kwargs=job_set_policy(3))
+    with refused("row_size", 0):
+        job_set_policy(3, 8, 0)
 
 
 def test_a_model_of_other_gpu_types_is_refused(tmp_path: Path):

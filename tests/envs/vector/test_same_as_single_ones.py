@@ -34,6 +34,7 @@ SIZES = [
         pytest.param([all_kinds(), all_kinds(2, 6)], {"consolidation": True}, id="all kinds"),
         pytest.param([helped()], {}, id="helped"),
         pytest.param([few_jobs(4)], {"preemption": False, "job_order": "due", "milestones": 0}, id="no preemption"),
+        pytest.param([few_jobs(6, 3), few_jobs(2)], {"job_features": 3, "threads": 2}, id="rows"),
         pytest.param([all_kinds(3)], {"due_date_timers": True, "milestones": 1, "reward_scale": 7.0}, id="timers"),
     ],
 )
@@ -54,10 +55,11 @@ def test_steps_are_those_of_single_environments_through_several_episodes(mode, s
     milestones=st.integers(0, 5),
     timers=st.booleans(),
     idle_review_s=st.sampled_from([900.0, 3600.0]),
+    rows=st.integers(0, 4),
     seed=st.integers(0, 1000),
 )
 def test_whatever_the_settings_are(
-    mode, scenario, envs, preemption, job_order, milestones, timers, idle_review_s, seed
+    mode, scenario, envs, preemption, job_order, milestones, timers, idle_review_s, rows, seed
 ):
     twins = Twins(
         [scenario],
@@ -69,6 +71,7 @@ def test_whatever_the_settings_are(
         due_date_timers=timers,
         consolidation=timers,
         idle_review_s=idle_review_s,
+        job_features=rows,
     )
     infos = twins.reset(seed=seed)
     twins.play(40, np.random.default_rng(seed), infos)

@@ -1,0 +1,114 @@
+"""Rows of other jobs: hand-computed on three jobs, and in both environments."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Instance
+from gpusched_env.observation import JOBS_FEATURES
+from instances import three_jobs
+from vector_twins import assert_same, few_jobs, random_actions
+
+ROW = len(JOBS_FEATURES)
+TARDINESS = JOBS_FEATURES.index("squash(tardiness cost of T seconds / least worst-case energy cost)")
+DUE, HOLDS, THERE = JOBS_FEATURES.index("squash(D / T)"), JOBS_FEATURES.index("1 if it holds GPUs now"), ROW - 1
+
+
+def rows_of(observation: dict[str, np.ndarray]) -> np.ndarray:
+    return observation["jobs"].reshape(-1, ROW)
+
+
+def test_the_rows_of_three_jobs_are_those_worked_out_by_hand():
+    """Pressures: C -⅙ h, A -⅚ h, B -8⅔ h. C is asked first: its rows are A's, B's, and an empty one.
+
+    A: T = 4 · 40 min = 2⅔ h, D = 3½ h. In full nodes x1 is cheapest (0.95 € an epoch), W = 4 h. Alone x1 costs 4 €, and
+    T seconds late cost 9.60 €. It needs 3 of 4 epochs in expectation.
+    """
+    env = GpuClusterEnv(instance=three_jobs(), job_features=3)
+    observation, info = env.reset()
+    assert info["job"] == 2
+    rows = rows_of(observation)
+    of_a = [
+        0.0, 3.5 / (8 / 3 + 3.5), (5 / 6) / (8 / 3 + 5 / 6), 0.0, 0.0, 9.6 / 13.6, math.log10(9601.0) / 8.0, 0.75, 0.0,
+        0.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, -0.125 / 1.125, -12.5 / 13.5, 1.0,
+    ]  # fmt: skip
+    of_b = [
+        0.0, 10 / (4 / 3 + 10), (26 / 3) / (4 / 3 + 26 / 3), 0.0, 0.0, 9.6 / 11.6, math.log10(4801.0) / 8.0, 1.0, 0.0,
+        0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 4.0 / 5.0, 400.0 / 401.0, 1.0,
+    ]  # fmt: skip
+    np.testing.assert_allclose(rows, [of_a, of_b, [0.0] * ROW], rtol=1e-6)
+
+    observation, *_, info = env.step(1)  # C takes a GPU; A is asked: C's row comes first, and holds
+    assert info["job"] == 0
+    assert rows_of(observation)[:, HOLDS].tolist() == [1.0, 0.0, 0.0]
+    assert rows_of(observation)[0, DUE] == np.float32(1.5 / (4 / 3 + 1.5))
+    np.testing.assert_array_equal(rows_of(observation)[1], rows[1])
+
+    observation, *_, info = env.step(0)  # A waits; B is asked
+    assert info["job"] == 1
+    assert rows_of(observation)[:, HOLDS].tolist() == [1.0, 0.0, 0.0]
+    np.testing.assert_array_equal(rows_of(observation)[1], rows[0])
+
+
+def equal_pressures() -> Instance:
+    """Make the three jobs with equal due dates and epochs: only their weights differ."""
+    jobs = three_jobs().jobs
+    equal = replace(jobs, due_s=np.full(3, 36000.0), max_epochs=np.full(3, 4.0), distribution=np.full(3, 1))
+    return replace(three_jobs(), jobs=equal)
+
+
+def test_equal_jobs_come_by_submission_and_only_the_first_k_are_shown():
+    env = GpuClusterEnv(instance=equal_pressures(), job_features=1)
+    observation, info = env.reset()
+    weights = [9.6 / 13.6, 19.2 / 23.2, 28.8 / 32.8]  # of the tardiness of T = 2⅔ h, against 4 € of energy
+    for current, shown in ((0, 1), (1, 0), (2, 0)):
+        assert info["job"] == current
+        assert rows_of(observation)[0, TARDINESS] == pytest.approx(weights[shown], rel=1e-6)
+        observation, *_, info = env.step(1)
+
+
+def test_without_rows_the_observation_is_what_it_was_and_with_them_the_rest_stays():
+    scenario = few_jobs(8)
+    plain, rows = GpuClusterEnv(scenario), GpuClusterEnv(scenario, job_features=4)
+    assert "jobs" not in plain.observation_space.spaces
+    (one, info), (other, _) = plain.reset(seed=1), rows.reset(seed=1)
+    rng, over, counts = np.random.default_rng(0), False, set()
+    while not over:
+        assert_same(one, {part: other[part] for part in one})
+        active = len(rows.view.active)
+        shown = rows_of(other)[:, THERE]
+        assert shown.tolist() == [1.0] * min(4, active - 1) + [0.0] * max(0, 5 - active)
+        counts.add(active)
+        action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        one, _, over, _, info = plain.step(action)
+        other, *_ = rows.step(action)
+    assert {1, 5} <= counts
+    assert not other["jobs"].any()
+
+
+def test_rows_see_what_was_placed_through_the_view():
+    env = GpuClusterEnv(instance=three_jobs(), job_features=2)
+    env.reset()
+    assert env.view.place(1, 0)
+    assert rows_of(env._observe()[0])[:, HOLDS].tolist() == [0.0, 1.0]
+    envs = GpuClusterVectorEnv(1, instance=three_jobs(), job_features=2)
+    envs.reset()
+    assert envs.views[0].place(1, 0)
+    assert rows_of(envs.observations())[:, HOLDS].tolist() == [0.0, 1.0]
+
+
+def test_a_copy_and_a_checkpoint_go_on_with_the_same_rows():
+    envs = GpuClusterVectorEnv(3, few_jobs(6), job_features=3)
+    _, infos = envs.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        seen, *_, infos = envs.step(random_actions(infos["action_mask"], rng))
+    later = GpuClusterVectorEnv(3, few_jobs(6), job_features=3)
+    later.set_state(envs.get_state())
+    for other in (later, copy.deepcopy(envs)):
+        assert_same(other.observations(), seen)
