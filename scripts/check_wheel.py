@@ -45,9 +45,9 @@ assert gpusched_env.simulate(env.unwrapped.instance, gpusched_baselines.Sts()).t
 for name in gpusched_env.builtin_scenarios():
     gpusched_env.load_scenario(name)
 from gpusched_baselines.adaptation_env import GpuAdaptationEnv
-from gpusched_agents.files.storage import find_agent, shipped_agents
+from gpusched_agents.files.storage import find_agent, shipped_agents, track_agents
 from gpusched_agents.files.storage import load_agent
-for name in shipped_agents():
+for name in (*shipped_agents(), *track_agents()):
     load_agent(find_agent(name))
 from gpusched_experiments import compare
 table = str(compare(["sts", "edf"], "tiny", seeds=2))

@@ -258,6 +258,11 @@ def shipped_agents() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in SHIPPED.glob(f"*/{DESCRIPTION}")))
 
 
+def track_agents() -> tuple[str, ...]:
+    """List the names of the shipped agents of single tracks, which no list of policies has by default."""
+    return tuple(sorted(path.parent.name for path in SHIPPED.glob(f"tracks/*/{DESCRIPTION}")))
+
+
 def find_agent(text: str) -> Path:
     """Find the folder of an agent; only loading it checks its content.
 
@@ -275,6 +280,8 @@ def find_agent(text: str) -> Path:
         return hub_folder(name, AGENT_FILES)
     if name in shipped_agents():
         return SHIPPED / name
+    if name in track_agents():
+        return SHIPPED / "tracks" / name
     if name and _is_there(name):
         return Path(name)
     shipped = ", ".join(f"{PREFIX}{name}" for name in shipped_agents())

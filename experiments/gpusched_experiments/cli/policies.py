@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from gpusched_agents.any_policy import SB3, is_agent, make_any_policy
-from gpusched_agents.files.storage import PREFIX, find_agent, load_description, shipped_agents
+from gpusched_agents.files.storage import PREFIX, find_agent, load_description, shipped_agents, track_agents
 from gpusched_baselines.registry import POLICIES, ablation_names, policy_descriptions, policy_names, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
@@ -95,7 +95,7 @@ def policies_command(
     table.add_column("what it does")
     for name, line in policy_descriptions().items():
         table.add_row(name, "yes" if name in usual_policy_names() else "", POLICIES[name].origin, line)
-    for name in shipped_agents():
+    for name in (*shipped_agents(), *track_agents()):
         table.add_row(f"{PREFIX}{name}", "", "ours", _agent_line(name))
     output().print(table)
     output().print("`gpusched compare` runs the default ones, those of --policies, or with --policies all every one.")
