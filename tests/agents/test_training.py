@@ -20,7 +20,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from gpusched_agents.files.storage import load_agent, load_description
-from gpusched_agents.network.policies import export_model
+from gpusched_agents.network.policies import export_model, export_network
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.study import make_training
@@ -290,6 +290,13 @@ def test_reinforcement_learning_begins_with_the_best_imitator_a_little_more_deci
         factor = 3.0 if name.startswith(("score_out", "wait_out")) else 1.0
         np.testing.assert_allclose(present[name], factor * array, rtol=1e-6)
     assert not training.model.policy.optimizer.state
+    (imitated,) = training.model.policy.imitated
+    for name, array in export_network(imitated).items():
+        np.testing.assert_array_equal(present[name], array)
+    training.model.learn(8 * ENVS)
+    assert any(
+        (export_model(training.model)[2][name] != array).any() for name, array in export_network(imitated).items()
+    )
 
 
 @pytest.mark.slow
@@ -494,7 +501,7 @@ def test_without_its_checkpoint_a_run_begins_again(stopped: Path, whole_runs: Ca
         ("seed", {"seed": 1}),
         ("steps", {"steps": 257}),
         ("agent", {"agent": PpoConfig(**PPO)}),
-        ("agent", {"agent": MaskablePpoConfig(**(PPO | {"gamma": 0.9}))}),
+        ("agent", {"agent": MaskablePpoConfig(**(PPO | {"kl_coef": 0.9}))}),
         ("scenarios", {"scenarios": ("default",)}),
         ("network", {"network": NetworkConfig(hidden=9)}),
         ("validation_seeds", {"validation_seeds": (500,)}),
