@@ -101,7 +101,7 @@ def test_the_divergence_from_the_imitation_has_a_weight_of_its_own_after_a_warm_
 @pytest.mark.parametrize("algorithm", WITH_A_CRITIC)
 def test_a_policy_near_its_imitation_has_the_divergence_in_place_of_the_entropy(algorithm: str):
     """It is 0 at the imitation, elsewhere Σ p log(p / q), and values and chances are the same as without one."""
-    model, other = model_of(algorithm), model_of(algorithm)
+    model, other = model_of(algorithm), model_of(algorithm).learn(4 * 16 * ENVS)
     observation, allowed = tiny_rounds()
     actions = torch.from_numpy(allowed.argmax(axis=1))
     masks = {"action_masks": torch.from_numpy(allowed)} if algorithm == "maskable-ppo" else {}
@@ -109,7 +109,7 @@ def test_a_policy_near_its_imitation_has_the_divergence_in_place_of_the_entropy(
         plain = model.policy.evaluate_actions(observation, actions, **masks)
         model.policy.imitated = (actor_of(model).network,)
         at_it = model.policy.evaluate_actions(observation, actions, **masks)
-        model.policy.imitated = (actor_of(other.learn(4 * 16 * ENVS)).network,)
+        model.policy.imitated = (actor_of(other).network,)
         elsewhere = model.policy.evaluate_actions(observation, actions, **masks)
         p, q = (torch.softmax(actor_of(one).network(observation)[0], dim=1) for one in (model, other))
         summed = torch.where(p > 0.0, p * (p.log() - q.log()), torch.zeros(1)).sum(dim=1)

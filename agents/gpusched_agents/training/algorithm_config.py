@@ -35,6 +35,7 @@ class PpoConfig:
         gae_horizon_s: λ of advantages likewise: exp(-Δt / `gae_horizon_s`), > 0.
         kl_coef: Weight of the KL divergence of the policy from the one that was imitated, ≥ 0. After a warm start it
             takes the place of `ent_coef`, the weight of the entropy.
+        averaging: Decay of the moving average of the weights at each update, 0 to 1; the average is the agent.
     """
 
     algorithm: ClassVar[str] = "ppo"
@@ -51,6 +52,7 @@ class PpoConfig:
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = 0.03
+    averaging: Part = 0.9
 
     def __post_init__(self) -> None:
         check_settings(self, "agent.")
@@ -65,7 +67,7 @@ class MaskablePpoConfig(PpoConfig):
 
 @dataclass(frozen=True, slots=True)
 class A2cConfig:
-    """A2C (Mnih et al., 2016), with the names of Stable-Baselines3; `horizon_s` to `kl_coef` as for `PpoConfig`."""
+    """A2C (Mnih et al., 2016), with the names of Stable-Baselines3; the rest as for `PpoConfig`."""
 
     algorithm: ClassVar[str] = "a2c"
     learning_rate: Positive = 1e-4
@@ -76,6 +78,7 @@ class A2cConfig:
     kl_coef: NotNegative = 0.1
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
+    averaging: Part = 0.99
 
     def __post_init__(self) -> None:
         check_settings(self, "agent.")

@@ -230,6 +230,8 @@ CLASSES: dict[str, tuple[type[BaseAlgorithm], type[Any]]] = {
     "a2c": (A2C, ScoringPolicy),
     "dqn": (DQN, ScoringDqnPolicy),
 }
+NOT_OF_SB3 = {"horizon_s", "gae_horizon_s", "kl_coef", "averaging"}
+"""Settings of PPO and A2C that are no arguments of Stable-Baselines3."""
 TRAINED_UNDER = Asking(milestones=0, due_date_timers=True, consolidation=True)
 """How rounds ask, in training and in decisions of agents."""
 
@@ -306,7 +308,7 @@ def _on_policy(config: TrainingConfig, env: SlottedVecEnv, settings: dict[str, A
 
     γ is 1: Stable-Baselines3 itself uses it only for the rest of truncated episodes.
     """
-    others = {name: value for name, value in settings.items() if name not in {"horizon_s", "gae_horizon_s", "kl_coef"}}
+    others = {name: value for name, value in settings.items() if name not in NOT_OF_SB3}
     if config.imitation.steps > 0:  # the policy then returns minus the KL divergence in place of the entropy
         others["ent_coef"] = settings["kl_coef"]
     agent: Any = config.agent

@@ -152,17 +152,18 @@ class Imitation:
                 (loss + self._config.value_weight * value_loss).backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
                 policy.optimizer.step()
-                self._move_average()
+                self.move_average(self._config.averaging)
                 right = (scores.argmax(dim=1) == labels[batch]).float().mean()
                 sums += np.array([right.item(), loss.item(), value_loss.item()]) * len(batch)
                 seen += len(batch)
         return dict(zip(("agreement", "loss", "value_loss"), (sums / seen).tolist(), strict=True))
 
-    def _move_average(self) -> None:
+    def move_average(self, decay: float) -> None:
+        """Move the average to the newest weights."""
         newest = actor_of(self._model).network.parameters()
         with torch.no_grad():
             for mean, new in zip(self.average.parameters(), newest, strict=True):
-                mean.lerp_(new, 1.0 - self._config.averaging)
+                mean.lerp_(new, 1.0 - decay)
 
 
 def tensors(observation: dict[str, NDArray[np.float32]]) -> dict[str, torch.Tensor]:

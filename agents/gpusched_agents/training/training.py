@@ -78,7 +78,15 @@ class Training(Sb3Training):
                 layer.weight.mul_(self.config.imitation.inverse_temperature)
                 layer.bias.mul_(self.config.imitation.inverse_temperature)
         policy.imitated = (copy.deepcopy(network).requires_grad_(False),)
+        if self._imitation is not None:
+            self._imitation.average.load_state_dict(network.state_dict())
         policy.optimizer.state.clear()
+
+    def _count(self, learnt: int) -> None:
+        """Move the average after an update of the weights."""
+        if self._imitation is not None and learnt > self.progress.learnt:
+            self._imitation.move_average(self.config.agent.averaging)  # type: ignore[union-attr]
+        super()._count(learnt)
 
     def _demonstrate(self) -> None:
         """Fill DQN's replay buffer with the expert's decisions."""
@@ -99,9 +107,8 @@ class Training(Sb3Training):
             self._report(f"watching {self.config.imitation.expert}")
 
     def _weights(self) -> dict[str, NDArray[np.float32]]:
-        if self.progress.phase == "imitation" and self._imitation is not None:
-            return export_network(self._imitation.average)
-        return export_network(actor_of(self.model).network)
+        average = None if self._imitation is None else self._imitation.average
+        return export_network(average or actor_of(self.model).network)
 
     def _spec(self) -> AgentSpec:
         instance, kind = self._instances[0], self.config.network.kind
