@@ -65,11 +65,11 @@ def test_returns_by_hand():
 def test_a_rollout_buffer_holds_those_returns(kind: Any):
     """With steps of a second each they are those of Stable-Baselines3 with constants."""
     rng, space = np.random.default_rng(0), spaces.Dict({"x": spaces.Box(-1.0, 1.0, (2,), np.float32)})
-    timed = {"passed_s": lambda: np.ones(3), "discounting": Discounting(HALF_S, 2.0 * HALF_S)}
     buffers: list[Any] = [
-        kind(4, space, spaces.Discrete(2), "cpu", n_envs=3, **timed),
+        kind(4, space, spaces.Discrete(2), "cpu", n_envs=3, discounting=Discounting(HALF_S, 2.0 * HALF_S)),
         DictRolloutBuffer(4, space, spaces.Discrete(2), "cpu", gamma=0.5, gae_lambda=np.sqrt(0.5), n_envs=3),
     ]
+    buffers[0].last_passed_s = lambda: np.ones(3)
     for _ in range(4):
         step = {"x": rng.random((3, 2), np.float32)}, np.zeros((3, 1)), rng.random(3), rng.random(3) < 0.3
         values, chances = torch.from_numpy(rng.random((3, 1))), torch.zeros(3)

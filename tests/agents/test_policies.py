@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,6 +90,16 @@ def test_the_settings_reach_the_algorithm(algorithm: str):
     optimized = {id(parameter) for parameter in model.policy.optimizer.param_groups[0]["params"]}
     assert optimized <= everything
     assert {id(parameter) for parameter in actor_of(model).parameters()} <= optimized
+
+
+@pytest.mark.parametrize("algorithm", AGENTS)
+def test_a_model_that_stays_near_its_imitation_is_saved_without_it(algorithm: str, tmp_path: Path):
+    model = model_of(algorithm)
+    expected = export_model(model)[2]
+    model.policy.imitated = (actor_of(model_of(algorithm)).network,)
+    model.save(tmp_path / "model.zip")
+    found = export_model(CLASSES[algorithm][0].load(tmp_path / "model.zip", device="cpu"))[2]
+    assert not changed(expected, found)
 
 
 @pytest.mark.parametrize("algorithm", WITH_A_CRITIC)

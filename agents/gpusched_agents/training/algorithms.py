@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from gpusched_agents.network.policies import MaskableScoringPolicy, ScoringDqnPolicy, ScoringExtractor, ScoringPolicy
@@ -290,10 +291,13 @@ def make_model(config: TrainingConfig, env: SlottedVecEnv) -> BaseAlgorithm:
     settings = {name: value for name, value in asdict(config.agent).items() if value is not None}
     if not off_policy:
         named["share_features_extractor"] = False
-        settings = _on_policy(config, env, settings)
+        settings = _on_policy(config, settings)
     if "final_learning_rate" in settings:
         settings["learning_rate"] = falling(settings["learning_rate"], settings.pop("final_learning_rate"))
     model = algorithm(policy, env, policy_kwargs=named, seed=config.seed, device="cpu", **settings)
+    if isinstance(model, OnPolicyAlgorithm):
+        buffer: Any = model.rollout_buffer
+        buffer.last_passed_s = lambda: env.passed_s
     env.seed_each(first_seeds(config))
     return model
 
@@ -303,7 +307,7 @@ def discounting_of(agent: PpoConfig | A2cConfig) -> Discounting:
     return Discounting(agent.horizon_s, agent.gae_horizon_s)
 
 
-def _on_policy(config: TrainingConfig, env: SlottedVecEnv, settings: dict[str, Any]) -> dict[str, Any]:
+def _on_policy(config: TrainingConfig, settings: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments of PPO, MaskablePPO or A2C, with a rollout buffer that discounts by simulated time.
 
     γ is 1: Stable-Baselines3 itself uses it only for the rest of truncated episodes.
@@ -316,5 +320,5 @@ def _on_policy(config: TrainingConfig, env: SlottedVecEnv, settings: dict[str, A
     return others | {
         "gamma": 1.0,
         "rollout_buffer_class": MaskableTimedRolloutBuffer if maskable else TimedRolloutBuffer,
-        "rollout_buffer_kwargs": {"passed_s": lambda: env.passed_s, "discounting": discounting_of(agent)},
+        "rollout_buffer_kwargs": {"discounting": discounting_of(agent)},
     }

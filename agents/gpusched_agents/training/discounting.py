@@ -63,14 +63,16 @@ class _Timed:
     """A mixin for rollout buffers: advantages by `Discounting`, not by a constant γ and λ.
 
     Args:
-        passed_s: Returns how far the last step moved the time of every environment [s], (N,).
         discounting: The discounts.
+
+    Attributes:
+        last_passed_s: Returns how far the last step moved the time of every environment [s], (N,); to be set.
     """
 
-    def __init__(
-        self, *given: Any, passed_s: Callable[[], NDArray[np.float64]], discounting: Discounting, **named: Any
-    ) -> None:
-        self._last_passed_s, self._discounting = passed_s, discounting
+    last_passed_s: Callable[[], NDArray[np.float64]]
+
+    def __init__(self, *given: Any, discounting: Discounting, **named: Any) -> None:
+        self._discounting = discounting
         super().__init__(*given, **named)
 
     def reset(self: Any) -> None:
@@ -80,7 +82,7 @@ class _Timed:
 
     def add(self: Any, *given: Any, **named: Any) -> None:
         """Add the step that the environments have just taken; see `RolloutBuffer.add`."""
-        self._passed_s[self.pos] = self._last_passed_s()
+        self._passed_s[self.pos] = self.last_passed_s()
         super().add(*given, **named)  # type: ignore[misc]
 
     def compute_returns_and_advantage(self: Any, last_values: Tensor, dones: NDArray[np.bool_]) -> None:
