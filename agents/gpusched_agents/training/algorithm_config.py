@@ -48,7 +48,7 @@ class PpoConfig:
     gae_horizon_s: Positive = 14_400.0
     clip_range: Positive = 0.2
     ent_coef: NotNegative = 0.0
-    kl_coef: NotNegative = 0.1
+    kl_coef: NotNegative = 0.3
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = 0.03
@@ -75,7 +75,7 @@ class A2cConfig:
     horizon_s: Positive = 86_400.0
     gae_horizon_s: Positive = 14_400.0
     ent_coef: NotNegative = 0.0
-    kl_coef: NotNegative = 0.1
+    kl_coef: NotNegative = 0.3
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     averaging: Part = 0.99

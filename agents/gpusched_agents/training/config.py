@@ -87,7 +87,7 @@ class ImitationConfig:
     learning_rate: Positive = 2e-3
     value_weight: NotNegative = 0.1
     averaging: Part = 0.99
-    inverse_temperature: Positive = 3.0
+    inverse_temperature: Positive = 6.0
 
     def __post_init__(self) -> None:
         check_settings(self, "imitation.")

@@ -59,7 +59,7 @@ class Trained:
 
     @property
     def imitated_eur(self) -> float | None:
-        """The cost of the imitator with which learning began [€]; None where nothing was imitated, or nothing learnt."""
+        """The cost of the imitator with which learning began [€]; None without imitation or learning."""
         imitated = [float(point["total_eur"]) for point in self.curve if point["phase"] == "imitation"]
         both = self.run.config.imitation.steps and self.run.config.steps
         return min(imitated) if both and imitated else None
@@ -248,7 +248,7 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
         f"Saved: 1 - (sum of total costs) / (sum of those of {AGAINST}), the mean over scenarios.",
         "Decisions and minutes: means over the trainings, which end early when nothing gets better.",
         "Kept at: decisions after which the agent that costs least on the validation workloads was evaluated.",
-        "Validation €: the mean cost there of the imitator that learning begins with, of the last agent, of the kept one.",
+        "Validation €: mean cost there of the imitator with which learning begins, of the last agent, of the kept one.",
     )
     lines = _lines(plan, runs.where(workloads=HELD_OUT), trained)
     return Table.of("Held-out workloads, all scenarios", columns, lines, notes)
