@@ -133,7 +133,8 @@ class Training(Sb3Training):
             if imitated:
                 network = copy.deepcopy(self._imitation.average).requires_grad_(False)
                 network.load_state_dict(imitated)
-                self.model.policy.imitated = (network,)
+                policy: Any = self.model.policy
+                policy.imitated = (network,)
 
     def _checkpoint(self) -> Checkpoint:
         checkpoint = super()._checkpoint()
