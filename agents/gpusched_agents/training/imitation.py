@@ -139,9 +139,9 @@ class Imitation:
             for name in decisions.observations[0]
         }
         labels = torch.from_numpy(np.concatenate(decisions.labels))
-        rewards, values = np.stack(decisions.rewards), np.stack(decisions.values)
+        rewards, estimates = np.stack(decisions.rewards), np.stack(decisions.values)
         ended, passed_s = np.stack(decisions.ended), np.stack(decisions.passed_s)
-        returns = torch.from_numpy(self._discounting.returns(rewards, values, ended, passed_s).ravel())
+        returns = torch.from_numpy(self._discounting.returns(rewards, estimates, ended, passed_s).ravel())
         policy, size = self._model.policy, self._config.batch_size
         sums, seen = np.zeros(3), 0
         for _ in range(self._config.epochs):
