@@ -73,11 +73,14 @@ COUNTS = {
     "target_update_interval", "pairs", "workloads", "most_jobs",
 }  # fmt: skip
 SHARES = {
-    "gamma", "gae_lambda", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
+    "gamma", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
     "averaging", "randomised",
 }  # fmt: skip
-ABOVE_ZERO = {"learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl", "sigma", "clip"}
-FROM_ZERO = {"ent_coef", "vf_coef"}
+ABOVE_ZERO = {
+    "learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl", "sigma", "clip",
+    "horizon_s", "gae_horizon_s",
+}  # fmt: skip
+FROM_ZERO = {"ent_coef", "kl_coef", "vf_coef"}
 OTHERS = {"begin": (None, 3), "only": (None, 3)}
 
 
@@ -123,8 +126,6 @@ def test_an_update_may_be_as_large_as_it_likes():
         ("evaluate_every", (*WHOLE, 0)),
         ("patience", (*WHOLE, 0)),
         ("threads", (*WHOLE, 0)),
-        ("tardiness_factor", (*NUMBERS, 0.0)),
-        ("above_least", ("no", 0, None)),
         ("validation_seeds", ((), 3, None)),
         ("agent", ("ppo", None, PpoConfig)),
         ("network", ("set", None)),
@@ -190,11 +191,10 @@ def test_a_network_or_a_warm_start_that_does_not_fit_the_algorithm_is_named(fiel
 def test_numbers_of_numpy_are_written_down_like_others():
     config = TrainingConfig(
         seed=np.int64(3),
-        tardiness_factor=np.float64(0.5),
         validation_seeds=(np.int64(7),),
-        agent=PpoConfig(n_steps=np.int32(8)),
+        agent=PpoConfig(n_steps=np.int32(8), kl_coef=np.float64(0.5)),
     )
-    plain = TrainingConfig(seed=3, tardiness_factor=0.5, validation_seeds=(7,), agent=PpoConfig(n_steps=8))
+    plain = TrainingConfig(seed=3, validation_seeds=(7,), agent=PpoConfig(n_steps=8, kl_coef=0.5))
     assert json.dumps(config.as_dict()) == json.dumps(plain.as_dict())
 
 

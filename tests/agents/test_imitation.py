@@ -15,9 +15,9 @@ from agent_networks import ENVIRONMENT, any_of
 from any_instance import AnyInstance
 from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training.algorithm_config import A2cConfig, MaskablePpoConfig, PpoConfig
-from gpusched_agents.training.algorithms import make_env, make_model
+from gpusched_agents.training.algorithms import discounting_of, make_env, make_model
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
-from gpusched_agents.training.imitation import Expert, Imitation, _Decisions
+from gpusched_agents.training.imitation import Expert, Imitation
 from gpusched_baselines.registry import expert_names
 from gpusched_env import load_scenario, make_instance, simulate
 
@@ -27,9 +27,7 @@ ENVS, HIDDEN = 4, 8
 pytestmark = pytest.mark.usefixtures("one_thread")
 
 
-def imitation(
-    agent: Any = None, *, seed: int = 0, gamma: float = 0.999, gae_lambda: float = 0.95, **settings: Any
-) -> Imitation:
+def imitation(agent: Any = None, *, seed: int = 0, **settings: Any) -> Imitation:
     """Make the warm start of an untrained agent on `tiny`, its episodes begun."""
     given = {"steps": 4000, "rollout": 50, "batch_size": 50, "learning_rate": 0.01, "epochs": 4, "beta": 0.0}
     config = TrainingConfig(
@@ -43,7 +41,7 @@ def imitation(
     env = make_env(config)
     model: Any = make_model(config, env)
     model._last_obs = env.reset()
-    return Imitation(model, config.imitation, np.random.default_rng(seed), gamma, gae_lambda)
+    return Imitation(model, config.imitation, np.random.default_rng(seed), discounting_of(config.agent))
 
 
 @pytest.mark.slow
@@ -118,21 +116,6 @@ def test_an_expert_answers_what_it_does(expert: str):
         env.view.apply(env.job, choice)
         over = env.step(action)[2]
     np.testing.assert_array_equal(env.result().log, simulate(instance, policy).log)
-
-
-def test_returns_by_hand():
-    """G = r + γ ((1 - λ) V' + λ G'), and r alone where an episode ends: γ = λ = ½; 2 environments, 3 steps.
-
-    The first goes on, with the value 2 after the last step: 4 + ½ · 2 = 5, 2 + ½ (½ · 4 + ½ · 5) = 4.25 and
-    1 + ½ (½ · 6 + ½ · 4.25) = 3.5625. The second one ends with its second step: 5, 2 and 1 + ½ (½ · 6 + ½ · 2) = 3.
-    """
-    decisions = _Decisions()
-    for reward in (1.0, 2.0, 4.0):
-        decisions.rewards.append(np.full(2, reward, np.float32))
-        decisions.ended.append(np.array([False, reward == 2.0]))
-    decisions.values = [np.full(2, value, np.float32) for value in (8.0, 6.0, 4.0, 2.0)]
-    returns = imitation(gamma=0.5, gae_lambda=0.5)._returns(decisions)
-    np.testing.assert_allclose(returns, [[3.5625, 3.0], [4.25, 2.0], [5.0, 5.0]])
 
 
 @pytest.mark.slow

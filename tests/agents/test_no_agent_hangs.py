@@ -13,8 +13,6 @@ from stable_baselines3.common.callbacks import EvalCallback
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 
-from gpusched_agents.training.algorithms import make_env
-from gpusched_agents.training.config import TrainingConfig
 from gpusched_env import ENVIRONMENT_ID
 from vector_twins import few_jobs
 
@@ -60,16 +58,3 @@ def test_a_learner_puts_a_value_to_what_is_left_of_a_stalled_episode():
     model.policy.predict_values = lambda observation: asked.append(observation) or predict(observation)
     model.learn(64)
     assert len(asked) > 1, "once at the end of the rollout, and once for each truncated episode"
-
-
-def test_waiting_earns_nothing_back_for_work_that_was_not_done():
-    """Rewards leave out the least cost of the work: for a stalled episode only of the work that was done."""
-    env = make_env(TrainingConfig(scenarios=("tiny",), envs=1))
-    env.seed_each([1000])
-    env.reset()
-    ended, rewards = False, []
-    while not ended:
-        _, reward, (ended,), (info,) = env.step([0])
-        rewards.append(float(reward[0]))
-    assert info["stalled"]
-    assert max(rewards) <= 0.0

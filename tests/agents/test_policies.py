@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,13 +83,67 @@ def test_every_algorithm_learns_with_every_network(algorithm: str, kind: str):
 
 @pytest.mark.parametrize("algorithm", AGENTS)
 def test_the_settings_reach_the_algorithm(algorithm: str):
-    model = model_of(algorithm, agent=replace(AGENTS[algorithm], gamma=0.5, max_grad_norm=0.25))
-    assert (model.gamma, model.max_grad_norm, model.n_envs, model.lr_schedule(1.0)) == (0.5, 0.25, ENVS, 0.01)
+    model = model_of(algorithm, agent=replace(AGENTS[algorithm], max_grad_norm=0.25))
+    assert (model.max_grad_norm, model.n_envs, model.lr_schedule(1.0)) == (0.25, ENVS, 0.01)
     assert model.policy.optimizer.param_groups[0]["lr"] == 0.01
     everything = {id(parameter) for parameter in model.policy.parameters() if parameter.requires_grad}
     optimized = {id(parameter) for parameter in model.policy.optimizer.param_groups[0]["params"]}
     assert optimized <= everything
     assert {id(parameter) for parameter in actor_of(model).parameters()} <= optimized
+
+
+@pytest.mark.parametrize("algorithm", AGENTS)
+def test_a_model_that_stays_near_its_imitation_is_saved_without_it(algorithm: str, tmp_path: Path):
+    model = model_of(algorithm)
+    expected = export_model(model)[2]
+    model.policy.imitated = (actor_of(model_of(algorithm)).network,)
+    model.save(tmp_path / "model.zip")
+    found = export_model(CLASSES[algorithm][0].load(tmp_path / "model.zip", device="cpu"))[2]
+    assert not changed(expected, found)
+
+
+@pytest.mark.parametrize("algorithm", WITH_A_CRITIC)
+def test_the_divergence_from_the_imitation_has_a_weight_of_its_own_after_a_warm_start(algorithm: str):
+    agent = replace(AGENTS[algorithm], ent_coef=0.25, kl_coef=0.75)
+    assert model_of(algorithm, agent=agent).ent_coef == 0.25
+    assert model_of(algorithm, agent=agent, imitation=ImitationConfig()).ent_coef == 0.75
+
+
+@pytest.mark.parametrize("algorithm", WITH_A_CRITIC)
+def test_a_policy_near_its_imitation_has_the_divergence_in_place_of_the_entropy(algorithm: str):
+    """It is 0 at the imitation, elsewhere Σ p log(p / q), and values and chances are the same as without one."""
+    model, other = model_of(algorithm), model_of(algorithm).learn(4 * 16 * ENVS)
+    observation, allowed = tiny_rounds()
+    actions = torch.from_numpy(allowed.argmax(axis=1))
+    masks = {"action_masks": torch.from_numpy(allowed)} if algorithm == "maskable-ppo" else {}
+    with torch.no_grad():
+        plain = model.policy.evaluate_actions(observation, actions, **masks)
+        model.policy.imitated = (actor_of(model).network,)
+        at_it = model.policy.evaluate_actions(observation, actions, **masks)
+        model.policy.imitated = (actor_of(other).network,)
+        elsewhere = model.policy.evaluate_actions(observation, actions, **masks)
+        p, q = (torch.softmax(actor_of(one).network(observation)[0], dim=1) for one in (model, other))
+        summed = torch.where(p > 0.0, p * (p.log() - q.log()), torch.zeros(1)).sum(dim=1)
+    for found in (at_it, elsewhere):
+        torch.testing.assert_close(found[0].reshape(-1), plain[0].reshape(-1))
+        torch.testing.assert_close(found[1], plain[1])
+    assert (at_it[2] == 0.0).all()
+    torch.testing.assert_close(elsewhere[2], -summed, rtol=1e-3, atol=1e-5)
+    assert elsewhere[2].max() < 0.0
+
+
+def test_the_gradient_of_the_divergence_leads_to_the_imitation():
+    model, other = model_of("ppo"), model_of("ppo")
+    model.policy.imitated = (actor_of(other.learn(4 * 16 * ENVS)).network,)
+    observation, allowed = tiny_rounds()
+    divergences = []
+    for _ in range(100):
+        divergence = -model.policy.evaluate_actions(observation, torch.zeros(len(allowed)))[2].mean()
+        model.policy.optimizer.zero_grad()
+        divergence.backward()
+        model.policy.optimizer.step()
+        divergences.append(divergence.item())
+    assert divergences[-1] < 0.2 * divergences[0]
 
 
 @pytest.mark.parametrize("kind", NETWORKS)

@@ -20,7 +20,7 @@ import torch
 from safetensors.numpy import load_file, save_file
 
 from gpusched_agents.files.storage import load_agent, load_description
-from gpusched_agents.network.policies import export_model
+from gpusched_agents.network.policies import export_model, export_network
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.study import make_training
@@ -290,6 +290,34 @@ def test_reinforcement_learning_begins_with_the_best_imitator_a_little_more_deci
         factor = 3.0 if name.startswith(("score_out", "wait_out")) else 1.0
         np.testing.assert_allclose(present[name], factor * array, rtol=1e-6)
     assert not training.model.policy.optimizer.state
+    (imitated,) = training.model.policy.imitated
+    with torch.no_grad():
+        for parameter in training.model.policy.parameters():
+            parameter.add_(1.0)
+    for name, array in export_network(imitated).items():  # a copy, which does not learn
+        np.testing.assert_array_equal(present[name], array)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5, 1.0])
+def test_the_agent_is_the_average_of_the_weights_after_each_update(decay: float, tmp_path: Path):
+    """With 0 it is the newest agent, with 1 the imitator for ever."""
+    training = Training(replace(BASE, agent=MaskablePpoConfig(**PPO, averaging=decay), steps=96), tmp_path / "run")
+    newest: list[dict[str, np.ndarray]] = []
+    count = training._count
+
+    def count_and_keep(learnt: int) -> None:
+        newest.append(export_model(training.model)[2])
+        count(learnt)
+
+    training._count = count_and_keep  # type: ignore[method-assign]
+    training.run()
+    first, *updates = newest
+    average = first
+    for weights in updates:
+        average = {name: decay * array + (1.0 - decay) * weights[name] for name, array in average.items()}
+    assert len(updates) == 3
+    for name, array in training._weights().items():
+        np.testing.assert_allclose(array, average[name], rtol=1e-4, atol=1e-6)
 
 
 @pytest.mark.slow
@@ -494,7 +522,7 @@ def test_without_its_checkpoint_a_run_begins_again(stopped: Path, whole_runs: Ca
         ("seed", {"seed": 1}),
         ("steps", {"steps": 257}),
         ("agent", {"agent": PpoConfig(**PPO)}),
-        ("agent", {"agent": MaskablePpoConfig(**(PPO | {"gamma": 0.9}))}),
+        ("agent", {"agent": MaskablePpoConfig(**(PPO | {"kl_coef": 0.9}))}),
         ("scenarios", {"scenarios": ("default",)}),
         ("network", {"network": NetworkConfig(hidden=9)}),
         ("validation_seeds", {"validation_seeds": (500,)}),

@@ -94,7 +94,7 @@ def test_a_study_ends_in_a_table_curves_and_a_record(tmp_path, monkeypatch):
     assert watching.trained == ["full-0", "no-set-network-0", "full-1", "no-set-network-1"]
     assert watching.informed[0] == (500, 4_000, 0, 4)
     assert watching.informed[-1] == (4_000, 4_000, 4, 4)
-    assert watching.evaluated[-1] == (3 * (3 + 4) + 2 * 2,) * 2
+    assert watching.evaluated[-1] == (3 * (3 + 4) + 2 * 3,) * 2
     rows = {row["variant"]: row for row in read(tmp_path / "table.csv")}
     assert list(rows) == ["edf", "sts", "sts-x", "set + imitation", "no set network"]
     assert float(rows["sts-x"]["total_eur"]) == pytest.approx(total_eur(make_policy("sts-x")))
@@ -106,6 +106,12 @@ def test_a_study_ends_in_a_table_curves_and_a_record(tmp_path, monkeypatch):
     assert float(full["saving"]) == pytest.approx(np.mean(saved))
     assert (full["trainings"], full["decisions"], float(full["minutes"])) == ("2", "800.0", pytest.approx(9.5 / 60))
     assert [full[f"kept_at{end}"] for end in ("", "_low", "_high")] == ["800.0"] * 3
+    validation = [
+        float(full[f"{name}_eur{end}"]) for name in ("imitated", "at_the_end") for end in ("", "_low", "_high")
+    ]
+    assert validation == [900.0, 900.0, 900.0, 8.5, 8.0, 9.0]
+    assert float(rows["sts-x"]["kept_eur"]) == pytest.approx(total_eur(make_policy("sts-x"), (500, 501)))
+    assert (rows["sts-x"]["imitated_eur"], rows["sts-x"]["at_the_end_eur"]) == ("", "")
     assert (rows["sts"]["saving"], rows["sts"]["trainings"], rows["sts"]["kept_at"]) == ("", "", "")
     page = (tmp_path / "table.md").read_text()
     assert "trained 2 times, with other seeds, for up to 1,000 decisions on tiny" in page
@@ -142,11 +148,11 @@ def test_nothing_is_trained_or_run_twice(tmp_path, monkeypatch):
     run(tmp_path, monkeypatch)
     before = (tmp_path / "table.csv").read_bytes()
     again = run(tmp_path, monkeypatch)
-    assert (again.trained, again.evaluated) == ([], [(25, 25)])
+    assert (again.trained, again.evaluated) == ([], [(27, 27)])
     assert (tmp_path / "table.csv").read_bytes() == before
     more = run(tmp_path, monkeypatch, StudyPlan(BASE, 1_000, ("full", "imitation-only"), (0, 1), (0, 1, 2)))
     assert more.trained == ["imitation-only-0", "imitation-only-1"]
-    assert more.evaluated[0] == (19, 25)
+    assert more.evaluated[0] == (21, 27)
 
 
 def test_a_study_that_was_stopped_goes_on_and_ends_the_same(tmp_path, monkeypatch):
@@ -211,7 +217,7 @@ def test_the_figure_shows_all_of_it_and_what_lies_near_the_reference_policies(tm
     assert [(x, estimate.value) for x, estimate in whole.series[0].points] == [(0.0, 900.0), (0.8, 8.5)]
     assert (whole.logarithmic, whole.y_range, close.logarithmic) == ("y", None, "")
     levels = {level.name: level.value for level in close.levels}
-    assert levels == {name: pytest.approx(total_eur(make_policy(name), (500, 501))) for name in ("sts", "sts-x")}
+    assert levels == {name: pytest.approx(total_eur(make_policy(name), (500, 501))) for name in ("edf", "sts", "sts-x")}
     assert close.y_range[0] < 8.5 < max(levels.values()) < close.y_range[1] < 900.0
     assert whole.x_label == "thousand decisions (of those that do both, the first 0.5 imitate)"
 

@@ -229,8 +229,36 @@ class _Split(nn.Module):
         return features[:, self.latent_dim_pi :]
 
 
+def score(policy: Any, observation: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+    """Return the scores of all actions, (B, 1 + C), and the values, (B,), by actor and critic of `policy`."""
+    features = policy.extract_features(observation)
+    actor, critic = features if isinstance(features, tuple) else (features, features)
+    scores = policy.mlp_extractor.forward_actor(actor)
+    return scores, policy.value_net(policy.mlp_extractor.forward_critic(critic)).squeeze(1)
+
+
 class _Scoring:
-    """A mixin for policies: actor and critic each have a network; the actor's scores are the logits of the actions."""
+    """A mixin for policies: actor and critic each have a network; the actor's scores are the logits of the actions.
+
+    Attributes:
+        imitated: The network that the policy stays near to, alone in a tuple, so that it is no part of the policy;
+            empty at first. With one, `evaluate_actions` returns minus the KL divergence from its chances in place of
+            the entropy, so that the entropy coefficient of an algorithm weighs the divergence.
+    """
+
+    imitated: tuple[SetNetwork | MlpNetwork, ...] = ()
+
+    def evaluate_actions(self: Any, obs: Any, actions: Tensor, **masks: Any) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Return values, logarithms of the chances of the actions, and entropies or minus KL divergences, (B,) each."""
+        if not self.imitated:
+            evaluated: tuple[Tensor, Tensor, Tensor | None] = super().evaluate_actions(obs, actions, **masks)  # type: ignore[misc]
+            return evaluated
+        scores, values = score(self, obs)
+        chances = torch.log_softmax(scores, dim=1)
+        with torch.no_grad():
+            imitated = torch.log_softmax(self.imitated[0](obs)[0], dim=1)
+        divergence = (chances.exp() * (chances - imitated)).sum(dim=1)
+        return values, chances.gather(1, actions.long().reshape(-1, 1)).squeeze(1), -divergence
 
     def _build_mlp_extractor(self: Any) -> None:
         actions = int(self.action_space.n)

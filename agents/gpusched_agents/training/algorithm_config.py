@@ -29,6 +29,13 @@ class PpoConfig:
     """PPO (Schulman et al., 2017), with the names of Stable-Baselines3. Actions that cannot be placed are never chosen.
 
     The learning rate falls linearly in the decisions of reinforcement learning, to `final_learning_rate` at their end.
+
+    Args:
+        horizon_s: Discounts are by simulated time: that of Δt seconds is γ = exp(-Δt / `horizon_s`), > 0.
+        gae_horizon_s: λ of advantages likewise: exp(-Δt / `gae_horizon_s`), > 0.
+        kl_coef: Weight of the KL divergence of the policy from the one that was imitated, ≥ 0. After a warm start it
+            takes the place of `ent_coef`, the weight of the entropy.
+        averaging: Decay of the moving average of the weights at each update, 0 to 1; the average is the agent.
     """
 
     algorithm: ClassVar[str] = "ppo"
@@ -37,13 +44,15 @@ class PpoConfig:
     n_steps: Count = 128
     batch_size: Count = 1024
     n_epochs: Count = 3
-    gamma: Part = 0.9995
-    gae_lambda: Part = 0.98
+    horizon_s: Positive = 86_400.0
+    gae_horizon_s: Positive = 14_400.0
     clip_range: Positive = 0.2
     ent_coef: NotNegative = 0.0
+    kl_coef: NotNegative = 0.3
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
     target_kl: Positive | None = 0.03
+    averaging: Part = 0.9
 
     def __post_init__(self) -> None:
         check_settings(self, "agent.")
@@ -58,16 +67,18 @@ class MaskablePpoConfig(PpoConfig):
 
 @dataclass(frozen=True, slots=True)
 class A2cConfig:
-    """A2C (Mnih et al., 2016), with the names of Stable-Baselines3."""
+    """A2C (Mnih et al., 2016), with the names of Stable-Baselines3; the rest as for `PpoConfig`."""
 
     algorithm: ClassVar[str] = "a2c"
     learning_rate: Positive = 1e-4
     n_steps: Count = 16
-    gamma: Part = 0.999
-    gae_lambda: Part = 0.95
+    horizon_s: Positive = 86_400.0
+    gae_horizon_s: Positive = 14_400.0
     ent_coef: NotNegative = 0.0
+    kl_coef: NotNegative = 0.3
     vf_coef: NotNegative = 0.5
     max_grad_norm: Positive = 0.5
+    averaging: Part = 0.99
 
     def __post_init__(self) -> None:
         check_settings(self, "agent.")

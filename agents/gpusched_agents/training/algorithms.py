@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 from stable_baselines3.common.vec_env import VecEnv
 
 from gpusched_agents.network.policies import MaskableScoringPolicy, ScoringDqnPolicy, ScoringExtractor, ScoringPolicy
 from gpusched_agents.sb3 import make_sb3_vec_env
-from gpusched_agents.training.algorithm_config import DqnConfig
-from gpusched_agents.training.workloads import WorkMeter
+from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, PpoConfig
+from gpusched_agents.training.discounting import Discounting, MaskableTimedRolloutBuffer, TimedRolloutBuffer
+from gpusched_agents.training.saving import SavingMeter
 from gpusched_env import FIRST_SAMPLED_SEED, make_instance
 from gpusched_env.envs.source import shape_of
 from gpusched_env.errors import InputError
@@ -36,18 +38,18 @@ if TYPE_CHECKING:
     from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
 
     from gpusched_agents.sb3 import SchedulerVecEnv
-    from gpusched_env import Instance, View
+    from gpusched_env import View
+    from gpusched_env.simulator import State
 
     Observations = dict[str, NDArray[np.float32]]
 
 
 class SlottedVecEnv(VecEnv):
-    """Several `SchedulerVecEnv` as one, with any GPU types and configurations.
+    """Several `SchedulerVecEnv` as one, with any GPU types and configurations; rewards are savings (`SavingMeter`).
 
     Args:
         groups: The environments of each kind of cluster, one or more.
         types: Index of the GPU type of every configuration, for each group.
-        above_least: Whether the least energy cost of the work done is added to rewards (`WorkMeter`).
 
     Attributes:
         type_of_slot: Index of the GPU type of every slot.
@@ -56,13 +58,11 @@ class SlottedVecEnv(VecEnv):
         InputError: There is no group.
     """
 
-    def __init__(
-        self, groups: Sequence[SchedulerVecEnv], types: Sequence[Sequence[int]], *, above_least: bool = False
-    ) -> None:
+    def __init__(self, groups: Sequence[SchedulerVecEnv], types: Sequence[Sequence[int]]) -> None:
         if not groups:
             raise InputError("groups", groups, "one or more")
-        self.groups, self._above_least = tuple(groups), above_least
-        self._meter: WorkMeter | None = None
+        self.groups = tuple(groups)
+        self._meter: SavingMeter
         self.ends = np.cumsum([group.num_envs for group in groups])
         self.type_of_slot, self._slots = lay_out(types)
         self._type_count = 1 + max(self.type_of_slot)
@@ -80,9 +80,14 @@ class SlottedVecEnv(VecEnv):
         return tuple(view for group in self.groups for view in group.vector.views)  # type: ignore[attr-defined]
 
     @property
-    def instances(self) -> tuple[Instance, ...]:
-        """Return the instances of the present episodes."""
-        return tuple(one for group in self.groups for one in group.vector.instances)  # type: ignore[attr-defined]
+    def states(self) -> tuple[State, ...]:
+        """Return the whole states of the present episodes."""
+        return tuple(one for group in self.groups for one in group.vector.states)  # type: ignore[attr-defined]
+
+    @property
+    def passed_s(self) -> NDArray[np.float64]:
+        """Return how far the last step moved the time of every environment [s], (N,)."""
+        return self._meter.passed_s
 
     @property
     def jobs(self) -> NDArray[np.int64]:
@@ -113,7 +118,7 @@ class SlottedVecEnv(VecEnv):
         """Begin an episode in every environment."""
         observations: list[Any] = [group.reset() for group in self.groups]
         self.reset_infos = [info for group in self.groups for info in group.reset_infos]
-        self._measure()
+        self._meter = SavingMeter(self.states)
         return self._slotted(observations)
 
     def step_async(self, actions: NDArray[Any]) -> None:
@@ -130,10 +135,8 @@ class SlottedVecEnv(VecEnv):
                 if "terminal_observation" in info:
                     last = {name: array[None] for name, array in info["terminal_observation"].items()}
                     info["terminal_observation"] = {name: array[0] for name, array in self._slot(k, last).items()}
-        rewards, ended = (np.concatenate([step[part] for step in steps]) for part in (1, 2))
-        if self._meter is not None:
-            stalled = np.array([bool(info.get("stalled")) for info in infos])
-            rewards = (rewards + self._meter.change(self.views, self.instances, ended, stalled)).astype(np.float32)
+        ended = np.concatenate([step[2] for step in steps])
+        rewards = self._meter.rewards(self.states, ended, infos)
         return self._slotted([step[0] for step in steps]), rewards, ended, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -155,7 +158,7 @@ class SlottedVecEnv(VecEnv):
         for k, group in enumerate(self.groups):
             head = f"{k}/"
             group.set_state({name[len(head) :]: array for name, array in state.items() if name.startswith(head)})
-        self._measure()
+        self._meter = SavingMeter(self.states)
 
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
@@ -182,9 +185,6 @@ class SlottedVecEnv(VecEnv):
         """Close all environments."""
         for group in self.groups:
             group.close()
-
-    def _measure(self) -> None:
-        self._meter = WorkMeter(self.views, self.instances) if self._above_least else None
 
     def _parts(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
         return np.split(rows, self.ends[:-1])
@@ -231,19 +231,10 @@ CLASSES: dict[str, tuple[type[BaseAlgorithm], type[Any]]] = {
     "a2c": (A2C, ScoringPolicy),
     "dqn": (DQN, ScoringDqnPolicy),
 }
+NOT_OF_SB3 = {"horizon_s", "gae_horizon_s", "kl_coef", "averaging"}
+"""Settings of PPO and A2C that are no arguments of Stable-Baselines3."""
 TRAINED_UNDER = Asking(milestones=0, due_date_timers=True, consolidation=True)
 """How rounds ask, in training and in decisions of agents."""
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingReward:
-    """The reward: minus energy, minus tardiness times a factor [€]."""
-
-    tardiness_factor: float
-
-    def __call__(self, energy_eur: float, tardiness_eur: float) -> float:
-        """Return the reward of one step."""
-        return -energy_eur - self.tardiness_factor * tardiness_eur
 
 
 def make_env(config: TrainingConfig) -> SlottedVecEnv:
@@ -265,10 +256,9 @@ def make_env(config: TrainingConfig) -> SlottedVecEnv:
     groups, types = [], []
     for chosen in alike.values():
         size = sum(counts[index] for index in chosen)
-        reward = TrainingReward(config.tardiness_factor)
-        groups.append(make_sb3_vec_env(size, [scenarios[i] for i in chosen], reward=reward, **asdict(TRAINED_UNDER)))
+        groups.append(make_sb3_vec_env(size, [scenarios[i] for i in chosen], **asdict(TRAINED_UNDER)))
         types.append(firsts[chosen[0]].type_of_configuration.tolist())
-    return SlottedVecEnv(groups, types, above_least=config.above_least)
+    return SlottedVecEnv(groups, types)
 
 
 def first_seeds(config: TrainingConfig) -> list[int]:
@@ -298,11 +288,37 @@ def make_model(config: TrainingConfig, env: SlottedVecEnv) -> BaseAlgorithm:
         "features_extractor_kwargs": extractor,
         "net_arch": [],
     }
+    settings = {name: value for name, value in asdict(config.agent).items() if value is not None}
     if not off_policy:
         named["share_features_extractor"] = False
-    settings = {name: value for name, value in asdict(config.agent).items() if value is not None}
+        settings = _on_policy(config, settings)
     if "final_learning_rate" in settings:
         settings["learning_rate"] = falling(settings["learning_rate"], settings.pop("final_learning_rate"))
     model = algorithm(policy, env, policy_kwargs=named, seed=config.seed, device="cpu", **settings)
+    if isinstance(model, OnPolicyAlgorithm):
+        buffer: Any = model.rollout_buffer
+        buffer.last_passed_s = lambda: env.passed_s
     env.seed_each(first_seeds(config))
     return model
+
+
+def discounting_of(agent: PpoConfig | A2cConfig) -> Discounting:
+    """Return the discounts of an algorithm with a critic."""
+    return Discounting(agent.horizon_s, agent.gae_horizon_s)
+
+
+def _on_policy(config: TrainingConfig, settings: dict[str, Any]) -> dict[str, Any]:
+    """Return the arguments of PPO, MaskablePPO or A2C, with a rollout buffer that discounts by simulated time.
+
+    γ is 1: Stable-Baselines3 itself uses it only for the rest of truncated episodes.
+    """
+    others = {name: value for name, value in settings.items() if name not in NOT_OF_SB3}
+    if config.imitation.steps > 0:  # the policy then returns minus the KL divergence in place of the entropy
+        others["ent_coef"] = settings["kl_coef"]
+    agent: Any = config.agent
+    maskable = config.agent.algorithm == "maskable-ppo"
+    return others | {
+        "gamma": 1.0,
+        "rollout_buffer_class": MaskableTimedRolloutBuffer if maskable else TimedRolloutBuffer,
+        "rollout_buffer_kwargs": {"discounting": discounting_of(agent)},
+    }

@@ -14,7 +14,6 @@ from gpusched_agents.spec import (
     SETS_CONTROLS,
     Count,
     CountFromZero,
-    Flag,
     NetworkConfig,
     NotNegative,
     Part,
@@ -89,7 +88,7 @@ class ImitationConfig:
     learning_rate: Positive = 2e-3
     value_weight: NotNegative = 0.1
     averaging: Part = 0.99
-    inverse_temperature: Positive = 3.0
+    inverse_temperature: Positive = 6.0
 
     def __post_init__(self) -> None:
         check_settings(self, "imitation.")
@@ -111,10 +110,6 @@ class TrainingConfig:
         envs: Environments that run at once, ≥ 1; by default 32, and 8 adaptation environments.
         network: The network.
         imitation: The warm start.
-        tardiness_factor: Weight of a euro of tardiness in training, > 0. Tardiness is so costly that single misses hide
-            the differences in energy; with a tenth of it tardiness is still costlier.
-        above_least: Whether rewards leave out the least cost of the work done (`WorkMeter`): over an episode that is
-            the same for every policy, so only the noise is reduced.
         validation_seeds: Seeds of the workloads that decide which agent is kept, below
             `gpusched_env.FIRST_SAMPLED_SEED` or those of tracks: no training episode runs on those.
         evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each. By default 50,000,
@@ -132,8 +127,6 @@ class TrainingConfig:
     envs: Count = UNSET
     network: NetworkConfig = field(default_factory=NetworkConfig)
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
-    tardiness_factor: Positive = 0.1
-    above_least: Flag = True
     validation_seeds: Annotated[tuple[int, ...], _check_held_out] = tuple(range(500, 505))
     evaluate_every: Count = UNSET
     patience: Count = 8

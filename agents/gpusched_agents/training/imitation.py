@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from gpusched_agents.network.policies import actor_of
+from gpusched_agents.network.policies import actor_of, score
 from gpusched_baselines import make_policy
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gpusched_agents.training.algorithms import SlottedVecEnv
     from gpusched_agents.training.config import ImitationConfig
+    from gpusched_agents.training.discounting import Discounting
     from gpusched_env import View
 
 FINAL_LEARNING_RATE = 0.1  # of the first
@@ -49,13 +50,14 @@ class Expert:
 
 @dataclass(slots=True)
 class _Decisions:
-    """The observations, actions and rewards of T steps of N environments."""
+    """The observations, actions, rewards and durations of T steps of N environments."""
 
     observations: list[dict[str, NDArray[np.float32]]] = field(default_factory=list)
     labels: list[NDArray[np.int64]] = field(default_factory=list)
     rewards: list[NDArray[np.float32]] = field(default_factory=list)
     ended: list[NDArray[np.bool_]] = field(default_factory=list)
     values: list[NDArray[np.float32]] = field(default_factory=list)
+    passed_s: list[NDArray[np.float64]] = field(default_factory=list)
 
 
 class Imitation:
@@ -68,8 +70,7 @@ class Imitation:
         model: PPO, MaskablePPO or A2C with a policy of `gpusched_agents.network.policies`, on a `SlottedVecEnv`.
         config: The settings.
         generator: Random generator for mini-batches, and for the choice between agent and expert.
-        gamma: Discount of the returns that the critic learns.
-        gae_lambda: λ of those returns.
+        discounting: Discounts of the returns that the critic learns.
 
     Attributes:
         average: The network with the moving average of its weights (Polyak and Juditsky, 1992), the result of the warm
@@ -78,10 +79,9 @@ class Imitation:
     """
 
     def __init__(
-        self, model: OnPolicyAlgorithm, config: ImitationConfig, generator: Generator, gamma: float, gae_lambda: float
+        self, model: OnPolicyAlgorithm, config: ImitationConfig, generator: Generator, discounting: Discounting
     ) -> None:
-        self._model, self._config, self.generator = model, config, generator
-        self._gamma, self._lambda = gamma, gae_lambda
+        self._model, self._config, self.generator, self._discounting = model, config, generator, discounting
         self._expert = Expert(config.expert)
         self.average = copy.deepcopy(actor_of(model).network)
         self.done = 0
@@ -115,8 +115,10 @@ class Imitation:
             decisions.labels.append(labels)
             decisions.values.append(values.numpy())
             observation, rewards, ended, infos = env.step(actions)
-            decisions.rewards.append(rewards + self._gamma * self._left(infos, np.flatnonzero(ended)))
+            rest = self._left(infos, np.flatnonzero(ended))
+            decisions.rewards.append(rewards + self._discounting.gamma(env.passed_s) * rest)
             decisions.ended.append(ended)
+            decisions.passed_s.append(env.passed_s)
         self._model._last_obs = observation  # noqa: SLF001
         self._model._last_episode_starts = decisions.ended[-1]  # noqa: SLF001
         decisions.values.append(evaluate_scores(policy, tensors(observation))[1].numpy())
@@ -137,7 +139,9 @@ class Imitation:
             for name in decisions.observations[0]
         }
         labels = torch.from_numpy(np.concatenate(decisions.labels))
-        returns = torch.from_numpy(self._returns(decisions).ravel())
+        rewards, estimates = np.stack(decisions.rewards), np.stack(decisions.values)
+        ended, passed_s = np.stack(decisions.ended), np.stack(decisions.passed_s)
+        returns = torch.from_numpy(self._discounting.returns(rewards, estimates, ended, passed_s).ravel())
         policy, size = self._model.policy, self._config.batch_size
         sums, seen = np.zeros(3), 0
         for _ in range(self._config.epochs):
@@ -149,42 +153,23 @@ class Imitation:
                 (loss + self._config.value_weight * value_loss).backward()  # type: ignore[no-untyped-call]
                 torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
                 policy.optimizer.step()
-                self._move_average()
+                self.move_average(self._config.averaging)
                 right = (scores.argmax(dim=1) == labels[batch]).float().mean()
                 sums += np.array([right.item(), loss.item(), value_loss.item()]) * len(batch)
                 seen += len(batch)
         return dict(zip(("agreement", "loss", "value_loss"), (sums / seen).tolist(), strict=True))
 
-    def _move_average(self) -> None:
+    def move_average(self, decay: float) -> None:
+        """Move the average to the newest weights."""
         newest = actor_of(self._model).network.parameters()
         with torch.no_grad():
             for mean, new in zip(self.average.parameters(), newest, strict=True):
-                mean.lerp_(new, 1.0 - self._config.averaging)
-
-    def _returns(self, decisions: _Decisions) -> NDArray[np.float32]:
-        """Return the λ-returns (Schulman et al., 2016), (T, N)."""
-        values = np.stack(decisions.values)
-        returns = np.empty_like(values[:-1])
-        advantage = np.zeros_like(values[0])
-        for step in reversed(range(len(returns))):
-            goes_on = 1.0 - decisions.ended[step].astype(np.float32)
-            error = decisions.rewards[step] + self._gamma * values[step + 1] * goes_on - values[step]
-            advantage = error + self._gamma * self._lambda * goes_on * advantage
-            returns[step] = advantage + values[step]
-        return returns
+                mean.lerp_(new, 1.0 - decay)
 
 
 def tensors(observation: dict[str, NDArray[np.float32]]) -> dict[str, torch.Tensor]:
     """Return the observations of N environments as tensors that share their memory."""
     return {name: torch.from_numpy(array) for name, array in observation.items()}
-
-
-def score(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the scores of all actions, (B, 1 + C), and the values, (B,), by actor and critic of `policy`."""
-    features = policy.extract_features(observation)
-    actor, critic = features if isinstance(features, tuple) else (features, features)
-    scores = policy.mlp_extractor.forward_actor(actor)
-    return scores, policy.value_net(policy.mlp_extractor.forward_critic(critic)).squeeze(1)
 
 
 def evaluate_scores(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -164,15 +164,19 @@ class Sb3Training(ResumableTraining):
             watch = Watch(lambda: self._look(logs))
             model.learn(left, callback=[watch, *self._callbacks], reset_num_timesteps=False)
             if self.progress.worse < self.config.patience:  # else its last step was not learnt from
-                self.progress.learnt = model.num_timesteps
+                self._count(model.num_timesteps)
         if not self.progress.curve or self.progress.curve[-1]["steps"] < self.progress.steps:
             self._evaluate(logs, {})
         self.progress.phase = "done"
         self._write_checkpoint()
 
+    def _count(self, learnt: int) -> None:
+        """Record that the last update has learnt from so many decisions; they are the same where there was none."""
+        self.progress.learnt = learnt
+
     def _look(self, logs: Logs) -> bool:
         """Evaluate and write a checkpoint if it is due, between two updates; False ends the training."""
-        self.progress.learnt = self.model.num_timesteps
+        self._count(self.model.num_timesteps)
         self._report(f"learning with {self.config.agent.algorithm}")
         last = self.progress.curve[-1]["steps"] if self.progress.curve else -1
         if self.progress.steps - last >= self.config.evaluate_every:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
@@ -15,7 +16,7 @@ from gpusched_agents.network.policies import actor_of, export_network
 from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, PpoConfig
-from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_model
+from gpusched_agents.training.algorithms import TRAINED_UNDER, discounting_of, make_env, make_model
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.imitation import Expert, Imitation
 from gpusched_agents.training.references import reference_costs, reference_names
@@ -37,7 +38,7 @@ class Training(Sb3Training):
         self._generator = np.random.default_rng([config.seed, 2])
         self._imitation: Imitation | None = None
         if not isinstance(agent, DqnConfig):
-            self._imitation = Imitation(model, config.imitation, self._generator, agent.gamma, agent.gae_lambda)
+            self._imitation = Imitation(model, config.imitation, self._generator, discounting_of(agent))
         self._take(model)
 
     def _measure_references(self) -> dict[str, Any]:
@@ -68,7 +69,7 @@ class Training(Sb3Training):
             self._remember()
 
     def _begin_learning(self) -> None:
-        """Continue from the best imitated agent, with its scores times the inverse temperature and a new optimiser."""
+        """Continue near the best imitated agent, with its scores times the inverse temperature and a new optimiser."""
         policy: Any = self.model.policy
         network = actor_of(self.model).network
         network.load_state_dict({name: torch.from_numpy(array) for name, array in self._best.items()})
@@ -76,7 +77,16 @@ class Training(Sb3Training):
             for layer in network.outputs():
                 layer.weight.mul_(self.config.imitation.inverse_temperature)
                 layer.bias.mul_(self.config.imitation.inverse_temperature)
+        policy.imitated = (copy.deepcopy(network).requires_grad_(False),)
+        if self._imitation is not None:
+            self._imitation.average.load_state_dict(network.state_dict())
         policy.optimizer.state.clear()
+
+    def _count(self, learnt: int) -> None:
+        """Move the average after an update of the weights."""
+        if self._imitation is not None and learnt > self.progress.learnt:
+            self._imitation.move_average(self.config.agent.averaging)  # type: ignore[union-attr]
+        super()._count(learnt)
 
     def _demonstrate(self) -> None:
         """Fill DQN's replay buffer with the expert's decisions."""
@@ -97,9 +107,8 @@ class Training(Sb3Training):
             self._report(f"watching {self.config.imitation.expert}")
 
     def _weights(self) -> dict[str, NDArray[np.float32]]:
-        if self.progress.phase == "imitation" and self._imitation is not None:
-            return export_network(self._imitation.average)
-        return export_network(actor_of(self.model).network)
+        average = None if self._imitation is None else self._imitation.average
+        return export_network(average or actor_of(self.model).network)
 
     def _spec(self) -> AgentSpec:
         instance, kind = self._instances[0], self.config.network.kind
@@ -120,11 +129,19 @@ class Training(Sb3Training):
             self._imitation.done = checkpoint.facts["progress"]["imitated"]
             average = {name: torch.from_numpy(array) for name, array in checkpoint.get("average").items()}
             self._imitation.average.load_state_dict(average)
+            imitated = {name: torch.from_numpy(array) for name, array in checkpoint.get("imitated").items()}
+            if imitated:
+                network = copy.deepcopy(self._imitation.average).requires_grad_(False)
+                network.load_state_dict(imitated)
+                policy: Any = self.model.policy
+                policy.imitated = (network,)
 
     def _checkpoint(self) -> Checkpoint:
         checkpoint = super()._checkpoint()
         if self._imitation is not None:
             checkpoint.put("average", self._imitation.average.state_dict())
+            for network in self.model.policy.imitated:  # type: ignore[union-attr]
+                checkpoint.put("imitated", network.state_dict())
         checkpoint.facts["generator"] = self._generator.bit_generator.state
         return checkpoint
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpusched_baselines.adaptation_env.controls import ROUNDS, action_array, control_count, control_names
 from gpusched_baselines.adaptation_env.observation import feature_names
-from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun
+from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun, full_cluster_eur_per_h
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
 from gpusched_env.envs.source import check_types, draw_seed, source_of, types_of
@@ -242,9 +242,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
             self._workload, self._instance, self._key = -1, instance, None
         self._run, self._base = AdaptedRun(self._instance, record=self.render_mode is not None), None
         self._actions = []
-        board = self._run.state.board
-        types, gpus = board.nodes[:, at.NODE_TYPE], board.nodes[:, at.NODE_GPUS]
-        self.reward_scale_eur = float(3600.0 * board.node_rate[types, gpus].sum()) or 1.0
+        self.reward_scale_eur = full_cluster_eur_per_h(self._run.state.board)
         self._worth = self._measure()
 
     def _chosen(self, seed: int | None) -> int:

@@ -139,6 +139,12 @@ def waste_until_now(board: Board, hidden: Hidden) -> float:
     return total
 
 
+def full_cluster_eur_per_h(board: Board) -> float:
+    """Return what the full cluster costs in an hour [€]; 1 where energy is free. It is the scale of rewards."""
+    types, gpus = board.nodes[:, at.NODE_TYPE], board.nodes[:, at.NODE_GPUS]
+    return float(3600.0 * board.node_rate[types, gpus].sum()) or 1.0
+
+
 MOST_KEPT = 1_000  # workloads whose runs are kept
 
 

@@ -55,6 +55,13 @@ class Trained:
         """The evaluation of the agent that was kept: the one that cost least."""
         return min(self.curve, key=lambda point: float(point["total_eur"]))
 
+    @property
+    def imitated_eur(self) -> float | None:
+        """The cost of the imitator with which learning began [€]; None without imitation or learning."""
+        imitated = [float(point["total_eur"]) for point in self.curve if point["phase"] == "imitation"]
+        both = self.run.config.imitation.steps and self.run.config.steps
+        return min(imitated) if both and imitated else None
+
     def cost_at(self, steps: int) -> float:
         """Return the cost evaluated last [€]; after the end of the training, that of the agent that was kept."""
         if steps > self.curve[-1]["steps"]:
@@ -192,6 +199,7 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
         Column("decisions", "decisions each", lambda line: line.mean(lambda each: each.steps), COUNT),
         Column("kept_at", "agent kept at", _kept_at, COUNT, interval=True),
         Column("minutes", "minutes each", _minutes, RATIO),
+        *_validation_columns(runs),
         *FIGURES,
         *((_over_constants(runs, plan),) if BEST in plan.variants else ()),
     )
@@ -202,9 +210,31 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
         f"Saved: 1 - (sum of total costs) / (sum of those of {AGAINST}), the mean over scenarios.",
         "Decisions and minutes: means over the trainings, which end early when nothing gets better.",
         "Kept at: decisions after which the agent that costs least on the validation workloads was evaluated.",
+        "Validation €: mean cost there of the imitator with which learning begins, of the last agent, of the kept one.",
     )
     lines = _lines(plan, runs.where(workloads=HELD_OUT), trained)
     return Table.of("Held-out workloads, all scenarios", columns, lines, notes)
+
+
+def _validation_columns(runs: Runs) -> tuple[Column[_Line], ...]:
+    """Return the columns on what learning makes of its imitation, on the validation workloads."""
+
+    def imitated(line: _Line) -> Estimate | None:
+        costs = [each.imitated_eur for each in line.trained]
+        return spread([cost for cost in costs if cost is not None]) if costs and None not in costs else None
+
+    def end(line: _Line) -> Estimate | None:
+        return spread([float(each.curve[-1]["total_eur"]) for each in line.trained]) if line.trained else None
+
+    def kept(line: _Line) -> Estimate:
+        costs = [float(each.kept["total_eur"]) for each in line.trained]
+        return spread(costs or [validation_eur(runs, line.name)])
+
+    titles = {"imitated": imitated, "at_the_end": end, "kept": kept}
+    return tuple(
+        Column(f"{name}_eur", f"validation €, {name.replace('_', ' ')}", of, MONEY, interval=True)
+        for name, of in titles.items()
+    )
 
 
 BEST = "best-constants"  # the variant that the others are compared with, if it is there

@@ -207,7 +207,7 @@ def test_other_settings_in_the_same_folder_are_refused(trained):
         (["--validation-seeds", "a"], ["--validation-seeds", "'a'"]),
         (["--name", "my agent"], ["--name", "my agent", "underscores"]),
         (["--set", "agent.lr=1"], ["--set", "agent.lr=1", "agent.learning_rate"]),
-        (["--set", "agent.gamma=2"], ["--set agent.gamma = 2", "0 to 1"]),
+        (["--set", "agent.kl_coef=-1"], ["--set agent.kl_coef = -1", ">= 0"]),
         (["--set", "scenario_settings=2"], ["--set", "scenario_settings=2"]),
         (["--scenario-set", "prices.pue"], ["--scenario-set", "prices.pue", "section.name=value"]),
         (["--scenario-set", "prices.colour=3"], ["prices.colour = 3", "no such setting"]),
