@@ -256,6 +256,10 @@ class JobSetActor:
         """Return the controls, (outputs,), from -1 to 1, for an observation, (inputs,)."""
         return self.head.act(self._with_average(observation))
 
+    def hidden(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the inputs of the last layer, (H,), for an observation, (inputs,); or (B, H) for (B, inputs)."""
+        return self.head.hidden(self._with_average(observation))
+
     def for_types(self, gpu_types: Sequence[str]) -> JobSetActor:  # noqa: ARG002 - its numbers are fixed
         """Return the actor itself; see `MlpActor.for_types`."""
         return self
