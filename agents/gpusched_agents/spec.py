@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, Unpack, get_args, get_type_hints
 
 from gpusched_baselines.adaptation_env.controls import ROUNDS, SETS, control_names
-from gpusched_baselines.adaptation_env.features import JOBS, MEANS, OPTIONS, ROUND, TYPES
+from gpusched_baselines.adaptation_env.features import GPU_TYPES, JOBS, ROUND
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, checks
 from gpusched_env.model.configuration import Kind
@@ -35,8 +35,8 @@ FEATURES = {
 CONTROL_FEATURES = {
     "job_features": JOBS,
     "option_features": control_names(()),
-    "cluster_features": OPTIONS[:TYPES],
-    "queue_features": ROUND[:MEANS],
+    "cluster_features": GPU_TYPES,
+    "queue_features": ROUND,
 }
 
 Check: TypeAlias = Callable[[str, Any], object]
