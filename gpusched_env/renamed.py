@@ -16,7 +16,9 @@ Class = TypeVar("Class", bound=type[Any])
 POLICIES = {"atc-company": "atc-co-located", "look-ahead": "rollout", "sts-x:worst-company": "sts-x:worst-co-runners"}
 SCENARIOS = {"hosts-and-guests": "guaranteed-and-opportunistic"}
 EXPERIMENTS = {"lessons": "value-of-information"}
-NETWORKS = {"steering": "adaptation", "knobs": "controls"}
+NETWORKS = {"knobs": "controls"}
+REMOVED_NETWORKS = ("steering", "adaptation")
+"""Networks of old agents, which this version cannot read."""
 FIELDS = {
     "deadline_wake_ups": "due_date_timers",
     "duty": "utilisation",
@@ -51,7 +53,6 @@ OBJECTS = {
     "GpuSteeringEnv": "GpuAdaptationEnv",
     "GpuSteeringVectorEnv": "GpuAdaptationVectorEnv",
     "SteeringConfig": "AdaptationConfig",
-    "SteeringPolicy": "AdaptationPolicy",
     "SteeringTraining": "AdaptationTraining",
     "KnobPolicy": "ControlPolicy",
     "KnobTraining": "ControlTraining",

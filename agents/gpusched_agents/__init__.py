@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gpusched_agents.evaluation import Evaluation, Model, evaluate
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.files.storage import load_agent, save_agent
-    from gpusched_agents.network.adaptation import AdaptationPolicy
     from gpusched_agents.network.control_models import JobSetExtractor, job_set_policy
     from gpusched_agents.network.control_policy import ControlPolicy
     from gpusched_agents.policy import AgentPolicy, load_policy
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
 __all__ = [
     "A2cConfig",
     "AdaptationConfig",
-    "AdaptationPolicy",
     "AdaptationTraining",
     "AgentDescription",
     "AgentPolicy",

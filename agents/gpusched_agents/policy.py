@@ -9,7 +9,6 @@ import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
 from gpusched_agents.network.actors import ControlActor, JobSetActor, MlpActor
-from gpusched_agents.network.adaptation import AdaptationPolicy, flat_of
 from gpusched_agents.network.control_policy import SQUASHED, ControlPolicy
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
 from gpusched_agents.network.type_set import TypeSetActor
@@ -99,7 +98,7 @@ class AgentPolicy:
         return view.board, Notes.of(view.board), self.weights, self.width, network, self.guarded, *timers
 
 
-def load_policy(text: str) -> AgentPolicy | AdaptationPolicy | ControlPolicy:
+def load_policy(text: str) -> AgentPolicy | ControlPolicy:
     """Load the agent that `agent:NAME` or `agent:DIR` names, as a policy of that name.
 
     Raises:
@@ -112,8 +111,6 @@ def load_policy(text: str) -> AgentPolicy | AdaptationPolicy | ControlPolicy:
     if spec.asking.milestones:
         raise InputError(f"{text}: milestones", spec.asking.milestones, "0: only environments have milestones")
     network = description.network
-    if spec.network == "adaptation":
-        return AdaptationPolicy(name=text, spec=spec, weights=flat_of(weights, network.hidden), hidden=network.hidden)
     if spec.network in SETS_CONTROLS:
         return control_policy(text, spec, network, weights, description.algorithm)
     return AgentPolicy(text, spec, flat_weights(spec.network, weights), network.hidden, network.guard)

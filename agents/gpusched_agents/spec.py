@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, Unpack, get_args, get_type_hints
 
 from gpusched_baselines.adaptation_env.controls import ROUNDS, SETS, control_names
-from gpusched_baselines.adaptation_env.features import JOBS, MEANS, OPTIONS, ROUND, TYPES
+from gpusched_baselines.adaptation_env.features import GPU_TYPES, JOBS, ROUND
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, checks
 from gpusched_env.model.configuration import Kind
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.simulator.policy import AskingSettings
 
-NETWORKS = ("set", "mlp", "adaptation", "controls", "control-set")
+NETWORKS = ("set", "mlp", "controls", "control-set")
 SETS_CONTROLS = ("controls", "control-set")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 2**31 - 1
@@ -32,23 +32,11 @@ FEATURES = {
     "cluster_features": CLUSTER_FEATURES,
     "queue_features": QUEUE_FEATURES,
 }
-ADAPTATION_FEATURES = {
-    "job_features": JOBS,
-    "option_features": OPTIONS[TYPES:],
-    "cluster_features": OPTIONS[:TYPES],
-    "queue_features": ROUND,
-}
 CONTROL_FEATURES = {
     "job_features": JOBS,
     "option_features": control_names(()),
-    "cluster_features": OPTIONS[:TYPES],
-    "queue_features": ROUND[:MEANS],
-}
-OBSERVED = {
-    "set": FEATURES,
-    "mlp": FEATURES,
-    "adaptation": ADAPTATION_FEATURES,
-    **dict.fromkeys(SETS_CONTROLS, CONTROL_FEATURES),
+    "cluster_features": GPU_TYPES,
+    "queue_features": ROUND,
 }
 
 Check: TypeAlias = Callable[[str, Any], object]
@@ -115,15 +103,14 @@ class NetworkConfig:
 
     Args:
         kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
-            `adaptation` tells STS-X what is costly and critical, is what `es` trains, and fits any cluster; `controls`
-            is a perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, or `es`, and fits one
-            number of GPU types; `control-set` does so with the same weights for every GPU type
+            `controls` is a perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, or `es`, and
+            fits one number of GPU types; `control-set` does so with the same weights for every GPU type
             (`gpusched_agents.network.type_set`), is what `es` trains, and fits any cluster.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees the features of the distribution of epochs.
         guard: Whether choices that must be late are replaced by cheaper ones in time when it decides
-            (`gpusched_agents.network.inference.guarded`); not while it learns. A network that adapts has no guard:
-            STS-X weighs tardiness.
+            (`gpusched_agents.network.inference.guarded`); not while it learns. A network that sets controls has no
+            guard: STS-X weighs tardiness.
         layers: Hidden layers of networks that set controls, ≥ 0; the others have a fixed number.
         rounds: Rounds after which those set them again, ≥ 1.
         controls: The set of controls: `round` or `jobs`, as in `GpuAdaptationEnv`.
@@ -150,8 +137,8 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         check_settings(self, "network.")
-        if self.guard and self.kind in {"adaptation", *SETS_CONTROLS}:
-            raise InputError("network.guard", self.guard, "False, for a network that adapts")
+        if self.guard and self.kind in SETS_CONTROLS:
+            raise InputError("network.guard", self.guard, "False, for a network that sets controls")
         if self.kind in SETS_CONTROLS and not self.distribution:
             raise InputError("network.distribution", self.distribution, "True, for a network that sets controls")
         if self.job_codes and not self.job_features:
@@ -172,9 +159,8 @@ class AgentSpec:
 
     Args:
         network: `set` scores every configuration with the same weights, so it fits any number of them; `mlp` takes
-            one vector, so it fits only the configurations of its training; `adaptation` adapts the prices and the order
-            of jobs of STS-X; `controls` sets the controls of STS-X, so it fits only as many GPU types as in training;
-            `control-set` sets those of any cluster.
+            one vector, so it fits only the configurations of its training; `controls` sets the controls of STS-X, so it
+            fits only as many GPU types as in training; `control-set` sets those of any cluster.
         configurations: Names of the configurations at training, in their order.
         gpu_types: Names of the GPU types at training, in their order.
         max_configurations: Most configurations that it may be used with; for an mlp, those of training.
@@ -227,7 +213,7 @@ class AgentSpec:
         """Make the spec of an agent that is trained on these configurations and GPU types.
 
         Args:
-            network: `set`, `mlp`, `adaptation`, `controls` or `control-set`.
+            network: `set`, `mlp`, `controls` or `control-set`.
             configurations: Those of training.
             gpu_types: Those of training.
             max_configurations: Most configurations that it may be used with; by default, as many as in training.
@@ -299,7 +285,7 @@ class AgentSpec:
 
 def features_of(network: str) -> dict[str, tuple[str, ...]]:
     """Return the names of the features that a network observes in this release, by the field of the spec."""
-    return OBSERVED.get(network, FEATURES)
+    return CONTROL_FEATURES if network in SETS_CONTROLS else FEATURES
 
 
 def _one_of(field: str, value: str, allowed: Sequence[str]) -> None:

@@ -1,6 +1,6 @@
 """An ablation study of training: the same training without one of its parts, several times each.
 
-Only `train` needs torch (extra `agents`), except for agents that adapt, and imports it when it is called.
+Only `train` needs torch (extra `agents`), except for `es`, and imports it when it is called.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from gpusched_agents.training.adaptation_training import AdaptationTraining
 from gpusched_agents.training.algorithm_config import COMMON, CONSTANTS, AdaptationConfig, EsConfig
 from gpusched_agents.training.config import (
     ADAPTATION_COUNTS,
-    ADAPTATION_NETWORK,
     LINEAR,
     NO_WARM_START,
     TrainingConfig,
@@ -43,7 +42,7 @@ class Variant:
     Args:
         title: Its title in tables and figures.
         imitation: Part of its decisions that are warm start: None for that of the base settings, 0 (none) or 1 (all).
-        network: Kind of its network; one that adapts, or sets controls, has no warm start by imitation of an expert.
+        network: Kind of its network; one that sets controls has no warm start by imitation of an expert.
         expert: The policy that it imitates; None: as in the base settings.
         guard: Whether choices that must be late are replaced.
         distribution: Whether the network sees the features of the distribution of epochs.
@@ -77,8 +76,6 @@ class Variant:
             steps: Decisions in all, the same for every variant, ≥ 1: rounds of those that set controls.
             seed: Seed of the training, ≥ 0.
         """
-        if self.network == "adaptation":
-            return self._adaptation(base, steps, seed)
         if self.network in SETS_CONTROLS:
             return self._controls(base, steps, seed)
         share = base.imitation.steps / (base.imitation.steps + base.steps)
@@ -90,11 +87,6 @@ class Variant:
             network=replace(base.network, kind=self.network, distribution=self.distribution, guard=self.guard),
             imitation=replace(base.imitation, steps=imitated, expert=self.expert or base.imitation.expert),
         )
-
-    def _adaptation(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
-        """Return the settings of a training by evolution strategies, with its usual settings."""
-        network = replace(ADAPTATION_NETWORK, distribution=self.distribution)
-        return replace(base, agent=EsConfig(), seed=seed, steps=steps, network=network, imitation=NO_WARM_START)
 
     def _controls(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
         """Return the settings of a training that sets controls, in as many rounds."""
@@ -131,7 +123,6 @@ VARIANTS = {
     "imitation-only": Variant("imitation only", imitation=1),
     "guarded": Variant("guarded", guard=True),
     "taught-by-edf": Variant("taught by EDF", expert="edf"),
-    "adaptation": Variant("adaptation", network="adaptation"),
     "best-constants": Variant("best constants", network="control-set", begin=COMMON, learns=False),
     "constants": Variant("constants of each scenario", network="controls", begin=CONSTANTS, learns=False),
     "constants-es": Variant("constants of each scenario, then es", network="controls", begin=CONSTANTS),
@@ -147,7 +138,6 @@ VARIANTS = {
     "control-set-es": Variant(
         "constants, then es, any cluster", network="control-set", begin=CONSTANTS, observes=WIDE, settings=LAST
     ),
-    "adaptation-hidden": Variant("adaptation, distribution hidden", network="adaptation", distribution=False),
     "ppo-gamma-0.5": _ppo("gamma 0.5", settings={"gamma": 0.5}),
     "ppo-gamma-0.98": _ppo("gamma 0.98", settings={"gamma": 0.98}),
     "ppo-rounds-4": _ppo("4 rounds a step", observes={"rounds": 4}),
@@ -159,8 +149,8 @@ VARIANTS = {
     "ppo-job-rows": _ppo("8 rows of jobs", observes={"job_features": 8, "job_codes": 16}),
     "ppo-job-controls": _ppo("controls of jobs", observes={"controls": "jobs"}),
 }
-"""The variants by name: the whole, without one part, with a guard, with another expert; agents that adapt, or that set
-controls; constants; and PPO with one change."""
+"""The variants by name: the whole, without one part, with a guard, with another expert; agents that set controls;
+constants; and PPO with one change."""
 
 USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden", "imitation-only")
 """Those that a study has if none are named."""

@@ -42,7 +42,7 @@ from gpusched_env.observation.observe import write_mask
 from gpusched_env.renamed import ENVIRONMENT_METHODS, old_method
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.policy import AskingSettings
+from gpusched_env.simulator.policy import AskingSettings, environment_columns
 from gpusched_env.simulator.rounds import act, commit_round, run_to_round
 from gpusched_env.workload import Scenario, reward_scale_of
 
@@ -308,7 +308,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return Result.of(self._state, policy, seed, float("nan"))
 
     def _begin(self, instance: Instance) -> None:
-        self._state = State(instance, self.asking)
+        self._state = State(instance, self.asking, memory_columns=environment_columns(instance))
         self._notes = Notes.of(self._state.board, job_features=self.job_features)
 
     def _jobs_to_ask(self) -> bool:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.view import View
 
 FREE_COLUMNS = 23  # columns of a policy's memory, in addition to three for each GPU type
+CONTROL_COLUMNS = 44  # further ones in an environment, in addition to two for each GPU type
 
 
 @runtime_checkable
@@ -115,6 +116,11 @@ def memory_columns(policy: Policy, instance: Instance) -> int:
     if not isinstance(policy, Remembering):
         return FREE_COLUMNS + 3 * len(instance.gpu_types)
     return checks.whole(f"{policy.name}: memory_columns", policy.memory_columns(instance))
+
+
+def environment_columns(instance: Instance) -> int:
+    """Return the columns of memory of an environment, which may ask any policy: enough to keep controls of STS-X."""
+    return FREE_COLUMNS + CONTROL_COLUMNS + 5 * len(instance.gpu_types)
 
 
 def check_fit(policies: Iterable[Policy], instance: Instance) -> None:

@@ -165,9 +165,9 @@ def test_of_the_seeds_of_tracks_those_for_validation_are_there_to_choose_by(purp
 
 def test_what_evolution_strategies_have_no_use_for_is_left_out_by_default():
     config = TrainingConfig(agent=EsConfig())
-    assert config.network == NetworkConfig("adaptation", hidden=8)
+    assert config.network == NetworkConfig("control-set", layers=0)
     assert config.imitation.steps == 0
-    own = NetworkConfig("adaptation", hidden=5)
+    own = NetworkConfig("control-set", hidden=5)
     assert TrainingConfig(agent=EsConfig(), network=own).network == own
     assert TrainingConfig().network == NetworkConfig()
     assert TrainingConfig().imitation == ImitationConfig()
@@ -178,8 +178,8 @@ def test_what_evolution_strategies_have_no_use_for_is_left_out_by_default():
     [
         ("network.kind", {"agent": EsConfig(), "network": NetworkConfig("set", hidden=8)}),
         ("network.kind", {"agent": EsConfig(), "network": NetworkConfig("mlp")}),
-        ("network.kind", {"network": NetworkConfig("adaptation")}),
-        ("network.kind", {"agent": DqnConfig(), "network": NetworkConfig("adaptation")}),
+        ("network.kind", {"network": NetworkConfig("control-set")}),
+        ("network.kind", {"agent": DqnConfig(), "network": NetworkConfig("control-set")}),
         ("imitation.steps", {"agent": EsConfig(), "imitation": ImitationConfig(steps=1)}),
     ],
 )
@@ -209,7 +209,7 @@ def test_a_run_must_have_something_to_do():
     "agent", [PpoConfig(n_steps=8), MaskablePpoConfig(), A2cConfig(), DqnConfig(buffer_size=9), EsConfig(pairs=2)]
 )
 def test_settings_can_be_written_down_and_read_again(agent: Any):
-    network = NetworkConfig("adaptation" if isinstance(agent, EsConfig) else "mlp", 16)
+    network = NetworkConfig("controls" if isinstance(agent, EsConfig) else "mlp", 16)
     config = TrainingConfig(agent=agent, scenarios=("tiny", "default"), network=network)
     document = json.loads(json.dumps(config.as_dict(), allow_nan=False))
     sections = {"network": NetworkConfig, "imitation": ImitationConfig}

@@ -47,9 +47,9 @@ def test_waiting_is_left_alone():
     assert guard(-1, due_h=7.0) == -1
 
 
-def test_a_network_that_adapts_has_no_guard():
+def test_a_network_that_sets_controls_has_no_guard():
     with refused("network.guard", True):
-        NetworkConfig("adaptation", hidden=8, guard=True)
+        NetworkConfig("control-set", guard=True)
     base = TrainingConfig()
     assert VARIANTS["guarded"].config(base, 1000, 0).network.guard
-    assert isinstance(VARIANTS["adaptation"].config(base, 1000, 0).agent, EsConfig)
+    assert isinstance(VARIANTS["control-set"].config(base, 1000, 0).agent, EsConfig)

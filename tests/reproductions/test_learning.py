@@ -186,9 +186,9 @@ def test_what_adapts_is_trained_without_what_the_others_need(tmp_path, monkeypat
     monkeypatch.setattr(trainings, "find_spec", lambda _package: None)
     begun = []
     monkeypatch.setattr(trainings, "train", lambda _config, _folder, name, *_: begun.append(name))
-    plan = StudyPlan(BASE, 1_000, ("adaptation", "adaptation-hidden"), (0,), (0,))
+    plan = StudyPlan(BASE, 1_000, ("controls-es", "control-set"), (0,), (0,))
     trainings.train_all(plan.trainings(), tmp_path, 1, lambda *_: None)
-    assert begun == ["adaptation-0", "adaptation-hidden-0"]
+    assert begun == ["controls-es-0", "control-set-0"]
 
 
 def trained(seed, *points):

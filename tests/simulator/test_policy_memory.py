@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gpusched_baselines import DispatchPolicy
-from gpusched_env import simulate
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator.policy import FREE_COLUMNS, memory_columns
 from instances import three_jobs
@@ -32,6 +32,13 @@ def columns_seen(policy) -> set[int]:
 def test_a_policy_gets_its_columns_and_three_for_each_gpu_type():
     assert columns_seen(DispatchPolicy("edf", "due")) == {FREE_COLUMNS + 3} == {26}
     assert State(three_jobs()).view.memory.shape == (3, 26)
+
+
+def test_an_environment_has_room_for_controls_whichever_policy_chooses():
+    env, vector = GpuClusterEnv(instance=three_jobs()), GpuClusterVectorEnv(1, instance=three_jobs())
+    env.reset(seed=0)
+    vector.reset(seed=0)
+    assert env.unwrapped.view.memory.shape == vector.views[0].memory.shape == (3, 26 + 44 + 2)
 
 
 def test_a_policy_that_says_how_many_columns_it_needs_gets_them():

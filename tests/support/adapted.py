@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_agents.network.adaptation import AdaptationPolicy, flat_of, own_shapes
-from gpusched_agents.spec import AgentSpec
+from gpusched_agents.files.storage import weight_shapes
+from gpusched_agents.spec import AgentSpec, NetworkConfig
+from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.plan import CONTROLS, Adaptation
 from gpusched_env.model.configuration import Configuration
@@ -20,45 +21,36 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_agents.network.control_policy import ControlPolicy
     from gpusched_env import Instance
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
-HIDDEN = 3
+NETWORK = NetworkConfig("control-set", hidden=3, rounds=1)  # which sets the controls in every round
 MET = (Configuration("V", 1), Configuration("V", 1, share=0.5), Configuration("V", 1, nodes=2))  # of every kind
 
 
 def spec_of(instance: Instance) -> AgentSpec:
     """Make the spec of an agent that has met everything, and may decide on large clusters."""
-    return AgentSpec.of("adaptation", MET, instance.gpu_types, max_configurations=256, max_gpu_types=32, milestones=0)
+    return AgentSpec.of("control-set", MET, instance.gpu_types, max_configurations=256, max_gpu_types=32, milestones=0)
 
 
-def adapted_sts_x(
-    instance: Instance, weights: NDArray[np.float32] | None = None, name: str = "adapted"
-) -> AdaptationPolicy:
+def adapted_sts_x(instance: Instance, weights: NDArray[np.floating] | None = None, rounds: int = 1) -> ControlPolicy:
     """Make an agent; with weights of 0 unless there are others."""
-    flat = nothing() if weights is None else weights
-    return AdaptationPolicy(spec=spec_of(instance), weights=flat, hidden=HIDDEN, name=name)
+    flat = nothing(instance) if weights is None else weights
+    return replace(EvolvedNetwork(spec_of(instance), NETWORK).policy(flat), name="adapted", rounds=rounds)
 
 
-def nothing() -> NDArray[np.float32]:
+def nothing(instance: Instance) -> NDArray[np.float32]:
     """Return weights of 0."""
-    return np.zeros(sum(int(np.prod(shape)) for shape in own_shapes(HIDDEN).values()), dtype=np.float32)
+    shapes = weight_shapes(spec_of(instance), NETWORK)
+    return np.zeros(sum(int(np.prod(shape)) for shape in shapes.values()), dtype=np.float32)
 
 
-def randomised(seed: int, scale: float = 1.0) -> NDArray[np.float32]:
+def randomised(instance: Instance, seed: int, scale: float = 1.0) -> NDArray[np.float32]:
     """Draw weights."""
-    return np.random.default_rng(seed).normal(0.0, scale, len(nothing())).astype(np.float32)
-
-
-def saying(**entries: Mapping[tuple[int, ...], float]) -> NDArray[np.float32]:
-    """Return weights of 0 but for some entries of arrays, whose dots are written as double underscores."""
-    arrays = {name: np.zeros(shape, dtype=np.float32) for name, shape in own_shapes(HIDDEN).items()}
-    for name, values in entries.items():
-        for index, value in values.items():
-            arrays[name.replace("__", ".")][index] = value
-    return flat_of(arrays, HIDDEN)
+    return np.random.default_rng(seed).normal(0.0, scale, len(nothing(instance))).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

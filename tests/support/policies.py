@@ -9,11 +9,12 @@ from gpusched_baselines import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.rollout_policy.policy import RolloutSettings
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.policy import memory_columns
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env import JobPolicy, Policy, View
+    from gpusched_env import Instance, JobPolicy, Policy, View
 
 
 QUICK_LOOK = RolloutSettings(first=2, second=1, challenger_samples=3, deviations=4, rounds=4, base_rounds=6, arrivals=2)
@@ -40,6 +41,10 @@ class JobByJob:
     def preemption(self) -> bool:
         """Whether a round begins from an empty cluster."""
         return self.policy.preemption
+
+    def memory_columns(self, instance: Instance) -> int:
+        """Return the columns of memory that the other one needs."""
+        return memory_columns(self.policy, instance)
 
     def decide(self, view: View, rng: Generator) -> None:
         """Ask for every job in turn."""

@@ -1,7 +1,8 @@
 """Runs recorded once, to be replayed to the last bit: of saved instances, by every door.
 
 `python tests/support/recorded_runs.py` records the instances saved in `tests/recorded` again, and those of `ADDED` that
-are not there yet. That is right only where a change is meant to change results: then the CHANGELOG says which, and why.
+are not there yet; with names of policies, such as `agent:default` after it was trained again, it records only those.
+That is right only where a change is meant to change results: then the CHANGELOG says which, and why.
 The saved instances are those of the scenarios at the time: they stay as they are when scenarios change.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import sys
 import tempfile
 from pathlib import Path
 
@@ -100,11 +102,17 @@ def _sum(*arrays: np.ndarray) -> str:
     return digest.hexdigest()[:16]
 
 
-def _save(name: str, instance: gs.Instance) -> None:
+def record_again(instance: gs.Instance, recorded: dict[str, object], only: list[str]) -> dict[str, object]:
+    """Run some policies again on an instance, those that are recorded on it; nothing else changes."""
+    again = {name: of_policy(instance, name) for name in recorded["policies"] if name in only}
+    return {**recorded, "policies": recorded["policies"] | again}
+
+
+def _save(name: str, instance: gs.Instance, recorded: dict[str, object]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         gs.save_instance(instance, Path(folder, "instance.json"))
         text = Path(folder, "instance.json").read_text()
-    packed = gzip.compress(json.dumps({"instance": text, "recorded": record(instance)}).encode(), mtime=0)
+    packed = gzip.compress(json.dumps({"instance": text, "recorded": recorded}).encode(), mtime=0)
     (FOLDER / f"{name}.json.gz").write_bytes(packed)
 
 
@@ -112,7 +120,8 @@ if __name__ == "__main__":
     for path in sorted(FOLDER.glob("*.json.gz")):
         stem = path.name.removesuffix(".json.gz")
         with tempfile.TemporaryDirectory() as unpacked_to:
-            saved, _ = load(stem, Path(unpacked_to))
-        _save(stem, saved)
+            saved, before = load(stem, Path(unpacked_to))
+        _save(stem, saved, record_again(saved, before, sys.argv[1:]) if sys.argv[1:] else record(saved))
     for added in set(ADDED) - {path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.json.gz")}:
-        _save(added, gs.make_instance(gs.load_scenario(added).replace({"jobs.count": JOBS}), 7))
+        made = gs.make_instance(gs.load_scenario(added).replace({"jobs.count": JOBS}), 7)
+        _save(added, made, record(made))

@@ -13,7 +13,7 @@ from gpusched_agents.spec import OF_CONTROLS, AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
 from gpusched_env.model import checks
-from gpusched_env.renamed import NETWORKS, current, current_fields
+from gpusched_env.renamed import NETWORKS, REMOVED_NETWORKS, current, current_fields
 from gpusched_env.simulator import Asking
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -219,6 +219,9 @@ def _current(entry: Any) -> Any:
         return entry
     values = {name: _current(value) for name, value in current_fields(entry, "field of an agent").items()}
     for name in {"network", "kind"} & values.keys():
+        if values[name] in REMOVED_NETWORKS:
+            allowed = "a network of this release; the agent was trained with another version: train it again"
+            raise InputError("network", values[name], allowed)
         if isinstance(values[name], str):
             values[name] = current(values[name], NETWORKS, "network")
     return values

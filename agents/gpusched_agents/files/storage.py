@@ -89,8 +89,7 @@ def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
         spec: What the network was trained for.
         network: Its settings.
     """
-    from gpusched_agents.network.adaptation import shapes  # noqa: PLC0415 - only who reads weights needs the networks
-    from gpusched_baselines.adaptation_env.controls import control_count  # noqa: PLC0415
+    from gpusched_baselines.adaptation_env.controls import control_count  # noqa: PLC0415 - only for weights
     from gpusched_baselines.adaptation_env.observation import ROW, feature_count  # noqa: PLC0415
 
     hidden = network.hidden
@@ -105,9 +104,6 @@ def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
         return {name: shape for layer in layers for name, shape in layer.items()}
     if spec.network == "control-set":
         return _control_set(spec, network)
-    if spec.network == "adaptation":
-        jobs, options = len(spec.job_features), len(spec.cluster_features) + len(spec.option_features)
-        return shapes(jobs, options, len(spec.queue_features), hidden)
     return _set(spec, hidden) if spec.network == "set" else _mlp(spec, hidden)
 
 

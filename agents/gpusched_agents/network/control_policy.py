@@ -89,8 +89,12 @@ class ControlPolicy(StsX):
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory that it needs."""
-        types = len(instance.gpu_types)
-        return FREE_COLUMNS + 3 * types + 1 + control_count(types, self.controls) + self.actor.state_size
+        return self._columns(len(instance.gpu_types)).stop
+
+    def _columns(self, types: int) -> slice:
+        """Return the columns of the controls, after those of STS-X: 1 + K + S."""
+        first = FREE_COLUMNS + 3 * types
+        return slice(first, first + 1 + control_count(types, self.controls) + self.actor.state_size)
 
     def _plan(self, view: View) -> None:
         super(ControlPolicy, self)._plan(view)  # a class with slots has no plain super()
@@ -116,8 +120,15 @@ class ControlPolicy(StsX):
         return since > 0.0 and (since - 1) // self.rounds == (round_ - 1) // self.rounds
 
     def _stored(self, board: Board) -> Floats:
-        """Return the columns of the controls, (J, 1 + K + S): their round, the controls, the actor's state."""
-        return board.memory[:, FREE_COLUMNS + 3 * board.capacity.shape[0] :]
+        """Return the columns of the controls, (J, 1 + K + S): their round, the controls, the actor's state.
+
+        Raises:
+            InputError: The run has too little memory for them.
+        """
+        columns = self._columns(board.capacity.shape[0])
+        if board.memory.shape[1] < columns.stop:
+            raise InputError("memory_columns", board.memory.shape[1], f"{columns.stop} or more")
+        return board.memory[:, columns]
 
     def _present(self, board: Board) -> Controls:
         types = board.capacity.shape[0]

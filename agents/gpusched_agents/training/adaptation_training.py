@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
-from gpusched_agents.spec import SETS_CONTROLS, AgentSpec
+from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import STARTS, EsConfig
 from gpusched_agents.training.constants import constants_of, imitate
 from gpusched_agents.training.evolution import Evolution, Workers, relative_cost, validate
@@ -64,8 +64,8 @@ class AdaptationTraining(ResumableTraining):
     def run(self) -> AgentDescription:
         """Train to the end, and return the description of the agent that is kept: the best one evaluated."""
         _ = self.references
-        adapted = self._network.policy(self._best)
-        validate(self.config, adapted, validation_places(self.config)[0])  # here first, to compile kernels once
+        first = self._network.policy(self._best)
+        validate(self.config, first, validation_places(self.config)[0])  # here first, to compile kernels once
         with Workers(self.config, self._network, self._workers) as self._pool:
             if not self.progress.curve:
                 self._begin()
@@ -164,13 +164,11 @@ def _first_state(
     free = network.changes(es.only)
     if not free.any():
         raise InputError("agent.only", es.only, f"the beginning of one of {', '.join(network.shapes)}")
-    if es.begin in STARTS and config.network.kind not in SETS_CONTROLS:
-        raise InputError("agent.begin", es.begin, "an agent, or nothing; constants are for a network of controls")
     if config.network.contexts and not es.begin:
         raise InputError("network.contexts", config.network.contexts, "0, where there is no agent.begin")
     if es.only and not es.begin:
         raise InputError("agent.only", es.only, "all arrays, where there is no agent.begin: the others are 0")
-    return free, Evolution.go_on(_first_weights(config, es, network) * network.present())
+    return free, Evolution.go_on(_first_weights(config, es, network))
 
 
 def _first_weights(config: TrainingConfig, es: EsConfig, network: EvolvedNetwork) -> NDArray[np.floating]:
@@ -203,7 +201,7 @@ def spec_of(config: TrainingConfig) -> AgentSpec:
     if config.network.kind == "controls":  # of one number of GPU types
         sizes = sorted({len(instance.gpu_types) for instance in instances})
         if len(sizes) > 1 or randomised:
-            raise InputError("network.kind", "controls", f"adaptation, where numbers of GPU types differ: {sizes}")
+            raise InputError("network.kind", "controls", f"control-set, where numbers of GPU types differ: {sizes}")
         return AgentSpec.of("controls", list(configurations.values()), instances[0].gpu_types, **asked)
     kind, most_types = config.network.kind, MOST_GPU_TYPES
     return AgentSpec.of(

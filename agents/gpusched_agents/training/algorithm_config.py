@@ -128,9 +128,9 @@ class EsConfig:
         randomised: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
         clip: Largest absolute difference of log costs that counts, > 0: larger ones, from chance or very costly runs,
             count only with their sign.
-        begin: `agent:NAME`, or the folder, of the agent to begin with; by default none. Or `constants`, for a network
-            that sets controls: it begins as an imitator of the best constants of each scenario, which are searched
-            first (`gpusched_agents.training.constants`); with `common-constants` of the best ones for all scenarios.
+        begin: `agent:NAME`, or the folder, of the agent to begin with; by default none. Or `constants`: it begins as
+            an imitator of the best constants of each scenario, which are searched first
+            (`gpusched_agents.training.constants`); with `common-constants` of the best ones for all scenarios.
         only: Arrays of the network that change, by the beginnings of their names, separated by commas, such as
             `price.1,common.1`; by default all.
     """

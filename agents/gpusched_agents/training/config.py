@@ -221,15 +221,15 @@ def _plain(value: Any) -> Any:
 def network_kinds(agent: AnyAgentConfig) -> tuple[str, ...]:
     """Return the kinds of networks that an algorithm trains, the usual one first."""
     if isinstance(agent, EsConfig):
-        return ("adaptation", *SETS_CONTROLS)
+        return ("control-set", "controls")
     return (FITTING[type(agent)].kind,) if type(agent) in FITTING else ("set", "mlp")
 
 
-ADAPTATION_NETWORK, NO_WARM_START = NetworkConfig("adaptation", hidden=8), ImitationConfig(steps=0)
-LINEAR = NetworkConfig("controls", layers=0)
-"""The network of controls that `es` trains by default: a linear one has few weights."""
+NO_WARM_START = ImitationConfig(steps=0)
+LINEAR = NetworkConfig("control-set", layers=0)
+"""The network that `es` trains by default: a linear one has few weights."""
 FITTING: dict[type, NetworkConfig] = {
-    EsConfig: ADAPTATION_NETWORK,
+    EsConfig: LINEAR,
     AdaptationConfig: NetworkConfig("controls", hidden=32),
 }
 """The default network of algorithms that adapt, by the class of their settings."""

@@ -49,8 +49,6 @@ LAST_PRICE = feature("squash(value of all jobs' time / power of all GPUs), of th
 OFFERED = feature("squash(GPUs that the latest 64 submissions need all the time / GPUs)")
 BURST = feature("squash(rate of the latest 8 submissions / of the latest 64 - 1)")
 NODES = feature("log10(1 + nodes) / 4")
-AVERAGED = (TARDINESS_COST, EXPECTED, SURVIVAL, CHANGE, OPPORTUNISTIC, OWN_QUOTA, HASTE, SPEED)
-MEANS = feature(*(f"mean over the active jobs: {JOBS[column]}" for column in AVERAGED))
 ROUND = tuple(feature)
 
 feature = Names()
@@ -60,16 +58,12 @@ FREE = feature("share of its GPUs that were free before this round")
 ONE_BUSY = feature("cost rate of a node with one busy GPU / with all busy")
 SECONDS_PER_EPOCH = feature("mean over jobs of least seconds per epoch / least there")
 COST = feature("mean over jobs of least energy cost per epoch / least there")
-TYPES = len(tuple(feature))
-SIZE = feature("log2(GPUs) / 5")
-SHARE = feature("1 - share of each GPU")
-SPREAD = feature("1 if it takes several nodes")
-PRIORITY = feature("priority of its share / 9")
-OPTIONS = tuple(feature)
+GPU_TYPES = tuple(feature)
+TYPES = len(GPU_TYPES)
 
 
 @kernel
-def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, whole: Floats, options: Floats) -> None:
+def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, whole: Floats, types: Floats) -> None:
     """Write the features of a round.
 
     Args:
@@ -78,11 +72,11 @@ def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, wh
         free_rate: Cost rate of a GPU where energy is free [€/s].
         jobs: Written: of every active job, (A, len(JOBS)).
         whole: Written: of all together, (len(ROUND),).
-        options: Written: of every configuration, those of its GPU type first, (C, len(OPTIONS)).
+        types: Written: of every GPU type, (V, TYPES).
     """
     active, total = board.active[: board.count[at.ACTIVE]], board.count[at.ACTIVE]
     need, density, wanted = np.empty(total), np.empty(total), np.zeros(board.capacity.shape[0])
-    types = np.zeros((board.capacity.shape[0], TYPES))
+    types[:] = 0.0
     for i in range(total):
         need[i], density[i], type_wanted = _look_at_job(board, rate, active[i], jobs[i], types)
         wanted[type_wanted] += need[i]
@@ -90,13 +84,6 @@ def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, wh
     _look_at_quotas(board, active, jobs)
     gpus = _look_at_nodes(board, wanted, max(need.sum(), 1e-300), total, types)
     _sum_up(board, active, need, jobs, gpus, free_rate, whole)
-    configs = board.facts.configs
-    for c in range(configs.shape[0]):
-        options[c, :TYPES] = types[configs[c, at.CONFIG_TYPE]]
-        options[c, SIZE] = min(1.0, np.log2(max(1, configs[c, at.CONFIG_SIZE] // at.UNITS)) / 5.0)
-        options[c, SHARE] = 1.0 - configs[c, at.CONFIG_UNITS] / at.UNITS if configs[c, at.CONFIG_UNITS] > 0 else 0.0
-        options[c, SPREAD] = 1.0 if configs[c, at.CONFIG_NODES] > 1 else 0.0
-        options[c, PRIORITY] = configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
 
 
 @kernel
@@ -208,13 +195,10 @@ def _sum_up(
     for n in range(nodes.shape[0]):
         free += nodes[n, at.OLD_FREE]
         power += board.node_rate[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
-    whole[MEANS:] = 0.0
     for i in range(active.shape[0]):
         waiting += 1.0 - jobs[i, HELD]
         late += jobs[i, LATE]
         value += memory[active[i], of.BARE_VALUE] if memory[active[i], of.SCALE] > 0.0 else 0.0
-        for k in range(len(AVERAGED)):
-            whole[MEANS + k] += jobs[i, AVERAGED[k]] / total
     whole[DUE_LOAD] = squash(load_of_due_work(board, active, need) / gpus)
     whole[QUEUE] = active.shape[0] / (active.shape[0] + gpus)
     whole[WAITING], whole[LATE_SHARE] = waiting / total, late / total
@@ -251,13 +235,13 @@ def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
 
 
 @kernel
-def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, options: Floats) -> None:
+def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, types: Floats) -> None:
     """Write the features of a round without a change of the memory of STS-X; see `observe_round`."""
     total, memory = board.count[at.ACTIVE], board.memory
     cheapest = np.empty(total)
     for i in range(total):
         cheapest[i] = memory[board.active[i], of.CHEAPEST]
-    observe_round(board, rate, FREE_RATE, jobs, whole, options)
+    observe_round(board, rate, FREE_RATE, jobs, whole, types)
     for i in range(total):
         memory[board.active[i], of.CHEAPEST] = cheapest[i]
 
@@ -265,6 +249,5 @@ def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, option
 def job_features(board: Board, rate: Floats) -> Floats:
     """Return the features of the active jobs, (A, len(JOBS)); see `look_at_jobs`."""
     jobs = np.empty((board.count[at.ACTIVE], len(JOBS)))
-    options = np.empty((board.facts.configs.shape[0], len(OPTIONS)))
-    look_at_jobs(board, rate, jobs, np.empty(len(ROUND)), options)
+    look_at_jobs(board, rate, jobs, np.empty(len(ROUND)), np.empty((board.capacity.shape[0], TYPES)))
     return jobs

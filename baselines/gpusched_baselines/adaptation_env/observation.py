@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpusched_baselines.adaptation_env.features import CHEAPEST_SLACK, JOBS, MEANS, OPTIONS, ROUND, TYPES, look_at_jobs
+from gpusched_baselines.adaptation_env.features import CHEAPEST_SLACK, GPU_TYPES, JOBS, ROUND, TYPES, look_at_jobs
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
-WHOLE = MEANS + len(JOBS) + 1  # numbers before those of GPU types
+WHOLE = len(ROUND) + len(JOBS) + 1  # numbers before those of GPU types
 ROW = len(JOBS) + 1  # numbers of a row of a job: its features, and 1, which is 0 where there is no such job
 
 
@@ -23,8 +23,8 @@ def feature_names(gpu_types: Sequence[str], job_features: int = 0) -> tuple[str,
     means = (f"mean over the active jobs: {name}" for name in JOBS)
     critical = "share of the active jobs without slack in their cheapest configuration"
     rows = (f"job {k}: {name}" for k in range(job_features) for name in (*JOBS, "1 if there is such a job"))
-    types = (f"{gpu_type}: {name}" for gpu_type in gpu_types for name in OPTIONS[:TYPES])
-    return (*ROUND[:MEANS], *means, critical, *types, *rows)
+    types = (f"{gpu_type}: {name}" for gpu_type in gpu_types for name in GPU_TYPES)
+    return (*ROUND, *means, critical, *types, *rows)
 
 
 def feature_count(gpu_types: int, job_features: int = 0) -> int:
@@ -49,21 +49,15 @@ def observe(board: Board, rate: Floats, seen: Floats) -> None:
             the least slack in their cheapest configuration, the least first; those that are missing are 0.
     """
     total, configs = board.count[at.ACTIVE], board.facts.configs
-    jobs, whole, options = (
-        np.zeros((total, len(JOBS))),
-        np.zeros(len(ROUND)),
-        np.zeros((configs.shape[0], len(OPTIONS))),
-    )
-    look_at_jobs(board, rate, jobs, whole, options)
+    jobs, types = np.zeros((total, len(JOBS))), np.zeros((board.capacity.shape[0], TYPES))
     seen[:] = 0.0
-    seen[:MEANS] = whole[:MEANS]
+    look_at_jobs(board, rate, jobs, seen[: len(ROUND)], types)
     for i in range(total):
         for f in range(len(JOBS)):
-            seen[MEANS + f] += jobs[i, f] / total
+            seen[len(ROUND) + f] += jobs[i, f] / total
         seen[WHOLE - 1] += 1.0 / total if jobs[i, CHEAPEST_SLACK] <= 0.0 else 0.0
-    for c in range(configs.shape[0]):
-        first = WHOLE + TYPES * configs[c, at.CONFIG_TYPE]
-        seen[first : first + TYPES] = options[c, :TYPES]
+    for v in configs[:, at.CONFIG_TYPE]:  # those without configurations stay 0
+        seen[WHOLE + TYPES * v : WHOLE + TYPES * (v + 1)] = types[v]
     _write_rows(jobs, seen[WHOLE + TYPES * board.capacity.shape[0] :])
     for f in range(seen.shape[0]):
         seen[f] = min(1.0, max(-1.0, seen[f]))

@@ -43,12 +43,12 @@ OWN_OF_CONTROLS = ("reward", "workloads", "begin")  # settings of `AdaptationCon
 
 
 BY_JOB = (
-    "maskable-ppo and dqn decide job by job; es adapts STS-X; the others set its controls; ppo and a2c with --network "
-    "set or mlp decide job by job."
+    "maskable-ppo and dqn decide job by job; the others set controls of STS-X; ppo and a2c with --network set or mlp "
+    "decide job by job."
 )
 OFTEN = f"{ADAPTATION_COUNTS['evaluate_every']:,} of controls"
 _SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
-_EXPERTS, _CONTROLS = ", ".join(expert_names()), "Others: adaptation or controls (es), controls."
+_EXPERTS, _CONTROLS = ", ".join(expert_names()), "Others: control-set or controls (es), controls."
 HELP = {
     "agent": f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
     "scenario": f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
@@ -57,7 +57,7 @@ HELP = {
     "imitate": f"Expert of the warm start: {_EXPERTS}, or {NONE}; default: {USUAL.imitation.expert}.",
     "imitation_steps": f"Its decisions; default: {USUAL.imitation.steps:,}.",
     "network": f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. {_CONTROLS}",
-    "hidden": f"Width of its layers; default: {USUAL.network.hidden}, 32 of controls, 8 of es.",
+    "hidden": f"Width of its layers; default: {USUAL.network.hidden}, 32 of controls.",
     "distribution": "Whether it sees what comes from the distribution of epochs.",
     "seed": f"Seed of everything; default: {USUAL.seed}.",
     "envs": f"Environments that run at once; default: {USUAL.envs}, {ADAPTATION_COUNTS['envs']} of controls.",

@@ -40,7 +40,7 @@ _DECIDES_FOR_AGENTS = (
     ("gpusched_agents", "network/inference.py"),
     ("gpusched_agents", "network/actors.py"),
     ("gpusched_agents", "network/control_policy.py"),
-    ("gpusched_agents", "network/adaptation.py"),
+    ("gpusched_agents", "network/type_set.py"),
 )
 _SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")

@@ -14,6 +14,7 @@ from gpusched_env.envs.source import USUAL, AnyScenario, arguments_of, draw_seed
 from gpusched_env.envs.vector.prefetch import Prefetch
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
+from gpusched_env.simulator.policy import environment_columns
 from gpusched_env.simulator.state import Common
 
 if TYPE_CHECKING:
@@ -107,7 +108,8 @@ class Episodes:
 
     def state(self, instance: Instance) -> State:
         """Make a run of an instance; its intervals are not kept."""
-        return State(instance, self.singles[0].asking, record=False, common=self.common)
+        columns = environment_columns(instance)
+        return State(instance, self.singles[0].asking, record=False, common=self.common, memory_columns=columns)
 
     def generator(self, i: int) -> Generator:
         """Return the generator of environment i; one without a seed begins with a random state."""

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from adapted import adapted_sts_x, nothing, randomised, saying, spec_of
+from adapted import adapted_sts_x, randomised, spec_of
 from any_instance import AnyInstance
 from crowded import crowded
-from gpusched_agents.network.adaptation import CRITICAL, DEFERRABLE
 from gpusched_baselines import StsX
 from gpusched_env import GpuClusterVectorEnv, JobPolicy, simulate
 from gpusched_env.audit import audit
@@ -59,14 +58,15 @@ def test_with_weights_of_0_it_does_what_sts_x_does(name: str):
 @pytest.mark.parametrize("name", ["all kinds", "quotas"])
 def test_with_other_weights_it_does_not(name: str):
     instance = ALIKE[name]()
-    expected, made = simulate(instance, StsX()), simulate(instance, adapted_sts_x(instance, randomised(1)))
+    expected, made = simulate(instance, StsX()), simulate(instance, adapted_sts_x(instance, randomised(instance, 1)))
     assert made.log.tobytes() != expected.log.tobytes()
 
 
-@pytest.mark.parametrize("flat", [nothing(), randomised(1)], ids=["weights of 0", "drawn weights"])
-def test_through_the_environment_it_decides_as_in_rounds(flat: np.ndarray):
+@pytest.mark.parametrize("scale", [0.0, 1.0], ids=["weights of 0", "drawn weights"])
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_through_the_environment_it_decides_as_in_rounds(scale: float, rounds: int):
     instance = ALIKE["all kinds"]()
-    agent = adapted_sts_x(instance, flat)
+    agent = adapted_sts_x(instance, randomised(instance, 1, scale), rounds)
     assert isinstance(agent, JobPolicy)
     expected = simulate(instance, agent)
     asking = asdict(replace(AS_A_POLICY, job_order=agent.job_order, preemption=agent.preemption))
@@ -80,7 +80,7 @@ def test_through_environments_side_by_side_it_pays_what_it_pays_alone():
     env = GpuClusterVectorEnv(3, few_jobs(5), milestones=0, job_order="pressure", preemption=True)
     env.reset(seed=[7, 8, 9])
     instances = env.instances
-    agent, paid = adapted_sts_x(instances[0], randomised(2)), np.full(3, np.nan)
+    agent, paid = adapted_sts_x(instances[0], randomised(instances[0], 2)), np.full(3, np.nan)
     while np.isnan(paid).any():
         actions = []
         for view, job in zip(env.views, env.jobs.tolist(), strict=True):
@@ -98,7 +98,7 @@ def test_through_environments_side_by_side_it_pays_what_it_pays_alone():
 def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
     """On clusters with shares, utilisations, helpers, quotas and switching costs, each or not, weights up to 300."""
     instance = mixed_instance(100 + seed)
-    result = simulate(instance, adapted_sts_x(instance, randomised(seed, (0.3, 3.0, 100.0)[seed % 3])))
+    result = simulate(instance, adapted_sts_x(instance, randomised(instance, seed, (0.3, 3.0, 100.0)[seed % 3])))
     assert np.isfinite(result.completion_s).all()
     write_run(result, tmp_path / "run")
     assert audit(tmp_path / "run") == []
@@ -106,7 +106,7 @@ def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
 
 def decisions(instance: Instance, until_s: float) -> list[list[float]]:
     """Return what was decided before a time: job, node, configuration and start of every interval."""
-    log = simulate(instance, adapted_sts_x(instance, randomised(3))).log
+    log = simulate(instance, adapted_sts_x(instance, randomised(instance, 3))).log
     rows = log[log[:, at.LOG_START] < until_s][:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_START]]
     return rows[np.lexsort(rows.T)].tolist()
 
@@ -115,7 +115,7 @@ def test_it_knows_nothing_of_the_epochs_that_jobs_will_need():
     instance = random_instance(3, jobs=25, nodes=6, kinds=True)
     table = replace(instance.jobs, epochs_needed=instance.jobs.max_epochs)
     longer = replace(instance, jobs=table)
-    first_end_s = float(simulate(instance, adapted_sts_x(instance, randomised(3))).completion_s.min())
+    first_end_s = float(simulate(instance, adapted_sts_x(instance, randomised(instance, 3))).completion_s.min())
     assert len(decisions(instance, first_end_s)) > 3
     assert decisions(longer, first_end_s) == decisions(instance, first_end_s)
     assert decisions(longer, np.inf) != decisions(instance, np.inf)
@@ -132,18 +132,6 @@ def test_it_knows_nothing_of_jobs_to_come():
     assert len(decisions(instance, come_s)) > 10
     assert decisions(other, come_s) == decisions(instance, come_s)
     assert decisions(other, np.inf) != decisions(instance, np.inf)
-
-
-def test_the_first_rates_are_those_of_critical_jobs_the_second_ones_those_of_deferrable_ones():
-    """The same bias on all configurations changes no proportion: with both equal, only prices over weights change."""
-    instance = ALIKE["all kinds"]()
-    logs = {
-        kind: simulate(instance, adapted_sts_x(instance, saying(price__weight={(kind, 0): 5.0}))).log.tobytes()
-        for kind in (CRITICAL, DEFERRABLE)
-    }
-    assert logs[CRITICAL] != logs[DEFERRABLE]
-    costly_for_all = adapted_sts_x(instance, saying(price__bias={(DEFERRABLE,): 2.0}))
-    assert simulate(instance, costly_for_all).log.tobytes() == simulate(instance, StsX()).log.tobytes()
 
 
 def test_it_refuses_what_it_was_not_trained_for():

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from adapted import HIDDEN, InThisProcess, randomised, spec_of
+from adapted import NETWORK, InThisProcess, adapted_sts_x, randomised, spec_of
 from gpusched_agents import make_training
 from gpusched_agents.files.storage import load_agent
-from gpusched_agents.network.adaptation import AdaptationPolicy, arrays_of, flat_of
+from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.policy import load_policy
 from gpusched_agents.training import run as module
 from gpusched_agents.training.adaptation_training import AdaptationTraining
@@ -119,7 +119,7 @@ def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(wh
     curve = points(whole)
     best = min(curve, key=lambda point: float(point["relative"]))
     agent = load_policy(f"agent:{whole / 'agent'}")
-    assert isinstance(agent, AdaptationPolicy)
+    assert isinstance(agent, ControlPolicy)
     costs, base = validation_costs(CONFIG, agent), validation_costs(CONFIG, make_policy("sts-x"))
     assert costs[:LISTED].mean() == pytest.approx(float(best["total_eur"]), rel=1e-12)
     assert relative_cost(CONFIG, costs, base) == pytest.approx(float(best["relative"]), rel=1e-12)
@@ -235,7 +235,9 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
     other_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
     other_one.arrays = {name: array[:-3] for name, array in other_one.arrays.items()}
     other_one.write(tmp_path / "run" / "checkpoint.safetensors")
-    with refused(f"{tmp_path}/run/checkpoint.safetensors", "a network of 535 weights, not 538", "one of this version"):
+    weights = len(training._best)
+    other_size = f"a network of {weights - 3} weights, not {weights}"
+    with refused(f"{tmp_path}/run/checkpoint.safetensors", other_size, "one of this version"):
         AdaptationTraining(CONFIG, tmp_path / "run", command="train")
 
 
@@ -259,16 +261,18 @@ def test_references_and_warnings_of_an_adaptation_agent():
 
 
 def test_only_the_arrays_that_are_named_change(whole: Path, tmp_path: Path):
-    agent = replace(CONFIG.agent, begin=str(whole / "agent"), only="job")
+    agent = replace(CONFIG.agent, begin=str(whole / "agent"), only="price")
     train(tmp_path / "run", replace(CONFIG, agent=agent))
     before = load_agent(whole / "agent")[1]
-    after = arrays_of(Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors").get("state")["weights"], 8)
+    state = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors").get("state")
+    after = AdaptationTraining(CONFIG, whole)._network.arrays(state["weights"])
     changed = {name for name, array in after.items() if not np.array_equal(array, before[name])}
-    assert changed == {"job.weight", "job.bias"}
+    assert changed == {"price.0.weight", "price.0.bias"}
 
 
 @pytest.mark.parametrize(
-    ("only", "allowed"), [("gates", "the beginning of one of job.weight, "), ("gate", "all arrays, where there is no")]
+    ("only", "allowed"),
+    [("prices", "the beginning of one of price.0.weight, "), ("price", "all arrays, where there is no")],
 )
 def test_arrays_that_are_not_there_or_change_nothing_are_one_error_and_leave_nothing(
     tmp_path: Path, only: str, allowed: str
@@ -282,9 +286,9 @@ WHERE = [TrainingPlace(0, 100_001), TrainingPlace(1, 100_002), TrainingPlace(RAN
 
 
 def differences(processes: int, pairs: int = 3, each: int = 2) -> tuple[list[list[float]], int]:
-    config, instance = replace(CONFIG, network=replace(CONFIG.network, hidden=HIDDEN)), random_instance(0)
-    candidates = np.stack([randomised(seed) for seed in range(2 * pairs)])
-    with Workers(config, EvolvedNetwork(spec_of(instance), config.network), processes) as workers:
+    instance = random_instance(0)
+    candidates = np.stack([randomised(instance, seed) for seed in range(2 * pairs)])
+    with Workers(CONFIG, EvolvedNetwork(spec_of(instance), NETWORK), processes) as workers:
         found, rounds = workers.differences(candidates, (2 * WHERE)[: pairs * each], 8)
     return found.tolist(), rounds
 
@@ -294,14 +298,8 @@ def test_every_pair_runs_on_workloads_of_its_own():
     assert np.shape(expected) == (3, 2)
     assert differences(1, pairs=1)[0] == expected[:1]
     assert [each for (each,) in differences(1, pairs=2, each=1)[0]] != expected[0]
-    spec, instance = (
-        spec_of(random_instance(0)),
-        make_instance(load_scenario("low").replace({"jobs.count": 8}), 100_002),
-    )
-    one, other = (
-        simulate(instance, AdaptationPolicy(spec=spec, weights=randomised(seed), hidden=HIDDEN)).total_eur
-        for seed in (4, 5)
-    )
+    met, instance = random_instance(0), make_instance(load_scenario("low").replace({"jobs.count": 8}), 100_002)
+    one, other = (simulate(instance, adapted_sts_x(met, randomised(met, seed))).total_eur for seed in (4, 5))
     assert expected[2][0] == pytest.approx(np.log(one / other))  # of the third pair, on the second workload once more
 
 
@@ -328,10 +326,10 @@ def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):
 def test_an_agent_comes_out_of_its_folder_as_it_went_in(whole: Path):
     training = AdaptationTraining(CONFIG, whole)
     description, weights = load_agent(whole / "agent")
-    np.testing.assert_array_equal(flat_of(weights, description.network.hidden), training._best.astype(np.float32))
-    assert (description.algorithm, description.spec.network, description.network.hidden) == ("es", "adaptation", 8)
+    np.testing.assert_array_equal(training._network.vector(weights), training._best.astype(np.float32))
+    assert (description.algorithm, description.spec.network, description.network.layers) == ("es", "control-set", 0)
     agent = load_policy(f"agent:{whole / 'agent'}")
-    assert (agent.name, agent.hidden) == (f"agent:{whole / 'agent'}", 8)
+    assert (agent.name, agent.rounds) == (f"agent:{whole / 'agent'}", 16)
     with refused(f"agent:{whole}/agent: instance.configurations", "2*T0x3 (multi-node)", "single-node"):
         simulate(random_instance(3, jobs=3, nodes=6, kinds=True), agent)
 
@@ -344,21 +342,6 @@ def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
     with refused("agent", allowed="an EsConfig"):
         AdaptationTraining(TrainingConfig(), tmp_path / "other")
     assert not (tmp_path / "other").exists()
-
-
-@pytest.mark.slow
-def test_the_mean_of_runs_is_that_of_the_agents_kept_and_of_those_at_the_end(whole: Path, tmp_path: Path):
-    script = Path(__file__).parents[3] / "scripts" / "mean_agent.py"
-    command = [sys.executable, str(script), str(tmp_path / "mean"), str(whole), str(whole), "--name", "mean"]
-    subprocess.run(command, check=True)
-    description, weights = load_agent(tmp_path / "mean")
-    kept = flat_of(load_agent(whole / "agent")[1], 8)
-    end = Checkpoint.read(whole / "checkpoint.safetensors").get("state")["average"]
-    np.testing.assert_allclose(flat_of(weights, 8), (kept + end) / 2.0, rtol=1e-5, atol=1e-7)
-    steps = [point["steps"] for point in description.curve]
-    assert len(steps) == 2 * len(points(whole))
-    assert steps == sorted(steps)
-    assert (description.name, description.provenance["facts"]["of"]) == ("mean", ["train", "train"])
 
 
 PROGRAM = """

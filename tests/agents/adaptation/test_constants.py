@@ -34,7 +34,7 @@ TINY = TrainingConfig(
     agent=EsConfig(begin="constants", pairs=1, sigma=0.05, most_jobs=6),
     scenarios=("tiny", "low"),
     scenario_settings={"jobs.count": 6},
-    network=LINEAR,
+    network=replace(LINEAR, kind="controls"),
     steps=60,
     validation_seeds=(500, 501),
     evaluate_every=30,
@@ -198,9 +198,7 @@ def test_ppo_begins_as_the_imitator(tmp_path, monkeypatch):
     assert description.curve[0]["relative"] != 1.0
 
 
-def test_only_networks_that_set_controls_begin_with_constants(tmp_path):
-    with refused("agent.begin", "constants", "network of controls"):
-        make_training(TrainingConfig(agent=EsConfig(begin="constants")), tmp_path / "run")
+def test_ppo_continues_from_no_agent():
     with refused("agent.begin", "agent:default"):
         AdaptationConfig("ppo", begin="agent:default")
 

@@ -128,7 +128,7 @@ def test_the_average_follows_the_weights_more_and_more_slowly():
 
 def test_a_run_begins_with_no_change_and_a_hidden_layer_of_its_seed():
     asked = {"configurations": MET, "gpu_types": [GpuType("V", 1000.0, 0.0, 16.0, 8)]}
-    for kind, random in (("adaptation", {"code.weight"}), ("controls", {"0.weight"})):
+    for kind, random in (("control-set", {"price.0.weight", "common.0.weight"}), ("controls", {"0.weight"})):
         network = EvolvedNetwork(AgentSpec.of(kind, **asked), NetworkConfig(kind, hidden=4))
         first, again, other = (network.first(seed) for seed in (0, 0, 1))
         assert {name for name, array in network.arrays(first).items() if array.any()} == random

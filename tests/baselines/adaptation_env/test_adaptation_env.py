@@ -23,7 +23,7 @@ from gpusched_baselines.adaptation_env.features import CHEAPEST_SLACK, job_featu
 from gpusched_baselines.adaptation_env.observation import ROW, feature_count
 from gpusched_baselines.adaptation_env.run import AdaptedRun
 from gpusched_baselines.sts_x import plan as of
-from gpusched_env import Configuration, load_scenario, make_instance, simulate
+from gpusched_env import Configuration, GpuType, Instance, Node, load_scenario, make_instance, simulate
 from gpusched_env.envs.source import FIRST_SAMPLED_SEED
 from gpusched_env.simulator import layout as at
 from instances import HOUR
@@ -132,6 +132,17 @@ def test_observations_have_named_numbers_from_minus_1_to_1_and_end_with_0():
         assert observation.any()
         observation, _, over, _, _ = env.step(env.action_space.sample())
     assert not observation.any()
+
+
+def test_the_features_of_a_gpu_type_without_configurations_are_0():
+    other = GpuType("other", 1000.0, 0.0, 16.0, 2)
+    used, unused = GpuType("V", 1000.0, 0.0, 16.0, 2), Node("other", 2)
+    jobs = [hours_job(1.0, {ONE: 1.0})]
+    env = GpuAdaptationEnv(instance=Instance.from_jobs([other, used], [unused, Node("V", 2)], jobs, [ONE]))
+    seen = dict(zip(env.features, env.reset(seed=0)[0].tolist(), strict=True))
+    share = "GPUs of the type / GPUs of the cluster"
+    assert seen[f"V: {share}"] == 0.5
+    assert not any(value for name, value in seen.items() if name.startswith("other: "))
 
 
 def test_rows_are_the_jobs_with_the_least_slack_and_the_rest_of_the_observation_stays():

@@ -12,7 +12,7 @@ from crowded import crowded
 from gpusched_agents.spec import features_of
 from gpusched_baselines import StsX
 from gpusched_baselines.adaptation_env import features as of
-from gpusched_baselines.adaptation_env.features import JOBS, OPTIONS, ROUND, observe_round
+from gpusched_baselines.adaptation_env.features import GPU_TYPES, JOBS, ROUND, observe_round
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_env import (
     Cells,
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Seen:
-    """The features of a round: of every active job by its index, of the round, and of every configuration."""
+    """The features of a round: of every active job by its index, of the round, and of every GPU type."""
 
     time_s: float
     jobs: dict[int, Floats]
     whole: Floats
-    options: Floats
+    types: Floats
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,11 +56,11 @@ class Looking(StsX):
 
     def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:
         active = board.active[: board.count[at.ACTIVE]]
-        shapes = (len(active), len(JOBS)), (len(ROUND),), (board.facts.configs.shape[0], len(OPTIONS))
-        jobs, whole, options = (np.full(shape, np.nan) for shape in shapes)
-        observe_round(board, rate, FREE_RATE, jobs, whole, options)
+        shapes = (len(active), len(JOBS)), (len(ROUND),), (board.capacity.shape[0], len(GPU_TYPES))
+        jobs, whole, types = (np.full(shape, np.nan) for shape in shapes)
+        observe_round(board, rate, FREE_RATE, jobs, whole, types)
         rows = dict(zip(active.tolist(), jobs, strict=True))
-        self.seen.append(Seen(float(board.clock[at.NOW]), rows, whole, options))
+        self.seen.append(Seen(float(board.clock[at.NOW]), rows, whole, types))
         return StsX._adaptation(self, view, board, rate)
 
 
@@ -101,17 +101,16 @@ def test_every_feature_is_a_number_from_minus_1_to_1(name: str):
     seen = rounds_of(INSTANCES[name]())
     assert seen
     for one in seen:
-        for group, names in ((np.stack([*one.jobs.values()]), JOBS), (one.whole[None], ROUND), (one.options, OPTIONS)):
+        for group, names in ((np.stack([*one.jobs.values()]), JOBS), (one.whole[None], ROUND), (one.types, GPU_TYPES)):
             wrong = ~(np.abs(group) <= 1.0 + 1e-12).all(axis=0)
             assert not wrong.any(), [names[k] for k in np.flatnonzero(wrong)]
 
 
 def test_every_feature_has_a_name_of_its_own():
-    for names in features_of("adaptation").values():
+    groups = features_of("control-set")
+    for names in groups.values():
         assert len(set(names)) == len(names)
-    groups = features_of("adaptation")
-    assert groups["cluster_features"] + groups["option_features"] == OPTIONS
-    assert (groups["job_features"], groups["queue_features"]) == (JOBS, ROUND)
+    assert (groups["job_features"], groups["cluster_features"], groups["queue_features"]) == (JOBS, GPU_TYPES, ROUND)
 
 
 def squash(x: float) -> float:
@@ -216,35 +215,20 @@ def test_the_round_by_hand(by_hand):
                 of.OFFERED: squash((6 + 0.75) / 1 / 4), of.BURST: 0.0}  # fmt: skip
     for column, value in expected.items():
         assert both.whole[column] == pytest.approx(value), ROUND[column]
-    for k, column in enumerate(of.AVERAGED):
-        mean = np.mean([row[column] for row in both.jobs.values()])
-        assert both.whole[of.MEANS + k] == pytest.approx(mean), ROUND[of.MEANS + k]
 
 
-def test_types_and_configurations_by_hand(by_hand):
+def test_gpu_types_by_hand(by_hand):
     """The first job is as fast as it can be on V, half as fast on W; the second one the other way round."""
-    one, both = (seen.options for seen in by_hand)
-    assert one[:, of.GPU_SHARE].tolist() == [0.5, 0.5, 0.5]
-    assert one[:, of.WANTED].tolist() == [1.0, 1.0, 0.0]
-    assert one[:, of.FREE].tolist() == [1.0, 1.0, 1.0]
-    assert one[:, of.ONE_BUSY].tolist() == pytest.approx([3 / 4, 3 / 4, 1 / 2])
-    assert one[:, of.SECONDS_PER_EPOCH].tolist() == pytest.approx([1.0, 1.0, 0.5])
-    assert one[:, of.COST].tolist() == pytest.approx([1.0, 1.0, 4 / 6])
-    assert both[:, of.SECONDS_PER_EPOCH].tolist() == pytest.approx([0.75, 0.75, 0.75])
-    assert both[:, of.COST].tolist() == pytest.approx([(1 + 1 / 2) / 2] * 2 + [(4 / 6 + 1) / 2])
-    assert both[:, of.FREE].tolist() == [0.5, 0.5, 1.0]
-    assert one[:, of.SIZE].tolist() == pytest.approx([0.0, 1 / 5, 0.0])
-    assert not one[:, [of.SHARE, of.SPREAD, of.PRIORITY]].any()
-
-
-def test_shares_and_several_nodes_are_distinguished():
-    instance = random_instance(2, jobs=4, nodes=6, types=1, kinds=True, equal=True)
-    options = rounds_of(instance)[0].options
-    for configuration, row in zip(instance.configurations, options, strict=True):
-        share = configuration.share if configuration.kind == "shared" else 1.0
-        assert row[of.SHARE] == pytest.approx(1.0 - share)
-        assert row[of.SPREAD] == (configuration.nodes > 1)
-        assert row[of.SIZE] == pytest.approx(np.log2(configuration.gpus_per_node * configuration.nodes) / 5)
+    one, both = (seen.types for seen in by_hand)
+    assert one[:, of.GPU_SHARE].tolist() == [0.5, 0.5]
+    assert one[:, of.WANTED].tolist() == [1.0, 0.0]
+    assert one[:, of.FREE].tolist() == [1.0, 1.0]
+    assert one[:, of.ONE_BUSY].tolist() == pytest.approx([3 / 4, 1 / 2])
+    assert one[:, of.SECONDS_PER_EPOCH].tolist() == pytest.approx([1.0, 0.5])
+    assert one[:, of.COST].tolist() == pytest.approx([1.0, 4 / 6])
+    assert both[:, of.SECONDS_PER_EPOCH].tolist() == pytest.approx([0.75, 0.75])
+    assert both[:, of.COST].tolist() == pytest.approx([(1 + 1 / 2) / 2, (4 / 6 + 1) / 2])
+    assert both[:, of.FREE].tolist() == [0.5, 1.0]
 
 
 def test_a_quota_is_held_as_far_as_it_was_before_the_round():
@@ -258,7 +242,6 @@ def test_a_quota_is_held_as_far_as_it_was_before_the_round():
     quotas = [[round(float(row[of.OWN_QUOTA]), 6) for row in one.jobs.values()] for one in seen]
     assert quotas[:2] == [[0.0, 0.0], [0.666667, 0.666667, 0.0]]
     assert [0.333333, 1.0] in quotas
-    assert seen[1].whole[of.MEANS + of.AVERAGED.index(of.OWN_QUOTA)] == pytest.approx(4 / 9)
 
 
 def test_a_share_that_is_faster_beside_others_than_was_planned_is_no_more_than_fastest():
@@ -270,7 +253,7 @@ def test_a_share_that_is_faster_beside_others_than_was_planned_is_no_more_than_f
         for submission_s, name in ((0.0, "a"), (0.0, "a"), (HOUR, "b"))
     ]
     instance = Instance.from_jobs([V], [Node("V", 2)], jobs, [half], interference=slowdown)
-    assert rounds_of(instance)[0].options[:, of.SECONDS_PER_EPOCH].tolist() == [1.0]
+    assert rounds_of(instance)[0].types[:, of.SECONDS_PER_EPOCH].tolist() == [1.0]
 
 
 def test_looking_changes_nothing():

@@ -75,7 +75,7 @@ def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agen
     policies = f"edf,sts,sts-x,agent:{folder / 'agent'}"
     assert compare == f"compare it: gpusched compare --policies {policies} --track slack --set jobs.count=8"
     described = load_description(folder / "agent")
-    assert (described.algorithm, described.spec.network, described.network.hidden) == ("es", "adaptation", 3)
+    assert (described.algorithm, described.spec.network, described.network.hidden) == ("es", "control-set", 3)
     assert described.config["scenarios"] == ["track:slack"]
 
 
@@ -152,7 +152,7 @@ def test_a_track_of_ones_own_is_trained_on_and_compared_as_its_scenario(tmp_path
         (["--track", "missing.toml"], ["missing.toml"]),
         (["--track", "slack", "--imitate", "sts-x"], ["--imitate = 'sts-x'", "for es: it begins as STS-X"]),
         (["--track", "slack", "--imitation-steps", 5], ["--imitation-steps = 5", "for es: it begins as STS-X"]),
-        (["--track", "slack", "--network", "set"], ["--network = 'set'", "adaptation or controls, for es"]),
+        (["--track", "slack", "--network", "set"], ["--network = 'set'", "control-set or controls, for es"]),
         (["--track", "slack", "--validation-seeds", 30_000], ["30000", "20000 to 20019 of tracks"]),
         (["--track", "slack", "--set", "agent.gamma=0.9"], ["agent.gamma", "agent.pairs"]),
         (["--track", "slack", "--set", "agent.pairs=0"], ["--set agent.pairs = 0", ">= 1"]),
@@ -179,7 +179,7 @@ def test_callbacks_of_stable_baselines_are_none_of_its_own(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_network_that_adapts_is_for_evolution_strategies_alone(tmp_path: Path):
-    done = gpusched("train", "--scenario", "tiny", "--network", "adaptation", "--out", tmp_path / "run")
-    check_refusal(done, ["--network = 'adaptation'", "set or mlp, for maskable-ppo"])
+def test_a_network_that_sets_controls_of_any_cluster_is_for_evolution_strategies_alone(tmp_path: Path):
+    done = gpusched("train", "--scenario", "tiny", "--network", "control-set", "--out", tmp_path / "run")
+    check_refusal(done, ["--network = 'control-set'", "set or mlp, for maskable-ppo"])
     assert list(tmp_path.iterdir()) == []

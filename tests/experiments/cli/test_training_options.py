@@ -136,12 +136,12 @@ def test_tracks_stand_for_their_scenarios_and_their_seeds_for_validation():
     assert config().validation_seeds == TrainingConfig().validation_seeds
 
 
-def test_settings_of_a_adaptation_agent_leave_the_others_as_they_are_by_default():
+def test_settings_of_evolution_strategies_leave_the_others_as_they_are_by_default():
     made = config(agent="es", hidden=5, imitate="none", settings=("agent.pairs=2", "agent.randomised=0.5"))
     assert made == TrainingConfig(
-        agent=EsConfig(pairs=2, randomised=0.5), network=NetworkConfig("adaptation", hidden=5)
+        agent=EsConfig(pairs=2, randomised=0.5), network=NetworkConfig("control-set", hidden=5, layers=0)
     )
-    assert config(agent="es", network="adaptation", imitation_steps=0) == TrainingConfig(agent=EsConfig())
+    assert config(agent="es", network="control-set", imitation_steps=0) == TrainingConfig(agent=EsConfig())
 
 
 def test_nobody_to_imitate_means_no_warm_start():
@@ -157,17 +157,17 @@ def test_nobody_to_imitate_means_no_warm_start():
         ({"agent": "ppo", "imitate": "sts-x"}, "--imitate", "for ppo: it begins as STS-X; with --network set or mlp"),
         ({"agent": "sac", "imitation_steps": 5}, "--imitation-steps", "none, or 0 steps, for sac"),
         ({"agent": "sac", "network": "set"}, "--network", "controls, for sac"),
-        ({"agent": "ppo", "network": "adaptation"}, "--network", "controls, for ppo"),
+        ({"agent": "ppo", "network": "control-set"}, "--network", "controls, for ppo"),
         ({"agent": "maskable-ppo", "network": "controls"}, "--network", "set or mlp, for maskable-ppo"),
         ({"agent": "ppo", "settings": ("agent.gamma=2",)}, "--set agent.gamma", "0 to 1"),
         ({"agent": "ppo", "settings": ("agent.buffer_size=9",)}, "--set", "agent.reward, agent.workloads"),
         ({"agent": "ppo", "settings": ("network.layers=-1",)}, "--set network.layers", ">= 0"),
         ({"track": "slack", "scenario": "tiny"}, "--track", "nothing beside --scenario"),
         ({"track": "slack", "validation_seeds": "30000"}, "validation_seeds[0]", "20000 to 20019 of tracks"),
-        ({"agent": "es", "network": "set"}, "--network", "adaptation or controls, for es"),
-        ({"agent": "es", "network": "set", "hidden": 64}, "--network", "adaptation or controls, for es"),
-        ({"agent": "es", "network": "mlp"}, "--network", "adaptation or controls, for es"),
-        ({"network": "adaptation"}, "--network", "set or mlp, for maskable-ppo"),
+        ({"agent": "es", "network": "set"}, "--network", "control-set or controls, for es"),
+        ({"agent": "es", "network": "set", "hidden": 64}, "--network", "control-set or controls, for es"),
+        ({"agent": "es", "network": "mlp"}, "--network", "control-set or controls, for es"),
+        ({"network": "control-set"}, "--network", "set or mlp, for maskable-ppo"),
         ({"track": "mine/own.toml"}, "scenario", "exists"),
         ({"agent": "es", "imitate": "sts-x"}, "--imitate", "none, or 0 steps, for es: it begins as STS-X"),
         ({"agent": "es", "imitate": "edf"}, "--imitate", "for es"),
