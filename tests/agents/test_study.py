@@ -62,7 +62,8 @@ def test_variants_that_set_controls_differ_in_algorithm_and_beginning():
         "control-set": ("es", "constants"),
         "control-set-es": ("es", "constants"),
     }
-    assert {one.network.layers for one in each.values() if one.agent.algorithm == "es"} == {0}
+    layers = {name: one.network.layers for name, one in each.items() if one.agent.algorithm == "es"}
+    assert {name for name, number in layers.items() if number} == {"control-set", "control-set-es"}
     assert each["constants-ppo"].agent.settings["log_std_init"] == -2.0
     assert each["controls-ppo"].evaluate_every == BASE.evaluate_every // 16
 

@@ -210,7 +210,7 @@ def test_the_mean_curve_holds_what_was_evaluated_last_and_after_the_end_what_was
 
 def test_the_figure_shows_all_of_it_and_what_lies_near_the_reference_policies(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(drawing, "chart_files", lambda chart: drawn.append(chart) or {})
+    monkeypatch.setattr(drawing, "chart_files", lambda chart, _name: drawn.append(chart) or {})
     run(tmp_path, monkeypatch, draws=drawing)
     ((whole, close),) = drawn[0].rows
     assert [s.name for s in whole.series] == ["set + imitation", "no set network"]

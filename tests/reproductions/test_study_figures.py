@@ -85,9 +85,9 @@ def test_a_study_of_controls_draws_what_its_agent_sets(tmp_path, monkeypatch):
     told = {"on_training": lambda *_: None, "on_evaluating": lambda *_: None}
     study(PLAN, tmp_path, drawing=Draws(), **told)
     assert set(drawn) == {"curves", "savings", "seeds", "controls"}
-    assert [level.name for level in drawn["curves"].rows[0][0].levels] == ["sts", "sts-x", "best constants"]
+    assert [level.name for level in drawn["curves"].rows[0][0].levels] == ["edf", "sts", "sts-x", "best constants"]
     ((observed, said),) = drawn["controls"].rows
-    assert (len(observed.series), len(said.series)) == (3, 5)
+    assert (len(observed.series), len(said.series)) == (3, 3)
     policy: Any = load_policy(f"agent:{tmp_path}/runs/controls-es-0/agent")
     instance = make_instance(load_scenario("tiny").replace({"jobs.count": 5}), 0)
     hours, seen, controls = controls_over_time(policy, instance)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 CONTEXT = WHOLE + 2 * TYPES
 """Numbers of the context: those of an observation that belong to no GPU type, and mean and largest of the others."""
+REACH = 0.7  # of the largest distance in a training: from there on controls fade
 PRICES = 2  # that are set for each GPU type: for critical and for deferrable jobs
 
 
@@ -31,7 +32,8 @@ class TypeSetActor:
     another one sets the other controls from the context.
 
     Controls fade where the context is far from those of the training: they are multiplied by 2 - d / r, between 0 and
-    1. d is the root mean square difference to the nearest of the known contexts, r the largest d in the training.
+    1. d is the root mean square difference to the nearest of the known contexts, r is 0.7 of the largest d in the
+    training.
 
     Args:
         price: The perceptron of a GPU type: `TYPES` features, the context and a number for each of `names`; 2 outputs.
@@ -154,8 +156,8 @@ def choose_known(contexts: NDArray[np.float32], count: int) -> tuple[NDArray[np.
         count: How many are chosen, M ≥ 0; 0: none.
 
     Returns:
-        (M, CONTEXT), some several times if N is less; and the largest distance of a context to the nearest of them, at
-        least 1e-3.
+        (M, CONTEXT), some several times if N is less; and `REACH` of the largest distance of a context to the nearest
+        of them, at least 1e-3.
     """
     if not count:
         return contexts[:0], 1.0
@@ -163,7 +165,7 @@ def choose_known(contexts: NDArray[np.float32], count: int) -> tuple[NDArray[np.
     while len(chosen) < count:
         chosen.append(int(away.argmax()))
         away = np.minimum(away, _distance(contexts[chosen[-1]], contexts))
-    return contexts[chosen], max(1e-3, float(away.max()))
+    return contexts[chosen], max(1e-3, REACH * float(away.max()))
 
 
 def _distance(context: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -8,9 +8,11 @@ import numpy as np
 
 from gpusched_agents.files.storage import PREFIX
 from gpusched_agents.policy import load_policy
+from gpusched_agents.spec import SETS_CONTROLS
 from gpusched_agents.study import VARIANTS
+from gpusched_agents.training.algorithm_config import AdaptationConfig
 from gpusched_baselines.adaptation_env.controls import control_names
-from gpusched_baselines.adaptation_env.features import BUSY, OFFERED, QUEUE, ROUND
+from gpusched_baselines.adaptation_env.features import BUSY, OFFERED, QUEUE
 from gpusched_baselines.adaptation_env.run import AdaptedRun
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import make_instance
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
     from gpusched_agents.network.control_policy import ControlPolicy
     from gpusched_experiments.report.run import Runs
 
-PANEL_INCHES = (5.3, 3.7)
-TALL_INCHES = (5.3, 4.6)
+PANEL_INCHES = (7.4, 4.0)
+TALL_INCHES = (6.4, 4.6)
 MARGIN = 1.15  # by how much the close view ends above the costliest reference policy
 BASE = "sts-x"
-MOST_LINES = 5  # controls that are drawn: those that change most
+LOAD = {BUSY: "GPUs in use / GPUs", OFFERED: "GPUs that new jobs need / GPUs, squashed", QUEUE: "jobs / (jobs + GPUs)"}
+MOST_POINTS = 120  # of a line
+MOST_LINES = 3  # controls that are drawn: those that change most
 HOUR_S = 3600.0
 
 
@@ -47,7 +51,7 @@ def study_charts(plan: StudyPlan, trained: Sequence[Trained], runs: Runs, folder
     """
     charts = {"curves": curves_chart(plan, trained, runs), "savings": savings_chart(plan, runs)}
     charts["seeds"] = seeds_chart(plan, runs)
-    acting = [name for name in plan.variants if VARIANTS[name].network.startswith("control") and name != BEST]
+    acting = [name for name in plan.variants if _controls(name) and name != BEST]
     if acting:
         best = min(acting, key=lambda name: np.mean(costs_over_base(runs, plan, name)))
         charts["controls"] = controls_chart(plan, folder / f"{best}-{plan.training_seeds[0]}" / AGENT)
@@ -77,7 +81,10 @@ def curves_chart(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> Cha
     high = max(level.value for level in levels)
     x_label, cost = _decisions(plan), "mean cost on validation workloads [€]"
     whole = Panel("all of it", x_label, cost, lines, logarithmic="y", levels=levels)
-    near = (low - 0.1 * (MARGIN * high - low), MARGIN * high)
+    top = MARGIN * high
+    if all(_controls(name) for name in plan.variants):  # they begin as STS-X
+        top = 1.03 * next(level.value for level in levels if level.name == BASE)
+    near = (low - 0.1 * (top - low), top)
     close = Panel("the same lines, up close", x_label, cost, lines, levels=levels, y_range=near)
     seeds = len(plan.training_seeds)
     several = f"the mean of {seeds} trainings, with their least and greatest cost" if seeds > 1 else "one training each"
@@ -85,14 +92,22 @@ def curves_chart(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> Cha
 
 
 def _line(name: str, trained: Sequence[Trained]) -> Series:
-    return series(VARIANTS[name].title, ((steps / 1000.0, cost) for steps, cost in mean_curve(trained)))
+    config = trained[0].run.config
+    scale = config.network.rounds / 1000.0 if isinstance(config.agent, AdaptationConfig) else 0.001
+    return series(VARIANTS[name].title, ((scale * steps, cost) for steps, cost in mean_curve(trained)))
+
+
+def _controls(name: str) -> bool:
+    """Return whether a variant sets controls; its decisions are rounds."""
+    return VARIANTS[name].network in SETS_CONTROLS
 
 
 def _decisions(plan: StudyPlan) -> str:
     """Name the horizontal axis, and say where imitation ends for the variants that go on by themselves."""
     both = [run.config for run in plan.trainings() if run.config.imitation.steps and run.config.steps]
     until = f" (of those that do both, the first {both[0].imitation.steps / 1000.0:,g} imitate)" if both else ""
-    return f"thousand decisions{until}"
+    kind = "rounds" if all(_controls(name) for name in plan.variants) else "decisions"
+    return f"thousand {kind}{until}"
 
 
 def _bar(plan: StudyPlan) -> str:
@@ -110,7 +125,7 @@ def savings_chart(plan: StudyPlan, runs: Runs) -> Chart:
     base = costs_over_base(runs, plan, bar)
     points = [(_title(name), saving_over_trainings(costs_over_base(runs, plan, name), base)) for name in names]
     panel = Panel(
-        "one point for each variant",
+        "",
         f"saved against {_title(bar)}; 95 % over trainings and seeds",
         "",
         (series("saved", points),),
@@ -174,7 +189,7 @@ def controls_chart(plan: StudyPlan, folder: Path) -> Chart:
     policy: Any = load_policy(f"{PREFIX}{folder}")
     instance = make_instance(plan.base.loaded_scenario(0), plan.test_seeds[0])
     hours, seen, said = controls_over_time(policy, instance)
-    load = tuple(_over(ROUND[feature], hours, seen[:, feature]) for feature in (BUSY, OFFERED, QUEUE))
+    load = tuple(_over(name, hours, seen[:, feature]) for feature, name in LOAD.items())
     names = control_names([v.name for v in instance.gpu_types], policy.controls)
     most = np.argsort(-np.ptp(said, axis=0), kind="stable")[:MOST_LINES]
     lines = tuple(_over(names[k], hours, said[:, k]) for k in most)
@@ -202,5 +217,6 @@ def controls_over_time(
 
 
 def _over(name: str, hours: NDArray[np.float64], values: NDArray[np.float64]) -> Series:
-    points = zip(hours.tolist(), values.tolist(), strict=True)
+    every = -(-len(hours) // MOST_POINTS)
+    points = zip(hours[::every].tolist(), values[::every].tolist(), strict=True)
     return series(name, ((hour, Estimate(value, None, 1)) for hour, value in points))

@@ -15,7 +15,7 @@ from gpusched_agents import EsConfig, NetworkConfig, TrainingConfig, load_policy
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.actors import MlpActor
 from gpusched_agents.network.control_policy import ControlPolicy
-from gpusched_agents.network.type_set import CONTEXT, TypeSetActor, choose_known
+from gpusched_agents.network.type_set import CONTEXT, REACH, TypeSetActor, choose_known
 from gpusched_agents.training import constants as module
 from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_baselines import StsX
@@ -90,7 +90,7 @@ def test_known_contexts_are_far_from_each_other_and_cover_the_others():
     groups = np.repeat(np.eye(3, CONTEXT), 20, axis=0) + rng.uniform(0, 0.01, (60, CONTEXT))
     known, radius = choose_known(groups.astype(np.float32), 3)
     assert sorted(known.argmax(axis=1).tolist()) == [0, 1, 2]
-    assert radius <= 0.01
+    assert radius <= 0.007
     assert choose_known(groups[:1].astype(np.float32), 2) == (pytest.approx(np.repeat(groups[:1], 2, axis=0)), 1e-3)
     assert choose_known(groups.astype(np.float32), 0)[0].shape == (0, CONTEXT)
 
@@ -117,7 +117,10 @@ def test_fitted_it_says_what_each_cluster_wants():
     fitted = actor.fitted(seen, wanted, clusters)
     for types, rows, said in zip(clusters, seen, wanted, strict=True):
         acting = fitted.for_types(types)
-        assert [acting.fade(acting._inputs(rows[k : k + 1])[0][0]) for k in range(30)] == pytest.approx([1.0] * 30)
+        fades = [acting.fade(acting._inputs(rows[k : k + 1])[0][0]) for k in range(30)]
+        assert min(fades) >= 2.0 - 1.0 / REACH - 1e-5  # where d is the largest in the training
+        assert max(fades) == 1.0
+        acting = replace(acting, radius=10.0)
         error = np.abs(np.mean([acting.act(row) for row in rows], axis=0) - said).mean()
         assert error < 0.75 * np.abs(said).mean()
 

@@ -259,7 +259,7 @@ def test_settings_of_the_scenario_reach_training_and_validation(tmp_path):
     training._env.seed_each([1500, 1501])
     training._env.reset()
     made = [make_instance(scenario, 1500 + i) for i, scenario in enumerate(expected)]
-    assert list(training._env.instances) == made
+    assert [state.instance for state in training._env.states] == made
 
 
 def test_the_end_says_how_to_compare_the_agent_on_the_same_scenario(changed):
