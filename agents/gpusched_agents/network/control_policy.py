@@ -15,6 +15,7 @@ from gpusched_baselines.adaptation_env.controls import (
     controls_of,
     forget_cheapest,
 )
+from gpusched_baselines.adaptation_env.features import remember_offers
 from gpusched_baselines.adaptation_env.observation import observe, rows_of
 from gpusched_baselines.sts_x import StsX
 from gpusched_baselines.sts_x.type_prices import MOST_RECENT
@@ -103,6 +104,7 @@ class ControlPolicy(StsX):
             forget_cheapest(board)
 
     def _adaptation(self, view: View, board: Board, rate: Floats) -> Adaptation:
+        remember_offers(board)
         stored = self._stored(board)
         round_, actor = int(board.count[at.ROUND]), self.actor.for_types(view.gpu_types)
         if not self._holds(stored[0, 0], round_):

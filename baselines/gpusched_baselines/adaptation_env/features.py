@@ -220,6 +220,13 @@ def _offered(board: Board, job: int) -> float:
 
 
 @kernel
+def remember_offers(board: Board) -> None:
+    """Keep in memory what the active jobs need, for later observations: jobs may be over by then."""
+    for i in range(board.count[at.ACTIVE]):
+        _offered(board, board.active[i])
+
+
+@kernel
 def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
     """Return the GPUs that the latest submissions need over all GPUs, and the rise of their rate, both squashed."""
     rows, last = board.jobs, board.count[at.SUBMITTED]
