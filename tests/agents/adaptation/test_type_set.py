@@ -66,6 +66,17 @@ def test_the_prices_of_gpu_types_change_places_with_them():
     np.testing.assert_allclose(moved[6:], said[6:], atol=1e-6)
 
 
+def test_the_context_has_what_belongs_to_no_type_then_mean_and_largest_of_the_types():
+    seen = observation(3)
+    context, types = network(1).for_types(["A100", "x", "T4"])._inputs(seen[None])
+    rows = seen[WHOLE:].reshape(3, TYPES)
+    np.testing.assert_allclose(
+        context[0], np.concatenate([seen[:WHOLE], rows.mean(axis=0), rows.max(axis=0)]), rtol=1e-6
+    )
+    assert types[0, :, :TYPES].tolist() == rows.tolist()
+    assert types[0, :, -2:].tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+
+
 def test_only_the_names_of_its_training_count():
     actor, seen = network(2), observation(2)
     assert (actor.for_types(["A100", "x"]).act(seen) != actor.for_types(["x", "x"]).act(seen)).any()
