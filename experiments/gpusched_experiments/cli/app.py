@@ -20,12 +20,12 @@ EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "
 
 
 COMMANDS = (
-    "compare", "simulate", "report", "train", "tune", "evaluate", "record", "audit", "certify", "reproduce",
+    "compare", "simulate", "report", "train", "tune", "evaluate", "record", "audit", "certify", "reproduce", "conform",
     "leaderboard", "study", "worlds", "trace", "serve", "scenarios", "tracks", "policies", "warm-up",
 )  # fmt: skip
 """The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`, or in that of `STANDS_IN`."""
 STANDS_IN = {"tracks": "scenarios"}
-REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduce", "study")
+REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduce", "conform", "study")
 """A package that is not in the wheel, and its commands."""
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 

@@ -73,7 +73,7 @@ def decisions_bar(unit: str = "") -> Bar:
 
 
 @contextmanager
-def counting(text: str, total: int, *, passing: bool = False) -> Iterator[Bar]:
+def counting(text: str, total: int | None, *, passing: bool = False) -> Iterator[Bar]:
     """Show a bar that counts until the end of the body; then it has its first text again, or goes if `passing`."""
     bar = count_bar(text, total, passing=passing)
     with bar.progress:

@@ -44,6 +44,11 @@ def reference_digest(folder: Path, name: str) -> str:
 
 
 def reference_answers(folder: Path) -> dict[tuple[str, str], ReferenceAnswer]:
+    """Read the answers of the reference instances of a folder; as `read_answers`."""
+    return read_answers(folder / "reference" / "results.csv")
+
+
+def read_answers(path: Path) -> dict[tuple[str, str], ReferenceAnswer]:
     """Read the published program's answers, by instance and method: FIFO, EDF, PS, G, STS or EDF-mean.
 
     Raises:
@@ -51,27 +56,34 @@ def reference_answers(folder: Path) -> dict[tuple[str, str], ReferenceAnswer]:
     """
     return {
         (row["instance"], row["method"]): ReferenceAnswer(float(row["energy_eur"]), float(row["tardiness_eur"]))
-        for row in _rows(folder / "reference" / "results.csv")
+        for row in _rows(path)
     }
 
 
 def reference_instance(folder: Path, name: str) -> Instance:
-    """Build the reference instance `name`.
+    """Build the reference instance `name` of a folder; as `read_instance`."""
+    return read_instance(folder / "reference" / f"{name}.csv")
+
+
+def read_instance(path: Path) -> Instance:
+    """Build the instance of a file whose name is KIND-NODES-SEED.csv.
 
     Raises:
         InputError: It cannot be read.
     """
-    scenario = load_scenario(SCENARIO).replace({"cluster.nodes": int(name.split("-")[1])})
+    parts = path.stem.split("-")
+    if len(parts) != 3 or not parts[1].isdecimal():
+        raise InputError("file", path.name, "KIND-NODES-SEED.csv, such as high-10-0.csv")
+    scenario = load_scenario(SCENARIO).replace({"cluster.nodes": int(parts[1])})
     site, prices = Site.of(scenario), scenario.prices
-    jobs = [_job(row, site) for row in _rows(folder / "reference" / f"{name}.csv")]
     return Instance.from_jobs(
         site.gpu_types,
         site.nodes,
-        jobs,
+        [_job(row, site) for row in _rows(path)],
         site.configurations,
         energy_price_eur_per_kwh=prices.energy_price_eur_per_kwh,
         pue=prices.pue,
-        name=name,
+        name=path.stem,
     )
 
 

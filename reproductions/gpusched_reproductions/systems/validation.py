@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
@@ -27,6 +27,17 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.chart import Chart, Drawing
 
 
+Kind = Literal["prediction", "fitted", "input", "own formula"]
+"""What a figure can tell of a model.
+
+- `prediction`: a published figure that nothing was fitted to; it could have come out otherwise. Only these are counted.
+- `fitted`: a published figure to which a parameter, a subset or the band itself was chosen.
+- `input`: what was put in, or what is true by construction.
+- `own formula`: compared with a formula or a program of ours; nothing was published.
+"""
+KINDS: tuple[str, ...] = get_args(Kind)
+
+
 @dataclass(frozen=True, slots=True)
 class Check:
     """One figure: what was published, what we get, and where ours should lie.
@@ -38,9 +49,10 @@ class Check:
         high: Upper end, included; inf where there is none.
         published: The published figure, or None where there is only a band.
         source: Where the published figure stands, or where the band comes from.
+        kind: What the figure can tell; a prediction has a band.
 
     Raises:
-        InputError: The band is empty.
+        InputError: The band is empty, there is no such kind, or a prediction has no band.
     """
 
     what: str
@@ -49,10 +61,20 @@ class Check:
     high: float = math.inf
     published: float | None = None
     source: str = ""
+    kind: Kind = "own formula"
 
     def __post_init__(self) -> None:
         if not self.low <= self.high:
             raise InputError("check.low", self.low, f"a number <= check.high ({self.high})")
+        if self.kind not in KINDS:
+            raise InputError("check.kind", self.kind, f"one of {', '.join(KINDS)}")
+        if self.kind == "prediction" and not self.banded:
+            raise InputError("check.low and check.high", (self.low, self.high), "a finite end for a prediction")
+
+    @property
+    def banded(self) -> bool:
+        """Return whether there is a band; a figure without one is there to be looked at."""
+        return math.isfinite(self.low) or math.isfinite(self.high)
 
     @property
     def met(self) -> bool:
@@ -60,14 +82,18 @@ class Check:
         return self.low <= self.ours <= self.high
 
     @classmethod
-    def around(cls, what: str, ours: float, published: float, tolerance: float, source: str = "") -> Check:
+    def around(
+        cls, what: str, ours: float, published: float, tolerance: float, source: str = "", kind: Kind = "prediction"
+    ) -> Check:
         """Make the check that our figure lies within `tolerance`, in its unit, of the published one."""
-        return cls(what, ours, published - tolerance, published + tolerance, published, source)
+        return cls(what, ours, published - tolerance, published + tolerance, published, source, kind)
 
     @classmethod
-    def within(cls, what: str, ours: float, published: float, share: float, source: str = "") -> Check:
+    def within(
+        cls, what: str, ours: float, published: float, share: float, source: str = "", kind: Kind = "prediction"
+    ) -> Check:
         """Make the check that our figure lies within `share` of the published one, 0.02 for 2 %."""
-        return cls.around(what, ours, published, abs(published) * share, source)
+        return cls.around(what, ours, published, abs(published) * share, source, kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +191,11 @@ def parts_of(name: str) -> tuple[Part, ...]:
 
 
 NOTE = (
-    "Bands come from the published spread, or from prototypes that were made before; where one was set or counted "
-    "otherwise, the page of the system says so. What is not met is said to be so."
+    "Kinds of figures: *prediction*: published, and nothing was fitted to it; *fitted*: a parameter, a subset or the "
+    "band was chosen by it; *input*: put in, or true by construction; *own formula*: compared with a formula or a "
+    "program of ours. Only predictions are counted; a band is the deviation that we call agreement."
 )
+QUICK = "Quick runs are smaller than the published ones: their figures have no bands. They show that everything works."
 
 
 def validate_systems(
@@ -213,8 +241,11 @@ def validate_systems(
         store(folder, results, quick=quick)
         watcher.finished()
     all_results = [known[part] for part in dict.fromkeys((*parts_of(ALL), *chosen)) if part in known]
-    summary = summary_table(all_results)
-    contents = {"table.md": page(all_results, folder, quick=quick), "table.csv": csv_text(checks_table(all_results))}
+    summary = summary_table(all_results, quick=quick)
+    contents = {
+        "table.md": page(all_results, folder, quick=quick),
+        "table.csv": csv_text(checks_table(all_results, quick=quick)),
+    }
     return Outcome(folder, summary, (*files, *write_results(folder, contents)))
 
 
@@ -223,30 +254,38 @@ def _timed(part: Part, quick: bool) -> tuple[Measured, float]:
     return part.run(quick), time.monotonic() - begin
 
 
-def summary_table(results: Iterable[PartResult]) -> Table:
-    """Make the short table: how many of every part's figures lie in their bands, of those that have one."""
+def summary_table(results: Iterable[PartResult], *, quick: bool = False) -> Table:
+    """Make the short table: how many of every part's predictions lie in their bands, and how many other figures it has.
+
+    Quick runs have no bands.
+    """
+    each = list(results)
     columns: tuple[Column[PartResult], ...] = (
         Column("system", "system", lambda s: s.part.system),
         Column("part", "part", lambda s: s.part.name),
         Column("title", "what it shows", lambda s: s.part.title),
-        Column("met", "in their bands", lambda s: f"{sum(c.met for c in _banded(s))} of {len(_banded(s))}"),
+        Column("met", "predictions met", lambda s: "no bands" if quick else _met(s.checks)),
+        Column("others", "other figures", lambda s: sum(c.kind != "prediction" for c in s.checks), "{:,.0f}".format),
         Column("run_s", "seconds", lambda s: s.run_s, "{:,.1f}".format),
     )
-    return Table.of("Systems beside their published numbers", columns, results)
+    whole = _met([check for s in each for check in s.checks])
+    notes = (QUICK,) if quick else (f"Predictions in their bands, all parts: {whole}.",)
+    return Table.of("Models of six systems beside their published figures", columns, each, notes)
 
 
-def _banded(results: PartResult) -> list[Check]:
-    """List the figures that have a band; the others are there to be looked at."""
-    return [check for check in results.checks if math.isfinite(check.low) or math.isfinite(check.high)]
+def _met(checks: Sequence[Check]) -> str:
+    """Write how many predictions lie in their bands, of all; empty if there is none."""
+    predictions = [check.met for check in checks if check.kind == "prediction"]
+    return f"{sum(predictions)} of {len(predictions)}" if predictions else ""
 
 
-def checks_table(results: Iterable[PartResult]) -> Table:
-    """Make the long table: every figure beside the published one, its band, and whether it is met."""
+def checks_table(results: Iterable[PartResult], *, quick: bool = False) -> Table:
+    """Make the long table: every figure beside the published one, its kind, its band, and whether it is met."""
     rows = [(s.part, check) for s in results for check in s.checks]
     columns: tuple[Column[tuple[Part, Check]], ...] = (
         Column("system", "system", lambda row: row[0].system),
         Column("part", "part", lambda row: row[0].name),
-        *CHECK_COLUMNS,
+        *_check_columns(quick),
     )
     return Table.of("Every figure", columns, rows)
 
@@ -266,23 +305,25 @@ def _band(check: Check) -> str:
     return f"≥ {_short(check.low)}" if math.isinf(check.high) else f"{_short(check.low)} to {_short(check.high)}"
 
 
-CHECK_COLUMNS: tuple[Column[tuple[Part, Check]], ...] = (
-    Column("what", "what", lambda row: row[1].what),
-    Column("published", "published", lambda row: _finite(row[1].published), _short),
-    Column("ours", "ours", lambda row: "n/a" if _finite(row[1].ours) is None else row[1].ours, _short),
-    Column("band", "band", lambda row: _band(row[1])),
-    Column("met", "met", lambda row: ("yes" if row[1].met else "**no**") if _band(row[1]) else ""),
-    Column("source", "source", lambda row: row[1].source, TEXT),
-)
+def _check_columns(quick: bool) -> tuple[Column[tuple[Part, Check]], ...]:
+    """Return the columns of a figure; quick runs have no bands."""
+    columns: tuple[Column[tuple[Part, Check]], ...] = (
+        Column("what", "what", lambda row: row[1].what),
+        Column("kind", "kind", lambda row: row[1].kind),
+        Column("published", "published", lambda row: _finite(row[1].published), _short),
+        Column("ours", "ours", lambda row: "n/a" if _finite(row[1].ours) is None else row[1].ours, _short),
+        Column("band", "band", lambda row: _band(row[1])),
+        Column("met", "met", lambda row: ("yes" if row[1].met else "**no**") if row[1].banded else ""),
+        Column("source", "source", lambda row: row[1].source, TEXT),
+    )
+    return tuple(column for column in columns if not (quick and column.name in ("band", "met")))
 
 
 def page(results: Sequence[PartResult], folder: Path, *, quick: bool) -> str:
     """Write the page of all parts: the summary, then every part's figures and its chart."""
-    parts = [markdown(summary_table(results)), NOTE + "\n"]
-    if quick:
-        parts.append("These are the quick versions: to see that everything works, not to cite.\n")
+    parts = [markdown(summary_table(results, quick=quick)), NOTE + "\n"]
     for each in results:
-        table = Table.of("", CHECK_COLUMNS, [(each.part, check) for check in each.checks])
+        table = Table.of("", _check_columns(quick), [(each.part, check) for check in each.checks])
         parts.append(f"### {each.part.system}: {each.part.title}\n\n{markdown_rows(table)}\n")
         if (folder / f"{file_of(each.part)}.svg").is_file():
             parts.append(f"![{each.part.title}]({file_of(each.part)}.svg)\n")

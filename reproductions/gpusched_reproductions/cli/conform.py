@@ -1,0 +1,33 @@
+"""`gpusched conform`."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from gpusched_experiments.cli.progress import counting
+from gpusched_reproductions.conform import NAMES, answers
+
+
+def conform_command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"Kind of answers: {', '.join(NAMES)}.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILES", help="Files of that kind, or folders of them.")],
+) -> None:
+    """Compare published answers with ours: print what differs, and how many agree.
+
+    The exit code is 1 if one does not agree.
+
+    **gpuspb**: instances of the published generator with the energy of each method, as in ../shared/data/gpuspb.
+
+    Example: **gpusched conform gpuspb ../shared/data/gpuspb**
+    """
+    agree = total = 0
+    with counting(f"answers: {name}", None) as bar:
+        for answer in answers(name, [Path(file) for file in files]):
+            total, agree = total + 1, agree + answer.agrees
+            bar.advance()
+            if not answer.agrees:
+                typer.echo(f"{answer.case}: published {answer.published}, ours {answer.ours}")
+    typer.echo(f"{agree} of {total} agree")
+    if agree < total:
+        raise typer.Exit(1)

@@ -1,0 +1,66 @@
+"""`gpusched conform`: what differs, how many answers agree, and what is refused."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_experiments.cli.app import app
+
+ROOT = Path(__file__).parents[3]
+PLACES = [folder / "shared" / "data" / "gpuspb" / "reference" for folder in (ROOT.parent, ROOT.parent.parent)]
+FOLDER = next((place for place in PLACES if place.is_dir()), PLACES[0])
+
+
+def gpusched(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Path:
+    """Copy an instance and its answers."""
+    if not FOLDER.is_dir():
+        pytest.skip(f"the published answers are not in {FOLDER}")
+    for name in ("high-10-0.csv", "results.csv"):
+        shutil.copy(FOLDER / name, tmp_path / name)
+    return tmp_path / "high-10-0.csv"
+
+
+def test_answers_that_agree_are_counted(instance: Path):
+    done = gpusched("conform", "gpuspb", instance)
+    assert (done.exit_code, done.stdout.strip()) == (0, "7 of 7 agree")
+    assert gpusched("conform", "gpuspb", instance.parent).stdout == done.stdout
+
+
+def test_an_answer_that_differs_is_printed_and_ends_in_1(instance: Path):
+    results = instance.parent / "results.csv"
+    rows = results.read_text(encoding="utf-8").splitlines()
+    header = rows[0].split(",")
+    row = next(i for i, text in enumerate(rows) if "high-10-0" in text.split(",") and "EDF" in text.split(","))
+    cells = rows[row].split(",")
+    cells[header.index("energy_eur")] = "1.0"
+    rows[row] = ",".join(cells)
+    results.write_text("\n".join(rows), encoding="utf-8")
+    done = gpusched("conform", "gpuspb", instance)
+    assert done.exit_code == 1
+    assert "high-10-0, edf (published as EDF): energy [EUR]: published 1.0000, ours" in done.stdout
+    assert done.stdout.rstrip().endswith("6 of 7 agree")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("other", "."), "one of gpuspb"),
+        (("gpuspb", "nowhere"), "a file or folder that exists"),
+        (("gpuspb", "high-10-0.csv"), "an instance with results.csv beside it"),
+    ],
+)
+def test_what_is_no_answer_is_refused(arguments: tuple[str, ...], says: str, tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "high-10-0.csv").write_text("job\n", encoding="utf-8")
+    done = gpusched("conform", *arguments)
+    assert done.exit_code == 2
+    assert says in done.stderr
