@@ -72,10 +72,11 @@ def test_it_is_never_worse_than_the_worst_and_without_a_model_the_board_stays():
     assert (with_co_runners(state.board).tau <= state.board.tau).all()
 
 
-def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_all_that_its_gpu_draws_at_rest():
+def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_its_part_of_what_its_gpu_draws_at_rest():
     """100 W base, 100 W busy and 20 W at rest: at a mean utilisation of 0.5 a GPU draws 160 W with its node.
 
     Four jobs in quarters need 0.6 + 3 · 0.5 and 0.3 + 3 · 0.5 of its time: so each works 0.6 / 2.1 or 0.3 / 1.8 of it.
+    Each pays a quarter of the 120 W at rest.
     """
     instance = three_jobs(
         (QUARTER, Configuration("V", 1)), UtilisationModel(np.array([[0.6, 0.3]]), idle_power_w=np.array([20.0]))
@@ -84,7 +85,9 @@ def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_all_that_its_g
     state.advance()
     rate = rates_by_utilisation(state.board, state.board.least_rate)
     work = (2.0 * 0.6 / 2.1 + 0.3 / 1.8) / 3.0
-    assert rate == pytest.approx([(0.12 + 0.08 * part) * 0.172 * 1.58 / 3600.0 for part in (work, 0.5)])
+    assert rate == pytest.approx(
+        [(0.12 * at_rest + 0.08 * part) * 0.172 * 1.58 / 3600.0 for at_rest, part in ((0.25, work), (1.0, 0.5))]
+    )
     plain = State(replace(instance, interference=replace(instance.interference, idle_power_w=None)))
     plain.advance()
     assert rates_by_utilisation(plain.board, plain.board.least_rate) is plain.board.least_rate

@@ -5,7 +5,7 @@ import numpy as np
 from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.type_prices import FILLED, MOST, RECENT, _take_latest_prices, with_type_prices
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator.kernels import FREE_COLUMNS
 
@@ -31,13 +31,64 @@ def job(submission_h: float, on_t: float, on_v: float) -> Job:
     return Job(start, start + 3.0 * HOUR, 0.001, 1.0, CERTAIN, 1.0, seconds_per_epoch={T: on_t * HOUR, V: on_v * HOUR})
 
 
-def rates_after(instance: Instance, events: int) -> np.ndarray:
+def rates_after(instance: Instance, events: int, rate: tuple[float, float] = (1.0, 1.0)) -> np.ndarray:
     """Return the rates with prices of types after so many events at which nothing is decided, as factors, (C,)."""
     state = State(instance)
     for _ in range(events):
         state.advance()
-    rate = np.ones(2) / HOUR
-    return with_type_prices(state.board, unadapted(1, rate)).rate / rate
+    per_s = np.array(rate) / HOUR
+    return with_type_prices(state.board, unadapted(1, per_s)).rate / per_s
+
+
+def shares(gap_h: float, gpus: dict[str, int], *, by_utilisation: bool = True) -> Instance:
+    """Jobs of an hour on half a GPU of the slow type S, or of half an hour on one of the fast type F.
+
+    A node of S draws 100 W at rest, one of F 150 W; nodes have two GPUs.
+    """
+    types = [GpuType("S", 100.0, 100.0, 16.0, 2), GpuType("F", 150.0, 150.0, 16.0, 2)]
+    configurations = tuple(Configuration(name, 1, share=0.5) for name in "SF")
+    every = [
+        Job(
+            start,
+            start + 9.0 * HOUR,
+            0.001,
+            1.0,
+            CERTAIN,
+            1.0,
+            dict(zip(configurations, (HOUR, HOUR / 2), strict=True)),
+        )
+        for start in gap_h * HOUR * np.arange(24)
+    ]
+    at_rest = np.zeros(2) if by_utilisation else None
+    return Instance.from_jobs(
+        types, [Node(name, 2) for name, count in gpus.items() for _ in range(count)], every, configurations,
+        energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0,
+        interference=UtilisationModel(np.full((2, 1), 0.5), idle_power_w=at_rest),
+    )  # fmt: skip
+
+
+IN_FULL_NODES = (0.075, 0.152)
+"""Cost of a share of S and of F in full nodes [€/h]: a job costs 0.075 or 0.076 €."""
+
+
+def test_on_shared_gpus_a_type_is_not_used_where_the_jobs_need_fewer_nodes_without_it():
+    """4.4 jobs/h, a filled cluster's 3.7: 2.2 GPUs of S in two nodes, so that 0.9 of a node is at rest: 329 + 90 W.
+
+    Of F they are 1.1 GPUs in one node, 0.45 of which is at rest: 333 + 68 W. At 12.3 jobs/h 6.1 GPUs of S in four nodes
+    are 921 + 93 W, 3.1 of F in two 933 + 139 W. Two nodes of S do not suffice for those.
+    """
+    few = rates_after(shares(0.28, {"S": 8, "F": 8}), 24, IN_FULL_NODES)
+    assert (few[0] > 1.3, few[1]) == (True, 1.0)
+    many = rates_after(shares(0.1, {"S": 8, "F": 8}), 24, IN_FULL_NODES)
+    assert (many[0], many[1] > 1.3) == (1.0, True)
+    short = rates_after(shares(0.1, {"S": 2, "F": 8}), 24, IN_FULL_NODES)
+    assert (short[0] > 1.3, short[1]) == (True, 1.0)
+
+
+def test_on_shared_gpus_no_type_has_a_price_where_all_together_do_not_suffice_or_power_is_fixed():
+    assert rates_after(shares(0.1, {"S": 1, "F": 1}), 24, IN_FULL_NODES).tolist() == [1.0, 1.0]
+    fixed = shares(0.1, {"S": 8, "F": 8}, by_utilisation=False)
+    assert rates_after(fixed, 24, IN_FULL_NODES).tolist() == [1.0, 1.0]
 
 
 def mixed(gap_h: float) -> list[Job]:

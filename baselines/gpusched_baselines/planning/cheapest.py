@@ -155,8 +155,8 @@ def with_co_runners(board: Board) -> Board:
 def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
     """Return the rates of configurations [€/s], (C,), where power follows utilisation: for the active jobs' mean.
 
-    `rate` is that of busy GPUs. A share counts with the whole idle power of its GPU. The work of a job draws the same
-    power on any GPU, so co-runners save only idle power, and they slow the job down.
+    `rate` is that of busy GPUs. A share counts with its part of the idle power of its GPU and node. The work of a job
+    draws the same power on any GPU, so co-runners save idle power, and they slow the job down.
     """
     facts, clock = board.facts, board.clock
     if not facts.idle_saving.size or not facts.utilisation.size or not board.count[at.ACTIVE]:
@@ -164,8 +164,8 @@ def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
     mix = _mix(board)
     types, gpus = facts.configs[:, at.CONFIG_TYPE], facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
     work = mix @ (facts.utilisation.T[:, types] / _factors(board, mix))
-    kilowatts = facts.idle_saving[types] * gpus * (1.0 - work)
-    return rate / facts.shares - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
+    kilowatts = facts.idle_saving[types] * gpus * (facts.shares - work)
+    return rate - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
 
 
 @kernel

@@ -9,6 +9,10 @@ where k_jv and w_jv are the cost and the GPU-seconds of the job's expected epoch
 type, tardiness included, and T is the time in which they came. The dual prices λ_v ≥ 0 of the types' GPU-seconds are
 found by the subgradient method, at every submission from the prices before it. What counts is the price of a type
 beside that of others: the price of all GPUs is `capacity_price`.
+
+On shared GPUs whose power follows utilisation a node that is on costs much whether or not its GPUs are busy. There the
+types to use are chosen: of all sets of types whose GPUs suffice for the latest submissions, the one that costs least,
+idle power of the nodes that it needs included. The types outside it have a price.
 """
 
 from __future__ import annotations
@@ -23,6 +27,9 @@ RECENT, MOST_RECENT = 64, 1024  # submissions that are assigned: as many as ther
 FILLED = 0.85  # ρ: the part of the GPU-seconds of a type that can be used
 TURNS = 20  # steps of the subgradient method at a submission
 STEP = 0.3  # the first step, as a multiple of the price of power; later ones are shorter
+MOST_TYPES = 5  # with shared GPUs: all sets of them are compared
+STAYS = 0.95  # a set is left for another one that costs less than so much of it
+UNUSED = 1.0  # the price of a type that is not used, as a multiple of that of its power
 MOST = 1.5  # a type costs at most so many times what it would without the other types
 
 UNKNOWN, OPTIONS, PRICED = range(3)  # what the memory of a job has of types: nothing, its options, and the prices
@@ -32,15 +39,16 @@ UNKNOWN, OPTIONS, PRICED = range(3)  # what the memory of a job has of types: no
 def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
     """Return the adaptation with rates at which every GPU type has its price.
 
-    With shared GPUs, quotas or one GPU type all prices stay: what a share takes from others, and what a tenant may use,
-    does not follow from the GPU-seconds of a type.
+    With quotas, one GPU type, or shared GPUs whose power does not follow utilisation, all prices stay: what a share
+    takes from others, and what a tenant may use, does not follow from the GPU-seconds of a type.
     """
     configs, types = board.facts.configs, board.capacity.shape[0]
-    if types == 1 or sim.slots(board) > 0 or board.quota.shape[0] > 0:
+    shared, by_utilisation = sim.slots(board) > 0, board.facts.idle_saving.size * board.facts.utilisation.size > 0
+    if types == 1 or board.quota.shape[0] > 0 or (shared and (not by_utilisation or types > MOST_TYPES)):
         return adaptation
     newest = board.memory[board.count[at.SUBMITTED] - 1]
     if newest[TYPES_PRICED] != PRICED:
-        _price_types(board, adaptation.rate)
+        _price_types(board, adaptation.rate, shared)
     least = np.inf
     for v in range(types):
         if board.capacity[v, at.LARGEST] > 0:
@@ -70,7 +78,7 @@ def _cost(gpu_type: int) -> int:
 
 
 @kernel
-def _price_types(board: Board, rate: Floats) -> None:
+def _price_types(board: Board, rate: Floats, shared: bool) -> None:
     """Write the prices of types to the memory of the newest job, as multiples of the price of their power."""
     jobs, memory, last, types = board.jobs, board.memory, board.count[at.SUBMITTED], board.capacity.shape[0]
     recent = min(MOST_RECENT, max(RECENT, board.count[at.ACTIVE]))
@@ -84,10 +92,27 @@ def _price_types(board: Board, rate: Floats) -> None:
         in_time += memory[job, IN_TIME] / (last - first)
         windows += memory[job, WINDOW] / (last - first)
         needed += _time_needed(memory[job], gpus)
-    span = board.clock[at.NOW] - jobs[first, at.SUBMISSION] + (max(0.0, windows) if first == 0 else 0.0)
+    span = board.clock[at.NOW] - jobs[first, at.SUBMISSION]
+    if first == 0 and not shared:
+        span += max(0.0, windows)
     fits = min(1.0, FILLED * span / needed) if needed > 0.0 else 1.0
     span = max(FILLED * span, needed, 1.0)  # in overload all jobs take longer
-    used = np.empty(types)
+    if shared:
+        _price_unused(board, first, gpus, span)
+    else:
+        _price_by_dual(board, first, gpus, power, span)
+    for v in range(types):  # in overload, or where no due date can be met, tardiness decides; one job has no others
+        newest[_price(v)] *= fits * fits * in_time * (1.0 - 1.0 / (last - first))
+    newest[TYPES_PRICED] = PRICED
+    for job in board.active[: board.count[at.ACTIVE]]:  # the cheapest configurations may have changed
+        memory[job, CHEAPEST] = 0.0
+
+
+@kernel
+def _price_by_dual(board: Board, first: int, gpus: Floats, power: Floats, span: float) -> None:
+    """Take the steps of the subgradient method, for the jobs from `first` on, from the prices of the newest job."""
+    memory, last, types = board.memory, board.count[at.SUBMITTED], gpus.shape[0]
+    newest, used = memory[last - 1], np.empty(types)
     for turn in range(TURNS):
         used[:] = 0.0
         for job in range(first, last):
@@ -96,11 +121,53 @@ def _price_types(board: Board, rate: Floats) -> None:
             if gpus[v] > 0.0 and power[v] > 0.0:
                 excess = max(-1.0, min(1.0, used[v] / (gpus[v] * span) - 1.0))
                 newest[_price(v)] = max(0.0, newest[_price(v)] + STEP / (1.0 + 0.2 * turn) * excess)
-    for v in range(types):  # in overload, or where no due date can be met, tardiness decides; one job has no others
-        newest[_price(v)] *= fits * fits * in_time * (1.0 - 1.0 / (last - first))
-    newest[TYPES_PRICED] = PRICED
-    for job in board.active[: board.count[at.ACTIVE]]:  # the cheapest configurations may have changed
-        memory[job, CHEAPEST] = 0.0
+
+
+@kernel
+def _price_unused(board: Board, first: int, gpus: Floats, span: float) -> None:
+    """Write the prices of the types that the cheapest set of types leaves out: `UNUSED`; of the others 0.
+
+    A set costs what its jobs cost in full nodes, each on its cheapest type, and the idle power of the rest of the nodes
+    that these need. If the GPUs of no set suffice, all prices are 0.
+    """
+    memory, last, types = board.memory, board.count[at.SUBMITTED], gpus.shape[0]
+    newest, used, best, least, before = memory[last - 1], np.empty(types), 0, np.inf, 0
+    for v in range(types):
+        before += 0 if newest[_price(v)] > 0.0 else 1 << v
+    for chosen in range(1, 1 << types):
+        used[:], cost = 0.0, 0.0
+        for job in range(first, last):
+            v = _cheapest_type(memory[job], chosen, types)
+            if v < 0:
+                cost = np.inf
+                break
+            used[v] += memory[job, _work(v)] / span
+            cost += memory[job, _cost(v)] / span
+        for v in range(types):
+            most = max(1, board.capacity[v, at.LARGEST])
+            cost += np.inf if used[v] > gpus[v] else _idle_rate(board, v) * (np.ceil(used[v] / most) - used[v] / most)
+        cost *= STAYS if chosen == before and before + 1 < 1 << types else 1.0
+        if cost < least:
+            best, least = chosen, cost
+    for v in range(types):
+        newest[_price(v)] = UNUSED if best > 0 and best >> v & 1 == 0 else 0.0
+
+
+@lean_kernel
+def _cheapest_type(options: Floats, chosen: int, types: int) -> int:
+    """Return the type of a set on which a job costs least; -1 if it may run on none. Bit v of `chosen`: type v."""
+    best, least = -1, np.inf
+    for v in range(types):
+        if chosen >> v & 1 == 1 and options[_cost(v)] < least:
+            best, least = v, options[_cost(v)]
+    return best
+
+
+@lean_kernel
+def _idle_rate(board: Board, gpu_type: int) -> float:
+    """Return the cost rate of a node that is on and whose GPUs are idle [€/s]."""
+    most, price = board.capacity[gpu_type, at.LARGEST], board.clock[at.PRICE] * board.clock[at.PUE] / 3600.0
+    return board.node_rate[gpu_type, most] - most * board.facts.idle_saving[gpu_type] * price
 
 
 @kernel
