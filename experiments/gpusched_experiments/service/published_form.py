@@ -74,7 +74,7 @@ def request_of(data: Mapping[str, Any]) -> dict[str, Any]:
             raise PublishedFormError(code, f"the field {field} is missing")
     method = data.get("method", USUAL_METHOD)
     if method not in POLICIES:
-        raise InputError("method", method, f"one of {', '.join(POLICIES)}; a simulation (G_sim) is `gpusched simulate`")
+        raise InputError("method", method, f"one of {', '.join(POLICIES)}, without simulation")
     now_s, held = _seconds("currentTime", data["currentTime"]), _held(data)
     return {
         "policy": POLICIES[method],
@@ -132,11 +132,12 @@ def _job(
     }
     if not times:
         raise PublishedFormError(NO_TIMES, f"the job {name} has no time on a GPU type of the nodes")
+    submission_s, due_s = (_seconds(f"jobs.{name}.{field}", job[field]) for field in ("SubmissionTime", "Deadline"))
     running = held and {"configuration": f"{held.gpu_type}x{held.gpus}", "nodes": [held.node], "since_s": now_s}
     return {
         "id": name,
-        "submission_s": _seconds(f"jobs.{name}.SubmissionTime", job["SubmissionTime"]),
-        "due_s": _seconds(f"jobs.{name}.Deadline", job["Deadline"]),
+        "submission_s": submission_s,
+        "due_s": max(due_s, submission_s),  # due before that, it is late by a constant more, which decides nothing
         "tardiness_weight_eur_per_s": weight,
         "max_epochs": _number(f"jobs.{name}.Epochs", job["Epochs"]),
         "seconds_per_epoch": times,
@@ -168,7 +169,7 @@ def answer_of(data: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, A
     hours = (first_s - now_s) / HOUR_S if jobs else 0.0
     return {
         "estimated_cost": answer["energy_eur_per_h"] * hours + tardiness_eur,
-        "estimated_rescheduling_time": datetime.fromtimestamp(first_s, UTC).strftime(TIME) if jobs else "inf",
+        "estimated_rescheduling_time": datetime.fromtimestamp(round(first_s), UTC).strftime(TIME) if jobs else "inf",
         "jobs": jobs,
     }
 

@@ -146,6 +146,7 @@ def _summary(runs: Runs) -> Table:
     notes = (
         "Jobs as for: high stands for 4 jobs a node, exponential for 2, low for 1, as in the thesis.",
         "Mean over seeds of the median of up to 15 repetitions; reported times are of other machines.",
+        "In the solver: of a solver that is not compiled, with making its programs.",
         "Exponential has half as many jobs as high here; the thesis's figure 14 has it almost comparable with high.",
         f"The growth is fitted from {LEAST_NODES} nodes on; jobs and nodes grow together.",
     )
