@@ -19,6 +19,7 @@ from gpusched_experiments.service.published_form import PublishedFormError, answ
 from refusals import refused
 
 WEDNESDAY, THURSDAY = "Wed 22 Jul 2020, 14.34.39", "Thu 23 Jul 2020, 08.54.39"
+MONDAY_H, WEDNESDAY_H = 17 + 56 / 60 + 59 / 3600, 48 + 14 + 34 / 60 + 39 / 3600  # since Monday
 M60 = {"1": 0.62, "2": 1.24, "3": 1.86, "4": 2.48}
 
 
@@ -83,6 +84,13 @@ def test_a_job_that_runs_keeps_its_gpus_and_the_earliest_end_is_the_time_to_ask_
     assert {name: given["node"] for name, given in answer["jobs"].items()} == {"a": "n1", "b": "n1"}
     assert answer["estimated_rescheduling_time"] == "Thu 23 Jul 2020, 04.27.59"  # 50,000 s, that of b
     assert answer["estimated_cost"] == pytest.approx(50_000 / 3600 * 1.24)
+
+
+def test_a_job_that_was_due_before_it_was_submitted_is_late_by_its_due_date(by_service):
+    answer = by_service(form(jobs={"JJ4": job(Deadline="Mon 20 Jul 2020, 17.56.59")}))
+    assert answer["jobs"]["JJ4"]["expected_tardiness"] == pytest.approx(
+        (WEDNESDAY_H - MONDAY_H) + 75_487 / 3600, abs=1e-3
+    )
 
 
 def test_nobody_runs_without_free_gpus():
