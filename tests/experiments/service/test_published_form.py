@@ -98,6 +98,15 @@ def test_nobody_runs_without_free_gpus():
     assert answer == {"estimated_cost": 0.0, "estimated_rescheduling_time": "inf", "jobs": {}}
 
 
+def test_times_are_of_the_nearest_second():
+    """Request 1 of theirs: 73,837.996 s."""
+    data = form(jobs={"JJ4": job(73.83799561)}, currentTime="Tue 21 Jul 2020, 17.56.59")
+    given = {"id": "JJ4", "configuration": "M60x1", "gpu_type": "M60", "gpus_per_node": 1, "nodes": ["n1"]}
+    answer = answer_of(data, {"jobs": [given], "energy_eur_per_h": 2.48})
+    assert answer["estimated_rescheduling_time"] == "Wed 22 Jul 2020, 14.27.37"
+    assert answer["estimated_cost"] == pytest.approx(50.866, abs=1e-3)
+
+
 def test_a_node_offers_what_is_free_and_what_its_own_jobs_hold():
     current = {"JJ4": {"node": "n1", "GPUtype": "M60", "nGPUs": 2}}
     asked = request_of(form(nodes={"n1": node(1), "n2": node(0)}, currentScheduling=current))
