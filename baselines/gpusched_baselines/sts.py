@@ -289,6 +289,11 @@ class Sts:
         """Return the number of plans so far that the exact solver made in place of the chosen one, over all runs."""
         return 0 if self._solve is None else self._solve.fallbacks
 
+    @property
+    def solver_s(self) -> float:
+        """Return the time in another solver than the exact one so far, over all runs [s]; 0 with the exact one."""
+        return 0.0 if self._solve is None else self._solve.solver_s
+
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS draws nothing
         """Place all active jobs, by decreasing pressure."""
         order = sim.ask_order(view, self.job_order, waiting_only=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import warnings
 from typing import Literal, Protocol, get_args
 
@@ -59,6 +60,7 @@ class FallbackSolver:
         name: Name of the solver.
         solves: Problems solved so far.
         fallbacks: How many of them the exact solver solved instead.
+        solver_s: Time in the solver so far, with making its programs [s].
 
     Raises:
         InputError: There is no such solver.
@@ -68,6 +70,7 @@ class FallbackSolver:
         self.name = name
         self.solves = 0
         self.fallbacks = 0
+        self.solver_s = 0.0
         self._solver = single_job_solver(name) if solver is None else solver
         self._missing = False
 
@@ -76,7 +79,7 @@ class FallbackSolver:
         self.solves += 1
         if not self._missing:
             try:
-                plan = self._solver(problem)
+                plan = self._timed(problem)
                 _check_plan(self.name, plan, problem)
             except SolverMissingError as error:
                 self._missing = True
@@ -90,6 +93,13 @@ class FallbackSolver:
             self._say_once(reason)
         self.fallbacks += 1
         return solve_exactly(problem)
+
+    def _timed(self, problem: SingleJobProblem) -> Plan:
+        begin = time.perf_counter()
+        try:
+            return self._solver(problem)
+        finally:
+            self.solver_s += time.perf_counter() - begin
 
     def _say_once(self, reason: str) -> None:
         if self.fallbacks == 0:

@@ -188,8 +188,8 @@ def _weight(cell: Cell) -> float:
 
 
 def is_slow(policy: str) -> bool:
-    """Return whether a policy tries a thousand constructions a round: it runs fewer seeds on large clusters."""
-    return policy in POLICIES and POLICIES[policy].slow
+    """Return whether rounds take long, of a thousand constructions or not compiled: fewer seeds on large clusters."""
+    return policy in POLICIES and (POLICIES[policy].slow or not POLICIES[policy].compiled)
 
 
 def each_once(field: str, values: Sequence[object]) -> None:

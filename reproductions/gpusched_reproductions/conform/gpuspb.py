@@ -1,7 +1,8 @@
 """Instances of the published generator: energy of our policies beside the answers of the published program.
 
-FIFO, EDF, PS, G and EDF-mean agree within 2 % of the energy; STS solves its single-job problem exactly here, and agrees
-where it costs at most 2 % more than the published STS. Files: NAME.csv, an instance, with results.csv beside it.
+Answers agree within `AGREES`, a share of the energy. STS is held to the 2 % of FIFO and EDF, in both directions: the
+published STS misses due dates by rounding and costs up to 14 % more than ours on most instances, so most of its answers
+differ. Files: NAME.csv, an instance, with results.csv beside it.
 """
 
 from __future__ import annotations
@@ -20,7 +21,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 RESULTS = "results.csv"
-TOLERANCE = 0.02
+AGREES = {
+    "fifo": 0.02, "edf": 0.02, "priority": 0.02, "greedy": 0.01, "edf-mean": 0.0005, "sts": 0.02, "sts-published": 0.02,
+}  # fmt: skip
+"""How near the energy of each policy must be, as a share of the published. Chosen after 80 instances: ties between
+nodes or types of nearly equal speed move the energy of one instance by up to 1.93 % (FIFO, EDF, PS) and 0.61 % (G).
+EDF-mean, which hardly meets such ties, is within 0.011 %."""
 
 
 def answers(paths: Sequence[Path]) -> Iterator[Answer]:
@@ -35,7 +41,7 @@ def answers(paths: Sequence[Path]) -> Iterator[Answer]:
                 theirs = published[path.stem, method].energy_eur
                 ours = simulate(instance, make_policy(policy)).energy_eur
                 deviation = ours / theirs - 1.0
-                agrees = deviation <= TOLERANCE if method == "STS" else abs(deviation) <= TOLERANCE
+                agrees = abs(deviation) <= AGREES[policy]
                 case = f"{path.stem}, {policy} (published as {method}): energy [EUR]"
                 yield Answer(case, f"{theirs:.4f}", f"{ours:.4f} ({deviation:+.2%})", agrees)
 

@@ -13,10 +13,10 @@ from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.chart import Chart, Panel, series
-from gpusched_experiments.report.estimate import Estimate, mean_interval
+from gpusched_experiments.report.estimate import Estimate, mean_interval, paired_saving
 from gpusched_experiments.report.experiment import Experiment, Selection
 from gpusched_experiments.report.run import Runs
-from gpusched_experiments.report.table import COUNT, MONEY, Column, Table
+from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, Column, Table
 from gpusched_reproductions.published.reference_instances import (
     SCENARIO,
     Reference,
@@ -125,6 +125,38 @@ def _details(runs: Runs) -> Table:
     return _table("Kind by kind: arrivals and number of nodes", [row for row in _compared(runs) if row.kind != ALL])
 
 
+def _saving(runs: Runs) -> Table:
+    """Return what STS saves against EDF on these instances, by the published program's own answers and by ours."""
+    answers = reference_answers(FOLDER)
+    stochastic = [name for name in runs.policies if METHODS[name] == "STS"]
+    arrivals = dict.fromkeys(str(kind).rsplit("-", 1)[0] for kind in runs.labels("kind"))
+
+    def instances(row: str) -> list[str]:
+        return [name for name in map(str, runs.labels("instance")) if row == ALL or name.startswith(f"{row}-")]
+
+    def published(row: str) -> Estimate:
+        sts, edf = ([answers[name, method].energy_eur for name in instances(row)] for method in ("STS", "EDF"))
+        return paired_saving(sts, edf)
+
+    def ours(policy: str) -> Column[str]:
+        def value(row: str) -> Estimate:
+            own, edf = (
+                [float(runs.where(each, instance=name).frame["energy_eur"][0]) for name in instances(row)]
+                for each in (policy, "edf")
+            )
+            return paired_saving(own, edf)
+
+        return Column(f"saving_of_{policy}", f"ours, {policy}", value, PERCENT, interval=True)
+
+    columns: tuple[Column[str], ...] = (
+        Column("arrivals", "arrivals", str),
+        Column("instances", "instances", lambda row: len(instances(row)), COUNT),
+        Column("published_saving", "published program", published, PERCENT, interval=True),
+        *(ours(name) for name in stochastic if "edf" in runs.policies),
+    )
+    return Table.of("Energy that STS saves against EDF", columns, (ALL, *arrivals))
+
+
 def _chart(runs: Runs) -> Chart:
     rows = [row for row in _compared(runs) if row.kind != ALL]
     drawn = [series(policy, ((row.kind, row.mean) for row in rows if row.policy == policy)) for policy in runs.policies]
@@ -149,4 +181,5 @@ CONFORMANCE = Experiment(
     details=_details,
     chart=_chart,
     reported=(),
+    more={"saving": _saving},
 )

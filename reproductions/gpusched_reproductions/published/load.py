@@ -8,18 +8,28 @@ from typing import TYPE_CHECKING
 from gpusched_env.workload import Scenario, load_scenario
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.chart import Band, Chart, Panel, Series
-from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, saving, share
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, saving, share
 from gpusched_experiments.report.experiment import THESIS, Experiment, Reported, Size, Sizes
-from gpusched_experiments.report.table import PERCENT, SHARE, Column, Table
-from gpusched_reproductions.published.workloads import ARRIVALS, JOBS_PER_NODE, MEASURED, listed, published_scenario
+from gpusched_experiments.report.table import COUNT, PERCENT, SHARE, Column, Table
+from gpusched_reproductions.published.cost import REPORTED_ENERGY
+from gpusched_reproductions.published.workloads import (
+    ARRIVALS,
+    JOBS_PER_NODE,
+    MEASURED,
+    cells_of,
+    listed,
+    published_scenario,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpusched_experiments.report.cell import Cell
+    from gpusched_experiments.report.experiment import Selection
     from gpusched_experiments.report.run import Group, Label, Runs
     from gpusched_reproductions.published.workloads import Place
 
-LOAD_SIZES = Sizes(full=(Size(100, 20, 0),), quick=(Size(5, 5, 0),))
+LOAD_SIZES = Sizes(full=(Size(100, 20, 5),), quick=(Size(5, 5, 1),))
 RATES = {
     "high": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
     "exponential": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
@@ -29,6 +39,9 @@ RATES = {
 """Factors on the published rates, and on that of the scenario default."""
 REPORTED_RATE = {"high": 2.5, "exponential": 1.5, "low": 2.5}
 """Where about as many jobs are there at once as the thesis names."""
+OF_THESIS = ("random-greedy", "sts-published", "sts-ipopt")
+"""Policies that run at these rates alone: the thesis's baseline, and both halves of its method."""
+ALL_THREE = "mean of the three"
 LOAD_LABELS = ("arrivals", "rate", "nodes")
 
 
@@ -39,6 +52,15 @@ def _load_places(sizes: tuple[int, ...]) -> Iterator[Place]:
             yield {"arrivals": arrivals, "rate": rate, "nodes": nodes}, scenario, None
 
 
+def _load_cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+    cells: list[Cell] = []
+    for labels, scenario, change in _load_places(LOAD_SIZES.nodes(choice)):
+        of_thesis = labels["rate"] == REPORTED_RATE.get(str(labels["arrivals"]))
+        asked = policies if of_thesis else tuple(name for name in policies if name not in OF_THESIS)
+        cells += cells_of(labels, scenario, choice, asked, LOAD_SIZES, change)
+    return tuple(cells)
+
+
 def _load_groups(runs: Runs) -> list[Group]:
     return [g for arrivals in runs.labels("arrivals") for g in runs.where(arrivals=arrivals).groups(*LOAD_LABELS)]
 
@@ -46,6 +68,7 @@ def _load_groups(runs: Runs) -> list[Group]:
 def _load_summary(runs: Runs) -> Table:
     """Return for every rate what STS and the others save against EDF, and who is late."""
     reference = of.reference_of(runs)
+    names = [name for name in runs.policies if name not in OF_THESIS]
 
     def saved(name: str) -> of.GroupColumn:
         def value(group: Group) -> Estimate:
@@ -62,13 +85,48 @@ def _load_summary(runs: Runs) -> Table:
     columns: tuple[of.GroupColumn, ...] = (
         Column("arrivals", "arrivals", lambda group: group.labels["arrivals"]),
         Column("rate", "rate", lambda group: str(group.labels["rate"])),
-        *(saved(name) for name in runs.policies if name != reference),
-        *(late(name) for name in runs.policies),
+        *(saved(name) for name in names if name != reference),
+        *(late(name) for name in names),
     )
     rates = ", ".join(f"{rate:g} at {arrivals}" for arrivals, rate in REPORTED_RATE.items())
     notes = (f"Rate: factor on the published one. At {rates} about as many jobs are there at once as in the thesis.",)
     rows = [group for group in _load_groups(runs) if group.policy == reference]
     return Table.of(f"Energy saved against {reference}, as the cluster fills", columns, rows, notes)
+
+
+def _thesis_table(runs: Runs) -> Table:
+    """Return what every policy saves against EDF and Random Greedy at the thesis's rates, and who is late."""
+    places = {arrivals: [runs.where(arrivals=arrivals, rate=rate)] for arrivals, rate in REPORTED_RATE.items()}
+    places = {arrivals: own for arrivals, own in places.items() if len(own[0])}
+    groups = places | {ALL_THREE: [own for each in places.values() for own in each]}
+
+    def saved(against: str) -> Column[tuple[str, str]]:
+        def value(row: tuple[str, str]) -> Estimate | None:
+            if row[1] == against:
+                return None
+            pairs = [(own.where(row[1]), own.where(against)) for own in groups[row[0]]]
+            return pooled_saving(pairs, "energy_eur")
+
+        return Column(f"saving_against_{against}", f"energy saved against {against}", value, PERCENT, interval=True)
+
+    def late(row: tuple[str, str]) -> Estimate:
+        return pooled_share([own.where(row[1]) for own in groups[row[0]]], "late_jobs", "jobs")
+
+    columns: tuple[Column[tuple[str, str]], ...] = (
+        Column("arrivals", "arrivals", lambda row: row[0]),
+        Column("rate", "rate", lambda row: f"{REPORTED_RATE[row[0]]:g}" if row[0] in REPORTED_RATE else ""),
+        Column("policy", "policy", lambda row: row[1]),
+        Column("seeds", "seeds", lambda row: len(groups[row[0]][0].where(row[1])), COUNT),
+        *(saved(name) for name in ("edf", "random-greedy") if name in runs.policies),
+        Column("late_share", "late jobs", late, SHARE, interval=True),
+        Column("reported", "reported", lambda row: REPORTED_ENERGY if row == (ALL_THREE, "sts-ipopt") else None),
+    )
+    notes = (
+        "random-greedy, sts-published and sts-ipopt run at these rates alone; savings are over common seeds.",
+        "sts-ipopt has the published solver, sts-published the published rank of GPU types with an exact solver.",
+    )
+    rows = [(name, policy) for name in groups for policy in runs.policies if len(places)]
+    return Table.of("With as many jobs at once as in the thesis", columns, rows, notes)
 
 
 def _load_details(runs: Runs) -> Table:
@@ -80,12 +138,13 @@ def _load_details(runs: Runs) -> Table:
 def _load_chart(runs: Runs) -> Chart:
     reference = of.reference_of(runs)
     nodes = max(int(n) for n in runs.labels("nodes"))
-    others = [name for name in runs.policies if name != reference]
+    names = [name for name in runs.policies if name not in OF_THESIS]
+    others = [name for name in names if name != reference]
     rows: tuple[list[Panel], ...] = ([], [])
     for arrivals in runs.labels("arrivals"):
         some = runs.where(arrivals=arrivals, nodes=nodes)
         saved = of.lines(some, "rate", lambda g: saving(g.own, g.beside(reference), "energy_eur"), others)
-        late = of.lines(some, "rate", lambda g: share(g.own, "late_jobs", "jobs"), runs.policies)
+        late = of.lines(some, "rate", lambda g: share(g.own, "late_jobs", "jobs"), names)
         bands = () if arrivals == MEASURED else (Band(0.38, 0.40, "reported for sts: 38 to 40 %"),)
         unit = "arrival rate / that of default" if arrivals == MEASURED else "arrival rate / published"
         label = f"energy saved against {reference}"
@@ -104,15 +163,17 @@ LOAD = Experiment(
     title="What the saving is at other loads",
     question=(
         "How does what STS saves against EDF depend on the load? The published inputs on 100 nodes with 1,000 jobs, at "
-        "multiples of the published rates; and the measured workload at multiples of its own."
+        "multiples of the published rates; and the measured workload at multiples of its own. Where as many jobs are "
+        "there at once as in the thesis (400, 200 and 100), Random Greedy and the published solver run too."
     ),
-    policies=("edf", "edf-preemptive", "sts", "sts-x"),
+    policies=("edf", "edf-preemptive", "random-greedy", "sts", "sts-published", "sts-ipopt", "sts-x"),
     labels=LOAD_LABELS,
-    cells=listed(LOAD_SIZES, _load_places),
+    cells=_load_cells,
     summary=_load_summary,
     details=_load_details,
     chart=_load_chart,
-    reported=(Reported("energy cost of STS below EDF and Random Greedy", "38 to 40 % on average", THESIS),),
+    reported=(Reported("energy cost of STS below EDF and Random Greedy", f"{REPORTED_ENERGY} on average", THESIS),),
+    more={"thesis": _thesis_table},
 )
 
 

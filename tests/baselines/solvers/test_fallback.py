@@ -2,6 +2,7 @@
 
 import pickle
 import sys
+import time
 import warnings
 from dataclasses import replace
 
@@ -116,3 +117,17 @@ def test_errors_survive_the_way_from_another_process():
     missing = SolverMissingError("Ipopt", "cyipopt", "ipopt", ("gcc",), "no library")
     for error in (missing, SolverFailedError("HiGHS", "time limit")):
         assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 - our own bytes
+
+
+def test_the_time_in_the_solver_is_counted_also_where_it_fails():
+    def slowly(problem: SingleJobProblem) -> Plan:
+        time.sleep(0.02)
+        if problem is not TIGHT:
+            raise SolverFailedError("X", "too hard")
+        return EXACT
+
+    fallback = FallbackSolver("nlp", slowly)
+    fallback(TIGHT)
+    with pytest.warns(SolverFallbackWarning):
+        fallback(replace(TIGHT))
+    assert 0.04 <= fallback.solver_s < 0.2

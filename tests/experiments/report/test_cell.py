@@ -6,7 +6,7 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.cell import Cell, is_slow
 from gpusched_reproductions.published import workloads
 from gpusched_reproductions.published.changes import Misspecified, SpeedUp
 from gpusched_reproductions.published.workloads import ONE_ROUND, one_round
@@ -111,3 +111,23 @@ def test_plans_that_another_solver_gave_instead_are_counted_for_one_round():
     instance = make_instance(TINY, 0)
     assert one_round(instance, Falling(), 0)["fallbacks"] == 3.0
     assert one_round(instance, make_policy("edf"), 0)["fallbacks"] == 0.0
+
+
+def test_the_share_of_the_time_in_another_solver_is_that_of_all_repetitions(monkeypatch):
+    class Solving(Slow):
+        solver_s = 100.0  # of rounds before
+
+        def decide(self, view, rng):
+            super().decide(view, rng)
+            self.solver_s += 0.25
+
+    solving, instance = Solving([0.5, 0.5]), make_instance(TINY, 0)
+    assert one_round(instance, make_policy("sts"), 0)["solver_share"] == 0.0
+    monkeypatch.setattr(workloads.time, "perf_counter", solving.clock)
+    assert one_round(instance, solving, 0)["solver_share"] == 0.5
+
+
+def test_policies_are_slow_that_construct_a_thousand_times_or_are_not_compiled():
+    assert [name for name in ("edf", "sts", "random-greedy", "sts-ipopt", "agent:default") if is_slow(name)] == [
+        "random-greedy", "sts-ipopt",
+    ]  # fmt: skip

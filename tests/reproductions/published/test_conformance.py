@@ -91,3 +91,24 @@ def test_the_experiment_prints_the_same_deviations():
     found = [v["energy_eur"] / answers[n, "G"].energy_eur - 1.0 for n, (*_, v) in zip(names, made, strict=True)]
     assert float(row["energy_deviation"]) == pytest.approx(np.mean(found))
     assert float(row["largest_deviation"]) == pytest.approx(max(found, key=abs))
+
+
+def test_the_saving_of_the_published_program_stands_beside_ours():
+    cells = EXPERIMENTS["conformance"].cells(Selection(quick=True), ("edf", "sts"))
+    answers = reference_answers(FOLDER)
+
+    def energy(name: str, policy: str) -> float:
+        return answers[name, "EDF"].energy_eur * (0.5 if policy == "sts" else 1.0)
+
+    made = [
+        (dict(c.labels), c.policy, c.seed, {"energy_eur": energy(dict(c.labels)["instance"], c.policy)}) for c in cells
+    ]
+    table = csv_text(EXPERIMENTS["conformance"].more["saving"](Runs.of(made)))
+    rows = {row["arrivals"]: row for row in csv.DictReader(io.StringIO(table))}
+    assert {name: row["instances"] for name, row in rows.items()} == {
+        "all": "16", "exponential": "4", "high": "4", "low": "4", "mixed": "4",
+    }  # fmt: skip
+    assert {float(row["saving_of_sts"]) for row in rows.values()} == {0.5}
+    names = [f"low-{nodes}-{seed}" for nodes in (10, 20) for seed in (0, 1)]
+    sts, edf = (sum(answers[name, method].energy_eur for name in names) for method in ("STS", "EDF"))
+    assert float(rows["low"]["published_saving"]) == pytest.approx(1 - sts / edf)

@@ -196,7 +196,7 @@ def test_sharing_is_off_or_on_with_the_published_fractions_and_inflations():
 def rounds(exponent, jitter=0.0):
     def value(labels, _, seed):
         time_s = 1e-4 * labels["jobs"] ** exponent * math.exp(jitter * seed)
-        return {"round_s": time_s, "placed": labels["jobs"], "fallbacks": 2.0}
+        return {"round_s": time_s, "placed": labels["jobs"], "fallbacks": 2.0, "solver_share": 0.9}
 
     return value
 
@@ -232,6 +232,17 @@ def test_times_of_rounds_stand_beside_what_was_reported():
     line = panels[0].series[0]
     assert line.points[0][0] == 10
     assert line.points[0][1].value == pytest.approx(4.0)  # milliseconds
+
+
+def test_ipopt_is_asked_to_decide_the_400_jobs_of_the_thesis_and_its_share_of_the_time_is_shown():
+    experiment = EXPERIMENTS["scaling"]
+    runs = made_up("scaling", ("sts", "sts-ipopt"), rounds(1.0), Selection())
+    rows = {(row["policy"], row["arrivals"]): row for row in read(experiment.summary(runs))}
+    row = rows["sts-ipopt", "high"]
+    assert (row["nodes"], row["jobs"]) == ("100", "400")
+    assert [float(row[f"solver_share{end}"]) for end in ("", "_low", "_high")] == pytest.approx([0.9] * 3)
+    assert row["reported"] == "thesis: under 60 s, 90 % of it in Ipopt"
+    assert rows["sts", "high"]["solver_share"] == ""
 
 
 def test_rounds_have_all_jobs_at_time_nought():
@@ -302,6 +313,44 @@ def test_the_load_shows_where_sts_begins_to_lose():
     assert [len(panel.series) for panel in late] == [2] * 4
     rates = {dict(c.labels)["rate"]: c.scenario.arrivals.rate for c in experiment.cells(QUICK, ("sts",))}
     assert all(rate == applied for rate, applied in rates.items())
+
+
+def test_at_the_rates_of_the_thesis_its_baseline_and_its_method_run_too():
+    experiment = EXPERIMENTS["load"]
+    policies = ("edf", "random-greedy", "sts", "sts-published", "sts-ipopt")
+    places, seeds = {}, {}
+    for cell in experiment.cells(Selection(), policies):
+        labels = dict(cell.labels)
+        places.setdefault(cell.policy, set()).add((labels["arrivals"], labels["rate"]))
+        seeds.setdefault(cell.policy, set()).add(cell.seed)
+    thesis = {("high", 2.5), ("exponential", 1.5), ("low", 2.5)}
+    assert {name for name in policies if places[name] == thesis} == {"random-greedy", "sts-published", "sts-ipopt"}
+    assert len(places["sts"]) == 24
+    assert {name: len(of) for name, of in seeds.items()} == {
+        "edf": 20, "random-greedy": 5, "sts": 20, "sts-published": 20, "sts-ipopt": 5,
+    }  # fmt: skip
+
+
+def test_the_saving_at_the_rates_of_the_thesis_is_against_both_and_the_mean_of_three():
+    energy = {"edf": 10.0, "random-greedy": 8.0, "sts": 5.0}
+
+    def value(labels, policy, _):
+        if policy == "sts-ipopt":
+            return costs({"high": 12.0, "exponential": 6.0, "low": 6.0}.get(labels["arrivals"], 1.0), late=2)
+        return costs(energy[policy])
+
+    runs = made_up("load", (*energy, "sts-ipopt"), value)
+    rows = {(row["arrivals"], row["policy"]): row for row in read(EXPERIMENTS["load"].more["thesis"](runs))}
+    assert len(rows) == 4 * 4
+    high, mean = rows["high", "sts-ipopt"], rows["mean of the three", "sts-ipopt"]
+    assert (high["rate"], mean["rate"]) == ("2.5", "")
+    assert float(high["saving_against_edf"]) == pytest.approx(-0.2)
+    assert float(mean["saving_against_edf"]) == pytest.approx(0.2)
+    assert float(mean["saving_against_random-greedy"]) == pytest.approx(0.0)
+    assert float(mean["late_share"]) == pytest.approx(0.2)
+    assert rows["low", "edf"]["saving_against_edf"] == ""
+    assert {place for place, row in rows.items() if row["reported"]} == {("mean of the three", "sts-ipopt")}
+    assert "late_sts-ipopt" not in read(EXPERIMENTS["load"].summary(runs))[0]
 
 
 def test_agents_are_run_on_workloads_of_two_sizes_and_on_other_gpus():

@@ -1,0 +1,225 @@
+"""A client for requests in the form of the web service that the authors of STS published, GPUspb (`/optimizer/v5`).
+
+    python -m gpusched_experiments.service.published_form request.json --url http://127.0.0.1:8000
+
+reads such a request (or `-`, the standard input), asks our service, and prints the answer in the same form. The form:
+`run_webService.py` of github.com/ai-sprint-eu-project/GPUScheduler, branch STochasticScheduler. It has no distribution
+of epochs, so every job counts as needing all of `Epochs`, those left; and nothing is kept between two requests.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from gpusched_env.errors import InputError
+from gpusched_experiments.service.client import ServiceError, post
+
+TIME = "%a %d %b %Y, %H.%M.%S"
+"""Times on the clock of the sender, such as Tue 21 Jul 2020, 17.56.59."""
+WEIGHTS_EUR_PER_S = {1: 0.00025371, 2: 0.00030128, 3: 0.00034885, 4: 0.00039642, 5: 0.00044399}
+"""What a second of tardiness costs, by `Priority`."""
+POLICIES = {
+    "FIFO": "fifo", "EDF": "edf", "PS": "priority", "G": "greedy", "RG": "random-greedy", "LS": "local-search",
+    "PR": "path-relinking", "STS": "sts-published",
+}  # fmt: skip
+"""Our policy for each `method`; without one RG."""
+USUAL_METHOD, USUAL_SEED = "RG", 4010
+FIELDS = {"jobs": 414, "nodes": 424, "GPUcosts": 474, "currentTime": 434}
+"""The fields that a request must have, and the error codes where one is missing, in the order of their checks."""
+NO_COSTS, NO_WEIGHT, NO_TIMES, FAILED = 484, 444, 454, 464
+MEMORY_GIB = 1.0  # the form has none, and no job asks for any
+HOUR_S = 3600.0
+
+
+class PublishedFormError(ValueError):
+    """A request that the published service refuses.
+
+    Args:
+        code: Its error code, from 414 to 484.
+        said: The reason.
+    """
+
+    def __init__(self, code: int, said: str) -> None:
+        self.code, self.said = code, said
+        super().__init__(f"{code}: {said}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """What a job holds: `gpus` GPUs of one node."""
+
+    node: str
+    gpu_type: str
+    gpus: int
+
+
+def request_of(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Make the request to our service.
+
+    A node offers its free GPUs and those that the request's own jobs hold there; a node without any is left out.
+
+    Raises:
+        PublishedFormError: A field is missing, or a job has no weight or no time on a GPU type of the nodes.
+        InputError: A value is not of the form.
+    """
+    for field, code in FIELDS.items():
+        if field not in data:
+            raise PublishedFormError(code, f"the field {field} is missing")
+    method = data.get("method", USUAL_METHOD)
+    if method not in POLICIES:
+        raise InputError("method", method, f"one of {', '.join(POLICIES)}, without simulation")
+    now_s, held = _seconds("currentTime", data["currentTime"]), _held(data)
+    return {
+        "policy": POLICIES[method],
+        "now_s": now_s,
+        "seed": int(_number("seed", data.get("seed", USUAL_SEED))),
+        "cluster": {"gpu_types": _gpu_types(data), "nodes": _nodes(data, held)},
+        "prices": {"energy_eur_per_kwh": 1.0, "pue": 1.0},
+        "jobs": [_job(name, job, data, held.get(name), now_s) for name, job in data["jobs"].items()],
+    }
+
+
+def _held(data: Mapping[str, Any]) -> dict[str, _Held]:
+    """Read what the jobs of a request hold; the node of a job that waits is `nan`."""
+    current = data.get("currentScheduling", {})
+    return {
+        name: _Held(own["node"], own["GPUtype"], int(_number(f"currentScheduling.{name}.nGPUs", own["nGPUs"])))
+        for name, own in current.items()
+        if name in data["jobs"] and own["node"] != "nan"
+    }
+
+
+def _gpu_types(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the GPU types of the nodes with what a node costs by busy GPUs [€/h]: the form has $, taken as €."""
+    types = []
+    for name in dict.fromkeys(node["GPUtype"] for node in data["nodes"].values()):
+        costs = {int(gpus): cost for gpus, cost in data["GPUcosts"].get(name, {}).items()}
+        if not costs or sorted(costs) != list(range(1, len(costs) + 1)):
+            raise PublishedFormError(NO_COSTS, f"GPUcosts has no costs of 1, 2, ... GPUs of {name}")
+        each = [_number(f"GPUcosts.{name}.{gpus}", costs[gpus]) for gpus in sorted(costs)]
+        types.append({"name": name, "memory_gib": MEMORY_GIB, "node_eur_per_h": each})
+    return types
+
+
+def _nodes(data: Mapping[str, Any], held: Mapping[str, _Held]) -> list[dict[str, Any]]:
+    nodes = []
+    for name, node in data["nodes"].items():
+        own = sum(each.gpus for each in held.values() if each.node == name)
+        gpus = int(_number(f"nodes.{name}.free_nGPUs", node["free_nGPUs"])) + own
+        if gpus > 0:
+            nodes.append({"name": name, "gpu_type": node["GPUtype"], "gpus": gpus})
+    return nodes
+
+
+def _job(
+    name: str, job: Mapping[str, Any], data: Mapping[str, Any], held: _Held | None, now_s: float
+) -> dict[str, Any]:
+    weight = WEIGHTS_EUR_PER_S.get(int(_number(f"jobs.{name}.Priority", job["Priority"])))
+    if weight is None:
+        raise PublishedFormError(NO_WEIGHT, f"the priority of the job {name} is none of 1 to 5")
+    known = {node["GPUtype"] for node in data["nodes"].values()}
+    times = {
+        kind: {gpus: _number(f"jobs.{name}.ProfilingData.{kind}", time) for gpus, time in profile.items()}
+        for kind, profile in job["ProfilingData"].items()
+        if kind in known and profile
+    }
+    if not times:
+        raise PublishedFormError(NO_TIMES, f"the job {name} has no time on a GPU type of the nodes")
+    submission_s, due_s = (_seconds(f"jobs.{name}.{field}", job[field]) for field in ("SubmissionTime", "Deadline"))
+    running = held and {"configuration": f"{held.gpu_type}x{held.gpus}", "nodes": [held.node], "since_s": now_s}
+    return {
+        "id": name,
+        "submission_s": submission_s,
+        "due_s": max(due_s, submission_s),  # due before that, it is late by a constant more, which decides nothing
+        "tardiness_weight_eur_per_s": weight,
+        "max_epochs": _number(f"jobs.{name}.Epochs", job["Epochs"]),
+        "seconds_per_epoch": times,
+        "running": running,
+    }
+
+
+def answer_of(data: Mapping[str, Any], answer: Mapping[str, Any]) -> dict[str, Any]:
+    """Put our service's answer into the published form.
+
+    Returns:
+        `jobs`: of each job that runs its node, number of GPUs and tardiness if it keeps them to its end [h];
+        `estimated_rescheduling_time`: the earliest of these ends, `inf` if none runs; `estimated_cost`: that of the
+        nodes until then, and of the tardiness.
+    """
+    now_s, first_s, tardiness_eur = _seconds("currentTime", data["currentTime"]), float("inf"), 0.0
+    jobs: dict[str, Any] = {}
+    for given in answer["jobs"]:
+        if given["configuration"] is not None:
+            job = data["jobs"][given["id"]]
+            per_epoch = float(job["ProfilingData"][given["gpu_type"]][str(given["gpus_per_node"])])
+            end_s = now_s + per_epoch * float(job["Epochs"])
+            late_s = max(end_s - _seconds("Deadline", job["Deadline"]), 0.0)
+            tardiness_eur += late_s * WEIGHTS_EUR_PER_S[int(job["Priority"])]
+            first_s = min(first_s, end_s)
+            jobs[given["id"]] = {
+                "expected_tardiness": late_s / HOUR_S, "nGPUs": given["gpus_per_node"], "node": given["nodes"][0],
+            }  # fmt: skip
+    hours = (first_s - now_s) / HOUR_S if jobs else 0.0
+    return {
+        "estimated_cost": answer["energy_eur_per_h"] * hours + tardiness_eur,
+        "estimated_rescheduling_time": datetime.fromtimestamp(round(first_s), UTC).strftime(TIME) if jobs else "inf",
+        "jobs": jobs,
+    }
+
+
+def _seconds(field: str, text: Any) -> float:
+    try:
+        return datetime.strptime(str(text), TIME).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        raise InputError(field, text, "a time such as Tue 21 Jul 2020, 17.56.59") from None
+
+
+def _number(field: str, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise InputError(field, value, "a number") from None
+
+
+def ask(data: Mapping[str, Any], url: str) -> dict[str, Any]:
+    """Ask the service at `url` with a request in the published form; as `request_of` and `answer_of`.
+
+    Raises:
+        PublishedFormError: As `request_of`; or the service did not decide (464, with what it said).
+        OSError: There is no service.
+    """
+    try:
+        body = post(f"{url}/v1/decide", json.dumps(request_of(data)).encode())
+    except ServiceError as error:
+        raise PublishedFormError(FAILED, error.said) from error
+    return answer_of(data, json.loads(body))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the answer to the request of a file; an error goes to the standard error, and ends in 1."""
+    parser = argparse.ArgumentParser(description="Ask the service with a request in the form of GPUspb.")
+    parser.add_argument("file", help="file with the request as JSON; -: the standard input")
+    parser.add_argument("--url", default="http://127.0.0.1:8000", help="where the service is")
+    given = parser.parse_args(arguments)
+    try:
+        text = sys.stdin.read() if given.file == "-" else Path(given.file).read_text(encoding="utf-8")
+        answer = ask(json.loads(text), given.url)
+    except KeyError as error:
+        sys.stderr.write(f"error: the field {error} is missing\n")
+    except (InputError, PublishedFormError, json.JSONDecodeError, OSError) as error:
+        sys.stderr.write(f"error: {error}\n")
+    else:
+        sys.stdout.write(f"{json.dumps(answer, indent=1)}\n")
+        return 0
+    return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,88 @@
+"""The container of the service: no engine builds it here, so its instructions are checked one by one."""
+
+from __future__ import annotations
+
+import fnmatch
+import json
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+INSTRUCTIONS = [
+    line.split(maxsplit=1)
+    for line in (ROOT / "Containerfile").read_text(encoding="utf-8").splitlines()
+    if line and not line.startswith("#")
+]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def all_of(name: str) -> list[str]:
+    return [rest for instruction, rest in INSTRUCTIONS if instruction == name]
+
+
+def copied() -> list[str]:
+    return [source for rest in all_of("COPY") for source in rest.split()[1:-1]]
+
+
+def command_of_health() -> list[str]:
+    return json.loads(all_of("HEALTHCHECK")[0].split(" CMD ")[1])
+
+
+def test_every_instruction_is_one():
+    assert {name for name, _ in INSTRUCTIONS} <= {
+        "FROM", "RUN", "USER", "WORKDIR", "ENV", "COPY", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD",
+    }  # fmt: skip
+    assert INSTRUCTIONS[0][0] == "FROM"
+    python = re.fullmatch(r"docker\.io/library/python:(3\.\d+)-slim", INSTRUCTIONS[0][1])
+    assert python
+    assert f"Programming Language :: Python :: {python[1]}" in PROJECT["project"]["classifiers"]
+
+
+def test_what_is_copied_is_there_is_not_ignored_and_is_what_the_wheel_is_built_of():
+    lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
+    kept = {line[1:] for line in lines if line.startswith("!")}
+    assert set(copied()) == kept
+    assert [name for name in kept if not (ROOT / name).exists()] == []
+    wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]
+    assert {package.split("/")[0] for package in wheel} <= kept
+    assert {PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]} <= kept
+    assert fnmatch.fnmatch("gpusched_env/model/__pycache__", lines[-1])
+
+
+def test_it_installs_extras_that_there_are_and_compiles_what_it_serves():
+    run = " ; ".join(all_of("RUN"))
+    (extras,) = re.findall(r'"\.\[(.+?)\]"', run)
+    assert set(extras.split(",")) <= set(PROJECT["project"]["optional-dependencies"])
+    assert "gpusched" in PROJECT["project"]["scripts"]
+    (compiled,) = re.findall(r"gpusched warm-up --policies (\S+)", run)
+    assert json.loads(all_of("CMD")[0]) == ["--policies", compiled]
+    assert all_of("USER") == ["gpusched"]  # not root
+
+
+def test_its_command_serves_and_its_health_check_sees_that():
+    pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+    name, *options = json.loads(all_of("ENTRYPOINT")[0])
+    port = options[options.index("--port") + 1]
+    assert (name, all_of("EXPOSE")) == ("gpusched", [port])
+    here = ["--port", "0", "--workers", "1", "--policies", "edf"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gpusched_experiments", *options, *here], stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )  # fmt: skip
+    try:
+        assert process.stdout is not None
+        found = re.search(r"http://0\.0\.0\.0:(\d+)", process.stdout.readline())
+        assert found
+        python, *asked = [part.replace(f":{port}/", f":{found[1]}/") for part in command_of_health()]
+        assert python == "python"
+        assert subprocess.run([sys.executable, *asked], check=False).returncode == 0
+    finally:
+        process.kill()
+        process.communicate()
+    assert subprocess.run([sys.executable, *asked], check=False, stderr=subprocess.DEVNULL).returncode == 1
