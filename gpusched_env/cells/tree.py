@@ -33,7 +33,8 @@ FREE = 8  # in row LIST: the number of free cells in the list
 MEMBER = 9  # in row LIST + i: row of the i-th free cell
 LENT = 10  # GPUs in it that opportunistic jobs hold
 IDLE = 11  # 1 if nothing runs on its node, else 0: of equal cells those on a node in use come first
-TREE_COLUMNS = 12
+PIECE = 12  # index of its whole piece
+TREE_COLUMNS = 13
 
 
 def grow(tops: Sequence[tuple[int, int]], levels: Mapping[int, Sequence[int]]) -> tuple[Ints, list[int]]:
@@ -46,19 +47,19 @@ def grow(tops: Sequence[tuple[int, int]], levels: Mapping[int, Sequence[int]]) -
     Raises:
         InputError: The levels do not nest.
     """
-    rows: list[tuple[int, int, int, int]] = []  # kind, -size, first GPU, first GPU of the cell above
+    rows: list[tuple[int, int, int, int]] = []  # kind, -size, first GPU, piece
     start, firsts = 0, []
-    for kind, gpus in tops:
+    for piece, (kind, gpus) in enumerate(tops):
         sizes = [size for size in check_levels(levels[kind]) if size <= gpus]
         firsts.append(start)
-        rows += [(kind, -size, start + k * size, 0) for size in sizes for k in range(gpus // size)]
+        rows += [(kind, -size, start + k * size, piece) for size in sizes for k in range(gpus // size)]
         start += gpus
     rows.sort()
     row_of = {(-size, first): row for row, (_, size, first, _) in enumerate(rows)}
     tree = np.full((len(rows), TREE_COLUMNS), -1, dtype=np.int64)
     tree[:, [CHILDREN, FREE, LENT, IDLE]] = 0
-    for row, (kind, size, first, _) in enumerate(rows):
-        tree[row, SIZE], tree[row, FIRST] = -size, first
+    for row, (kind, size, first, piece) in enumerate(rows):
+        tree[row, SIZE], tree[row, FIRST], tree[row, PIECE] = -size, first, piece
         same = row > 0 and rows[row - 1][:2] == (kind, size)
         tree[row, LIST] = tree[row - 1, LIST] if same else row
         is_below = row > 0 and rows[row - 1][0] == kind

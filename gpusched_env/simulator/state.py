@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpusched_env.cells import tree as tree_at
 from gpusched_env.model import Instance, checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
 from gpusched_env.model.tenant import kinds_of_nodes, quotas
@@ -170,8 +171,7 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         tau=np.full(shape, np.nan),
         nodes=_node_table(instance, busy - 1),
         capacity=new_capacity(types, len(instance.nodes), busy - 1),
-        cells=_cell_table(instance),
-        hosts=_host_table(instance),
+        **_cell_arrays(instance),
         quota=np.hstack([tenants, np.zeros_like(tenants)]),
         node_rate=rates.node,
         planning_rate=rates.planning,
@@ -240,23 +240,31 @@ def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
     return nodes
 
 
-def _cell_table(instance: Instance) -> NDArray[np.int64]:
-    """Make the array of cell bindings: hosts are their own hosts, and cells are not bound yet."""
+def _cell_arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
+    """Make the arrays of cell bindings, of the hosts and of their cells: hosts are their own hosts, no cell is bound."""
     cells = np.full((len(instance.nodes) if instance.hosts else 0, at.CELL_COLUMNS), -1, dtype=np.int64)
-    if instance.hosts:
-        cells[:, at.CELL_KIND] = kinds_of_nodes(instance)
-        cells[-instance.hosts :, at.CELL_HOST] = cells[-instance.hosts :, at.CELL_OLD_HOST] = range(instance.hosts)
-        cells[:, at.CELL_BLOCK] = 0
-    return cells
-
-
-def _host_table(instance: Instance) -> NDArray[np.int64]:
-    """Make the array of the hosts."""
     hosts = np.zeros((instance.hosts, blocks.HOST_COLUMNS), dtype=np.int64)
-    if instance.hosts:
-        hosts[:, blocks.KIND] = kinds_of_nodes(instance)[-instance.hosts :]
-        hosts[:, blocks.GPUS] = [node.gpus for node in instance.nodes[-instance.hosts :]]
-    return hosts
+    if not instance.hosts:
+        return {"cells": cells, "hosts": hosts, "tree": np.zeros((0, tree_at.TREE_COLUMNS), dtype=np.int64)}
+    kinds, gpus = kinds_of_nodes(instance), np.array([node.gpus for node in instance.nodes], dtype=np.int64)
+    levels = {int(kind): _halves(gpus[kinds == kind]) for kind in set(kinds.tolist())}
+    first = len(instance.nodes) - instance.hosts
+    tops = list(zip(kinds[first:].tolist(), gpus[first:].tolist(), strict=True))
+    tree, hosts[:, blocks.TOP] = tree_at.grow(tops, levels)
+    hosts[:, blocks.GPUS] = gpus[first:]
+    cells[first:, at.CELL_HOST] = cells[first:, at.CELL_OLD_HOST] = range(instance.hosts)
+    cells[:, at.CELL_BLOCK] = 0
+    kind_of_row = kinds[first:][tree[:, tree_at.PIECE]]
+    for n in range(len(instance.nodes)):
+        equal = np.flatnonzero((kind_of_row == kinds[n]) & (tree[:, tree_at.SIZE] == gpus[n]))
+        cells[n, at.CELL_LEVEL] = tree[equal[0], tree_at.LIST]
+    return {"cells": cells, "hosts": hosts, "tree": tree}
+
+
+def _halves(sizes: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return the sizes of cells from the smallest to the largest, each twice the one below."""
+    low, high = int(sizes.min()), int(sizes.max())
+    return tuple(low * 2**k for k in range((high // low).bit_length()))
 
 
 def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:

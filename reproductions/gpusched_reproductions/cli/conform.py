@@ -19,6 +19,9 @@ def conform_command(
 
     **gpuspb**: instances of the published generator with the energy of each method, as in ../shared/data/gpuspb.
 
+    **hived**: random requests to HiveD's program with where it placed each gang, as in ../shared/data/hived; an episode
+    ends at the first answer that differs.
+
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
     agree = total = 0
