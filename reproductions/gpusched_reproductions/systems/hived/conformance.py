@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_env.cells import Allocator, Request
+from gpusched_env.errors import InputError
 from gpusched_reproductions.systems.hived import episodes
 from gpusched_reproductions.systems.hived.configuration import cluster_of, read_cluster
 from gpusched_reproductions.systems.validation import Check, Measured
@@ -111,6 +112,8 @@ class Pods:
         if not answer.places:
             return f"after {', '.join(sorted(answer.victims))}" if answer.victims else "waits"
         own = [place for place in answer.places if len(place[1]) == gpus]
+        if self.come[gang, gpus] == len(own):
+            raise InputError("pod", pod, f"at most {len(own)} pods of {gpus} GPUs in {gang}")
         node, numbers = own[self.come[gang, gpus]]
         self.come[gang, gpus] += 1
         return f"{node} {list(numbers)}"

@@ -20,9 +20,9 @@ def test_buddies_refuse_nothing_and_blocks_at_random_something() -> None:
     assert theorem.count(40, np.random.default_rng(1), buddies=False)[1] > 100
 
 
-def test_all_of_every_node_is_promised_to_somebody() -> None:
+def test_all_of_every_rack_is_promised_to_somebody() -> None:
     promised = theorem.promise(np.random.default_rng(3))
-    assert int((promised * [1, 2, 4, 8]).sum()) == theorem.NODES * theorem.GPUS
+    assert int((promised * theorem.SIZES).sum()) == theorem.RACKS * theorem.SIZES[-1]
 
 
 def trace() -> anomaly.TenantTrace:
