@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from gpusched_env.cells import tree as at
-from gpusched_env.cells.binding import HIGHEST, OPPORTUNISTIC, Binding, Side
+from gpusched_env.cells.binding import HIGHEST, OPPORTUNISTIC, Binding
 from gpusched_env.cells.cluster import CellCluster
-from gpusched_env.cells.gang import Answer, Gang, Placement, Request, Use
+from gpusched_env.cells.gang import Answer, Gang, Placement, Request
 from gpusched_env.cells.holding import Holding
 from gpusched_env.cells.packing import pack
 from gpusched_env.cells.search import Search
@@ -81,7 +81,7 @@ class Allocator:
                 return Answer(victims=victims)
         if gang is not None:
             return self._placed(gang.placed)
-        found = self._find(name, request)
+        found = self._find(request)
         if found is None:
             return Answer()
         placed, cells = found
@@ -138,7 +138,7 @@ class Allocator:
                 elif (request.tenant, chain.name) in self._nodes_of_tenant:
                     yield self._nodes_of_tenant[request.tenant, chain.name]
 
-    def _find(self, name: str, request: Request) -> tuple[Placement, Placement] | None:
+    def _find(self, request: Request) -> tuple[Placement, Placement] | None:
         """Return physical and virtual GPUs for a gang; None if there are none now."""
         for nodes in self._views(request):
             if request.priority == OPPORTUNISTIC:

@@ -149,6 +149,14 @@ class Binding:
         """Return the chain of a virtual cell."""
         return self.cluster.chains[self._kinds[self.virtual.tops.index(self.virtual.top(virtual))]]
 
+    def level_of(self, virtual: int) -> int:
+        """Return the row where the list of the free physical cells of a virtual cell's kind and size begins."""
+        tree, size = self.physical.tree, self.virtual.size(virtual)
+        chain = self.chain_of(virtual).name
+        of_chain = [p for p, piece in enumerate(self.cluster.pieces) if piece.chain == chain]
+        equal = np.flatnonzero(np.isin(tree[:, at.PIECE], of_chain) & (tree[:, at.SIZE] == size))
+        return int(tree[equal[0], at.LIST])
+
     def equals_of(self, top: int) -> list[int]:
         """Return the promised cells of a tenant that are equal to one of them; a pinned cell is alone."""
         for tenant, promised in self.promised.items():

@@ -72,3 +72,10 @@ class Gang:
     placed: Placement
     cells: Placement = field(default_factory=list)
     preempts: bool = False
+
+    def cell_of(self, gpu: int) -> int:
+        """Return its virtual GPU that lies on a physical one; -1 if there is none."""
+        for of_pod, cells in zip(self.placed, self.cells, strict=False):
+            if gpu in of_pod:
+                return cells[of_pod.index(gpu)]
+        return -1

@@ -127,8 +127,7 @@ class Holding:
             del self.claimant[gpu]
             if self.use[gpu] is Use.RESERVING:
                 user = self.user[gpu]
-                own = {g: v for pod, cells in zip(user.placed, user.cells, strict=False) for g, v in zip(pod, cells)}
-                self.binding.allocate(gpu, own.get(gpu, -1), user.request.priority)
+                self.binding.allocate(gpu, user.cell_of(gpu), user.request.priority)
                 self.use[gpu] = Use.USED
             else:
                 del self.use[gpu]

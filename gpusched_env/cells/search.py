@@ -37,7 +37,7 @@ class Search:
     def run(self, cells: Placement) -> Placement | None:
         """Return the physical GPUs for the virtual ones of each pod; None if none of the usable will do."""
         promised, inside = self._wanted(cells)
-        tree, physical = self.binding.physical.tree, self.binding.physical
+        tree = self.binding.physical.tree
         before = tree.copy()
         try:
             for wanted in promised:
@@ -50,7 +50,6 @@ class Search:
         for around, parts in inside.items():
             if not self._lay_all(parts, int(self.binding.virtual.bound[around]), ()):
                 return None
-        assert physical.tree is tree
         return [[self.found[gpu] for gpu in of_pod] for of_pod in cells]
 
     def _wanted(self, cells: Placement) -> tuple[list[Wanted], dict[int, list[Wanted]]]:
@@ -80,17 +79,9 @@ class Search:
 
     def _split(self, wanted: Wanted) -> int | None:
         """Return the cell for a promised one: in a free cell of the lowest level that has one."""
-        tree = self.binding.physical.tree
         size = self.binding.virtual.size(wanted.cell)
-        level = at.lowest(tree, self._level(wanted.cell, size))
+        level = at.lowest(self.binding.physical.tree, self.binding.level_of(wanted.cell))
         return None if level < 0 else self._in_one_of(wanted, size, self._ordered(level))
-
-    def _level(self, virtual: int, size: int) -> int:
-        """Return the list of the free physical cells of a virtual cell's kind and size."""
-        physical, chain = self.binding.physical, self.binding.chain_of(virtual)
-        top = next(top for top in physical.tops if self.binding.chain_of_piece(top) == chain)
-        gpu = int(physical.gpus_of(top)[0])
-        return next(int(physical.tree[c, at.LIST]) for c in physical.path(gpu) if physical.size(c) == size)
 
     def _ordered(self, level: int) -> Iterator[int]:
         """Yield the free cells of a level that may be used, in their order."""

@@ -13,6 +13,7 @@ equal cells `order` decides: `PLACE`, their place in that list, as HiveD does; o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -66,7 +67,7 @@ def grow(tops: Sequence[tuple[int, int]], levels: Mapping[int, Sequence[int]]) -
         tree[row, ABOVE] = tree[row - 1, ABOVE] if same else tree[row - 1, LIST] if is_below else -1
     for (kind, gpus), top in zip(tops, firsts, strict=True):
         sizes = [size for size in levels[kind] if size <= gpus]
-        for low, high in zip(sizes, sizes[1:], strict=False):
+        for low, high in pairwise(sizes):
             for first in range(top, top + gpus, high):
                 parent, child = row_of[high, first], row_of[low, first]
                 tree[parent, [CHILD, CHILDREN]] = child, high // low
@@ -177,9 +178,9 @@ def next_free(tree: Ints, level: int, order: int, after: int) -> int:
     best = -1
     for place in range(tree[level, FREE]):
         cell = tree[level + place, MEMBER]
-        if after < 0 or comes_before(tree, after, cell, order):
-            if best < 0 or comes_before(tree, cell, best, order):
-                best = cell
+        is_behind = after < 0 or comes_before(tree, after, cell, order)
+        if is_behind and (best < 0 or comes_before(tree, cell, best, order)):
+            best = cell
     return best
 
 
@@ -188,9 +189,9 @@ def next_child(tree: Ints, parent: int, after: int) -> int:
     """Return the first of the cells of which a cell consists, or with `after` >= 0 the first behind that one; or -1."""
     best = -1
     for cell in range(tree[parent, CHILD], tree[parent, CHILD] + tree[parent, CHILDREN]):
-        if after < 0 or comes_before(tree, after, cell, FIRST):
-            if best < 0 or comes_before(tree, cell, best, FIRST):
-                best = cell
+        is_behind = after < 0 or comes_before(tree, after, cell, FIRST)
+        if is_behind and (best < 0 or comes_before(tree, cell, best, FIRST)):
+            best = cell
     return best
 
 

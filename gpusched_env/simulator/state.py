@@ -241,7 +241,7 @@ def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
 
 
 def _cell_arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
-    """Make the arrays of cell bindings, of the hosts and of their cells: hosts are their own hosts, no cell is bound."""
+    """Make the arrays of cell bindings, hosts and their cells: hosts are their own hosts, and no cell is bound."""
     cells = np.full((len(instance.nodes) if instance.hosts else 0, at.CELL_COLUMNS), -1, dtype=np.int64)
     hosts = np.zeros((instance.hosts, blocks.HOST_COLUMNS), dtype=np.int64)
     if not instance.hosts:

@@ -103,7 +103,9 @@ def test_without_lazy_preemption_the_gang_of_lower_priority_ends() -> None:
     allocator.remove("high")
     assert set(allocator.gangs) == {"low"}
     allocator.remove("low")
-    assert allocator.schedule("next", Request("a", (4,), 0)).places == (("r1a", WHOLE),)  # the rack that is free longest
+    assert allocator.schedule("next", Request("a", (4,), 0)).places == (
+        ("r1a", WHOLE),
+    )  # the rack that is free longest
 
 
 def test_a_pinned_cell_is_nobody_elses_and_its_nodes_can_be_left_out() -> None:

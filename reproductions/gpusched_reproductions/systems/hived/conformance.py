@@ -1,4 +1,4 @@
-"""HiveD's published answers: its tests' pods, and random requests to its program; each beside our allocator's answer."""
+"""HiveD's published answers beside our allocator's: the pods of its tests, and random requests to its program."""
 
 from __future__ import annotations
 

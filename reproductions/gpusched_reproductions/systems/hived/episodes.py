@@ -35,7 +35,8 @@ def read(path: Path) -> list[dict[str, Any]]:
         InputError: It is no such file.
     """
     try:
-        text = gzip.open(path, "rt", encoding="utf-8").read() if path.suffix == ".gz" else path.read_text("utf-8")
+        data = path.read_bytes()
+        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")
         episodes = [json.loads(line) for line in text.splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
         raise InputError("files", str(path), f"episodes, one JSON document in each line ({error})") from error
