@@ -2,6 +2,6 @@
 
 from gpusched_env.cells.allocator import Allocator
 from gpusched_env.cells.cluster import CellCluster, Chain, Piece, VirtualCluster
-from gpusched_env.cells.gang import Answer, Request
+from gpusched_env.cells.gang import Allocation, Request
 
-__all__ = ["Allocator", "Answer", "CellCluster", "Chain", "Piece", "Request", "VirtualCluster"]
+__all__ = ["Allocation", "Allocator", "CellCluster", "Chain", "Piece", "Request", "VirtualCluster"]

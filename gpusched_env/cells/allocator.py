@@ -13,10 +13,10 @@ from dataclasses import replace
 from gpusched_env.cells import tree as at
 from gpusched_env.cells.binding import HIGHEST, OPPORTUNISTIC, Binding
 from gpusched_env.cells.cluster import CellCluster
-from gpusched_env.cells.gang import Answer, Gang, Placement, Request
-from gpusched_env.cells.holding import Holding
+from gpusched_env.cells.gang import Allocation, Gang, Placement, Request
+from gpusched_env.cells.holding import GangTable
 from gpusched_env.cells.packing import pack
-from gpusched_env.cells.search import Search
+from gpusched_env.cells.search import CellSearch
 from gpusched_env.errors import InputError
 
 
@@ -29,7 +29,7 @@ class Allocator:
 
     def __init__(self, cluster: CellCluster) -> None:
         self.cluster = cluster
-        self.holding = Holding(Binding(cluster))
+        self.holding = GangTable(Binding(cluster))
         self.binding = self.holding.binding
         virtual, physical = self.binding.virtual, self.binding.physical
         self._nodes_of_tenant = {
@@ -54,16 +54,16 @@ class Allocator:
         """The gangs that are placed or preempt others, by name."""
         return self.holding.gangs
 
-    def schedule(self, name: str, request: Request, *, preempt: bool = True) -> Answer:
+    def schedule(self, name: str, request: Request, *, preempt: bool = True) -> Allocation:
         """Place a gang, let it preempt others, or let it wait.
 
         A gang that is placed stays where it is. One that preempts others is asked again: it is placed when they have
-        ended; when its nodes are no longer suggested, it lets go of them and is scheduled anew.
+        ended; when its nodes are no longer suggested, it lets go of them and is scheduled again.
 
         Args:
             name: Name of the gang.
             request: What it asks for.
-            preempt: Whether it may begin to preempt; else it is only said whom it would.
+            preempt: Whether it may begin to preempt; else the answer only names the gangs that it would preempt.
 
         Raises:
             InputError: It asks for what there cannot be.
@@ -78,21 +78,21 @@ class Allocator:
             elif not (victims := self.holding.victims(gang.placed)):
                 self.holding.begin(gang)
             else:
-                return Answer(victims=victims)
+                return Allocation(victims=victims)
         if gang is not None:
             return self._placed(gang.placed)
         found = self._find(request)
         if found is None:
-            return Answer()
+            return Allocation()
         placed, cells = found
         victims = self.holding.victims(placed)
         if victims and not preempt:
-            return Answer(victims=victims)
+            return Allocation(victims=victims)
         for other in self.holding.preemptors(placed):
             self.holding.cancel(other)
         if victims:
             self.holding.preempt(Gang(name, request, placed, cells, preempts=True))
-            return Answer(victims=victims)
+            return Allocation(victims=victims)
         self.holding.admit(Gang(name, request, placed, cells))
         return self._placed(placed)
 
@@ -152,7 +152,7 @@ class Allocator:
         return None
 
     def _in_cells(self, request: Request, nodes: list[int]) -> tuple[Placement, Placement] | None:
-        """Return GPUs for a guaranteed gang on some virtual nodes; whom it preempts lazily has lost its cells then."""
+        """Return GPUs for a guaranteed gang on some virtual nodes; gangs that it preempts lazily lose their cells."""
         bound, usable = self.binding.virtual.bound, self._usable(request)
         cells = pack(
             self.binding.virtual,
@@ -164,7 +164,7 @@ class Allocator:
         if cells is None:
             return None
         before = self.holding.preempt_lazily(cells)
-        placed = Search(self.binding, usable).run(cells)
+        placed = CellSearch(self.binding, usable).run(cells)
         if placed is None:
             for gang, own in before:
                 self.holding.revert(gang, own)
@@ -184,10 +184,10 @@ class Allocator:
     def _node(self, gpu: int) -> str:
         return self.binding.names[int(self.binding.physical.tree[gpu, at.FIRST])][0]
 
-    def _placed(self, placed: Placement) -> Answer:
+    def _placed(self, placed: Placement) -> Allocation:
         names, tree = self.binding.names, self.binding.physical.tree
         places = []
         for of_pod in placed:
             gpus = [names[int(tree[gpu, at.FIRST])] for gpu in of_pod]
             places.append((gpus[0][0], tuple(number for _, number in gpus)))
-        return Answer(tuple(places))
+        return Allocation(tuple(places))

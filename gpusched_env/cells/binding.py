@@ -203,7 +203,7 @@ class Binding:
         physical = self.physical
         physical.priority[physical.tree[gpu, at.FIRST]] = priority if virtual >= 0 else OPPORTUNISTIC
         if virtual < 0:
-            at.lend(physical.tree, gpu, 1)
+            at.count_opportunistic(physical.tree, gpu, 1)
             return
         self.virtual.priority[self.virtual.tree[virtual, at.FIRST]] = priority
         top = self.virtual.top(virtual)
@@ -228,7 +228,7 @@ class Binding:
             if place not in self.fixed and virtual.highest(top) < 0:
                 at.give_back(physical.tree, place)
         elif physical.priority[physical.tree[gpu, at.FIRST]] == OPPORTUNISTIC:
-            at.lend(physical.tree, gpu, -1)
+            at.count_opportunistic(physical.tree, gpu, -1)
         physical.priority[physical.tree[gpu, at.FIRST]] = NOBODY
 
     def _unbind(self, virtual: int) -> None:

@@ -1,4 +1,4 @@
-"""Requests for GPUs, and the gangs that hold them or wait for those whom they preempt."""
+"""Requests for GPUs, and the gangs that hold them, or wait for the end of those that they preempt."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Allocation:
     """What comes of a request, or of a pod.
 
     Attributes:
@@ -64,7 +64,7 @@ class Gang:
         request: What it asked for, its sizes rising.
         placed: Physical GPUs of each pod.
         cells: Virtual GPUs of each pod; none for opportunistic gangs, and for those that were preempted lazily.
-        preempts: Whether it waits for those whom it preempts.
+        preempts: Whether it waits for the end of those that it preempts.
     """
 
     name: str

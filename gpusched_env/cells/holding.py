@@ -10,7 +10,7 @@ from gpusched_env.cells.gang import Gang, Placement, Use
 
 
 @dataclass(eq=False)
-class Holding:
+class GangTable:
     """The gangs, and the physical GPUs that they use or have reserved.
 
     Args:
@@ -41,7 +41,7 @@ class Holding:
     def admit(self, gang: Gang) -> None:
         """Let a gang begin on GPUs that nobody uses.
 
-        Its virtual GPUs are found anew, from the physical ones: those to which they are bound, else of the cells that
+        Its virtual GPUs are found again, from the physical ones: those to which they are bound, else of the cells that
         the tenant was promised the first free ones. (HiveD recovers a gang like this after a restart, and does so
         always.)
         """

@@ -19,7 +19,7 @@ class Wanted:
 
 
 @dataclass(eq=False)
-class Search:
+class CellSearch:
     """The search for physical GPUs, for the virtual ones of a gang.
 
     Args:

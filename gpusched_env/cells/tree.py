@@ -32,10 +32,11 @@ ABOVE = 6  # the same of the next larger cells of its kind, or -1
 PLACE = 7  # its place in the list of free cells, or -1: bound, split, or part of one that is bound or free
 FREE = 8  # in row LIST: the number of free cells in the list
 MEMBER = 9  # in row LIST + i: row of the i-th free cell
-LENT = 10  # GPUs in it that opportunistic jobs hold
+OPPORTUNISTIC_GPUS = 10  # GPUs in it that opportunistic jobs hold
 IDLE = 11  # 1 if nothing runs on its node, else 0: of equal cells those on a node in use come first
 PIECE = 12  # index of its whole piece
-TREE_COLUMNS = 13
+NODE = 13  # index of its node, or -1 for a rack; `simulator.state` writes it
+TREE_COLUMNS = 14
 
 
 def grow(tops: Sequence[tuple[int, int]], levels: Mapping[int, Sequence[int]]) -> tuple[Ints, list[int]]:
@@ -58,7 +59,7 @@ def grow(tops: Sequence[tuple[int, int]], levels: Mapping[int, Sequence[int]]) -
     rows.sort()
     row_of = {(-size, first): row for row, (_, size, first, _) in enumerate(rows)}
     tree = np.full((len(rows), TREE_COLUMNS), -1, dtype=np.int64)
-    tree[:, [CHILDREN, FREE, LENT, IDLE]] = 0
+    tree[:, [CHILDREN, FREE, OPPORTUNISTIC_GPUS, IDLE]] = 0
     for row, (kind, size, first, piece) in enumerate(rows):
         tree[row, SIZE], tree[row, FIRST], tree[row, PIECE] = -size, first, piece
         same = row > 0 and rows[row - 1][:2] == (kind, size)
@@ -147,10 +148,10 @@ def give_back(tree: Ints, cell: int) -> None:
 
 
 @lean_kernel
-def lend(tree: Ints, cell: int, gpus: int) -> None:
+def count_opportunistic(tree: Ints, cell: int, gpus: int) -> None:
     """Count so many GPUs more, or fewer, that opportunistic jobs hold in a cell and in those around it."""
     while cell >= 0:
-        tree[cell, LENT] += gpus
+        tree[cell, OPPORTUNISTIC_GPUS] += gpus
         cell = tree[cell, PARENT]
 
 
@@ -165,8 +166,8 @@ def lowest(tree: Ints, level: int) -> int:
 @lean_kernel
 def comes_before(tree: Ints, one: int, other: int, order: int) -> bool:
     """Whether a cell is chosen before another: fewer opportunistic GPUs, its node in use, then by `order`."""
-    if tree[one, LENT] != tree[other, LENT]:
-        return tree[one, LENT] < tree[other, LENT]
+    if tree[one, OPPORTUNISTIC_GPUS] != tree[other, OPPORTUNISTIC_GPUS]:
+        return tree[one, OPPORTUNISTIC_GPUS] < tree[other, OPPORTUNISTIC_GPUS]
     if tree[one, IDLE] != tree[other, IDLE]:
         return tree[one, IDLE] < tree[other, IDLE]
     return tree[one, order] < tree[other, order]

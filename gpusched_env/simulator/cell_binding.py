@@ -12,7 +12,7 @@ begins, unless a policy unbinds it, so that a round that begins from an empty cl
 from __future__ import annotations
 
 from gpusched_env.cells import tree as cells_at
-from gpusched_env.cells.tree import choose, clear, take
+from gpusched_env.cells.tree import choose, clear, comes_before, free_around, take
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.release import release
@@ -76,17 +76,59 @@ def _plant(board: Board) -> None:
     tree, hosts, cells = board.tree, board.hosts, board.cells
     clear(tree)
     for row in range(tree.shape[0]):
-        h = tree[row, cells_at.PIECE]
-        tree[row, cells_at.LENT] = hosts[h, OPPORTUNISTIC_GPUS]
-        tree[row, cells_at.IDLE] = 1 if hosts[h, BUSY] == 0 else 0
+        h = tree[row, cells_at.NODE]
+        tree[row, cells_at.OPPORTUNISTIC_GPUS] = hosts[h, OPPORTUNISTIC_GPUS] if h >= 0 else 0
+        tree[row, cells_at.IDLE] = 1 if h < 0 or hosts[h, BUSY] == 0 else 0
+    for h in range(hosts.shape[0]):
+        row = tree[hosts[h, TOP], cells_at.PARENT]
+        while row >= 0:
+            tree[row, cells_at.OPPORTUNISTIC_GPUS] += hosts[h, OPPORTUNISTIC_GPUS]
+            tree[row, cells_at.IDLE] &= 1 if hosts[h, BUSY] == 0 else 0
+            row = tree[row, cells_at.PARENT]
     for n in range(first_host(board)):
         if cells[n, at.CELL_HOST] >= 0:
-            row, gpus = hosts[cells[n, at.CELL_HOST], TOP], board.nodes[n, at.NODE_GPUS]
-            gpu = tree[row, cells_at.FIRST] + cells[n, at.CELL_BLOCK]
-            while tree[row, cells_at.SIZE] > gpus:
-                child = tree[row, cells_at.CHILD]
-                row = child + (gpu - tree[child, cells_at.FIRST]) // tree[child, cells_at.SIZE]
-            take(tree, row)
+            row = _bound_to(board, n)
+            if free_around(tree, row) >= 0:  # else another node of the same cell was before it
+                take(tree, row)
+
+
+@kernel
+def _bound_to(board: Board, n: int) -> int:
+    """Return the row of the block, or of the part of a rack, to which the cell is bound of which a node is a part."""
+    tree, cells = board.tree, board.cells
+    row, gpus = board.hosts[cells[n, at.CELL_HOST], TOP], board.nodes[n, at.NODE_GPUS]
+    while tree[row, cells_at.LIST] != cells[n, at.CELL_LEVEL] and cells[n, at.CELL_NODES] > 1:
+        row = tree[row, cells_at.PARENT]
+    gpu = tree[row, cells_at.FIRST] + cells[n, at.CELL_BLOCK]
+    while tree[row, cells_at.SIZE] > gpus * cells[n, at.CELL_NODES]:
+        child = tree[row, cells_at.CHILD]
+        row = child + (gpu - tree[child, cells_at.FIRST]) // tree[child, cells_at.SIZE]
+    return row
+
+
+@kernel
+def _place_for(board: Board, n: int) -> int:
+    """Choose the row of the block, or of the host, to which a node is bound.
+
+    The nodes of a cell of several are in one part of a rack, which is chosen with the first that is bound; the others
+    keep to it while that one is used.
+    """
+    tree, cells = board.tree, board.cells
+    around = -1
+    for m in range(first_host(board) if cells[n, at.CELL_NODES] > 1 else 0):
+        if cells[m, at.CELL_RACK] == cells[n, at.CELL_RACK] and cells[m, at.CELL_HOST] >= 0:
+            around = _bound_to(board, m)
+    if around < 0:
+        around = choose(tree, cells[n, at.CELL_LEVEL], cells_at.FIRST)
+    if cells[n, at.CELL_NODES] == 1:
+        return around
+    best, end = -1, tree[around, cells_at.FIRST] + tree[around, cells_at.SIZE]
+    for h in range(board.hosts.shape[0]):
+        row = board.hosts[h, TOP]
+        inside = tree[around, cells_at.FIRST] <= tree[row, cells_at.FIRST] < end
+        if inside and board.hosts[h, TAKEN] == 0 and (best < 0 or comes_before(tree, row, best, cells_at.FIRST)):
+            best = row
+    return best
 
 
 @kernel
@@ -100,8 +142,8 @@ def bind(board: Board, n: int) -> None:
         return
     survey(board)
     _plant(board)
-    row = choose(tree, cells[n, at.CELL_LEVEL], cells_at.FIRST)
-    host = tree[row, cells_at.PIECE]
+    row = _place_for(board, n)
+    host = tree[row, cells_at.NODE]
     opportunistic = first_host(board) + host
     while nodes[opportunistic, at.FREE] < nodes[n, at.NODE_GPUS]:
         release(board, _last_on(board, opportunistic))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpusched_env.cells import tree as tree_at
 from gpusched_env.model import Instance, checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
-from gpusched_env.model.tenant import kinds_of_nodes, quotas
+from gpusched_env.model.tenant import kinds_of_nodes, pieces, quotas
 from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import sharing_slowdown as sharing
@@ -247,24 +247,35 @@ def _cell_arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
     if not instance.hosts:
         return {"cells": cells, "hosts": hosts, "tree": np.zeros((0, tree_at.TREE_COLUMNS), dtype=np.int64)}
     kinds, gpus = kinds_of_nodes(instance), np.array([node.gpus for node in instance.nodes], dtype=np.int64)
-    levels = {int(kind): _halves(gpus[kinds == kind]) for kind in set(kinds.tolist())}
-    first = len(instance.nodes) - instance.hosts
-    tops = list(zip(kinds[first:].tolist(), gpus[first:].tolist(), strict=True))
-    tree, hosts[:, blocks.TOP] = tree_at.grow(tops, levels)
+    first, together = len(instance.nodes) - instance.hosts, pieces(instance.nodes, instance.racks)
+    for rack, nodes in enumerate(together):
+        cells[nodes, at.CELL_RACK], cells[nodes, at.CELL_NODES] = rack, len(nodes)
+    sizes = gpus * cells[:, at.CELL_NODES]
+    levels = {int(kind): _levels(gpus[kinds == kind], sizes[kinds == kind]) for kind in set(kinds.tolist())}
+    racks = [rack for rack in together if rack[0] >= first]
+    tree, _ = tree_at.grow([(int(kinds[rack[0]]), int(sizes[rack[0]])) for rack in racks], levels)
+    start = 0
+    for host in (host for rack in racks for host in rack):
+        within = (tree[:, tree_at.FIRST] >= start) & (tree[:, tree_at.FIRST] < start + gpus[host])
+        inside = np.flatnonzero(within & (tree[:, tree_at.SIZE] <= gpus[host]))
+        tree[inside, tree_at.NODE] = host - first
+        hosts[host - first, blocks.TOP] = inside[0]
+        start += int(gpus[host])
     hosts[:, blocks.GPUS] = gpus[first:]
     cells[first:, at.CELL_HOST] = cells[first:, at.CELL_OLD_HOST] = range(instance.hosts)
     cells[:, at.CELL_BLOCK] = 0
-    kind_of_row = kinds[first:][tree[:, tree_at.PIECE]]
+    kind_of_row = kinds[[racks[piece][0] for piece in tree[:, tree_at.PIECE]]]
     for n in range(len(instance.nodes)):
-        equal = np.flatnonzero((kind_of_row == kinds[n]) & (tree[:, tree_at.SIZE] == gpus[n]))
+        equal = np.flatnonzero((kind_of_row == kinds[n]) & (tree[:, tree_at.SIZE] == sizes[n]))
         cells[n, at.CELL_LEVEL] = tree[equal[0], tree_at.LIST]
     return {"cells": cells, "hosts": hosts, "tree": tree}
 
 
-def _halves(sizes: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the sizes of cells from the smallest to the largest, each twice the one below."""
-    low, high = int(sizes.min()), int(sizes.max())
-    return tuple(low * 2**k for k in range((high // low).bit_length()))
+def _levels(gpus: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return the sizes of cells: those in nodes, each twice the one below, and those of several nodes."""
+    low, high = int(gpus.min()), int(gpus.max())
+    in_nodes = {low * 2**k for k in range((high // low).bit_length())}
+    return tuple(sorted(in_nodes | set(sizes.tolist())))
 
 
 def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:

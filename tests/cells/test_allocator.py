@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_env.cells import Allocator, Answer, CellCluster, Chain, Piece, Request, VirtualCluster
+from gpusched_env.cells import Allocation, Allocator, CellCluster, Chain, Piece, Request, VirtualCluster
 from gpusched_env.cells import tree as at
 from gpusched_env.cells.binding import NOBODY
 from refusals import refused
@@ -29,7 +29,7 @@ def cluster(pinned: str = "", **promised: tuple[int, ...]) -> CellCluster:
     return CellCluster((chain,), tuple(pieces), tenants)
 
 
-def nodes(answer: Answer) -> list[str]:
+def nodes(answer: Allocation) -> list[str]:
     """List the node of each pod."""
     return [node for node, _ in answer.places]
 
@@ -44,7 +44,7 @@ def test_the_pods_of_a_gang_lie_in_one_rack_if_the_tenant_has_a_cell_of_a_rack()
 def test_a_gang_is_placed_whole_or_not_at_all() -> None:
     allocator = Allocator(cluster(a=(4, 4), b=(8,)))
     allocator.schedule("one", Request("a", (4,)))
-    assert allocator.schedule("two", Request("a", (4, 4))) == Answer()
+    assert allocator.schedule("two", Request("a", (4, 4))) == Allocation()
     assert list(allocator.gangs) == ["one"]
     allocator.remove("one")
     assert len(nodes(allocator.schedule("two", Request("a", (4, 4))))) == 2
@@ -68,7 +68,7 @@ def test_opportunistic_gangs_run_where_nobody_does_and_make_room() -> None:
     assert nodes(allocator.schedule("o", Request("a", (4,), -1))) == ["r0a"]
     assert nodes(allocator.schedule("b", Request("b", (4,)))) == ["r1a"]
     assert nodes(allocator.schedule("p", Request("b", (3,), -1))) == ["r0b"]
-    assert allocator.schedule("q", Request("b", (4, 4), -1)) == Answer()
+    assert allocator.schedule("q", Request("b", (4, 4), -1)) == Allocation()
     wait = allocator.schedule("a", Request("a", (4, 4)))
     assert (wait.places, wait.victims) == ((), {"o", "p"})
     for name in ("o", "p"):
@@ -81,7 +81,7 @@ def test_a_lazy_gang_runs_on_as_an_opportunistic_one_where_there_is_room_for_bot
     allocator.schedule("low", Request("a", (4,), 1, lazy=True))
     assert nodes(allocator.schedule("high", Request("a", (4,), 2))) == ["r1a"]  # away from opportunistic gangs
     assert (allocator.gangs["low"].cells, nodes(allocator.schedule("low", Request("a", (4,), 1)))) == ([], ["r0a"])
-    assert allocator.schedule("more", Request("a", (1,), 2)) == Answer()
+    assert allocator.schedule("more", Request("a", (1,), 2)) == Allocation()
 
 
 def test_lazy_preemption_is_reverted_if_it_leads_to_nothing() -> None:
@@ -89,7 +89,7 @@ def test_lazy_preemption_is_reverted_if_it_leads_to_nothing() -> None:
     allocator.schedule("low", Request("a", (4,), 1, lazy=True))
     cells = allocator.gangs["low"].cells
     before = allocator.binding.physical.priority.tolist()
-    assert allocator.schedule("high", Request("a", (4,), 2, suggested=frozenset({"none"}))) == Answer()
+    assert allocator.schedule("high", Request("a", (4,), 2, suggested=frozenset({"none"}))) == Allocation()
     assert allocator.gangs["low"].cells == cells
     assert allocator.binding.physical.priority.tolist() == before
 
@@ -113,9 +113,9 @@ def test_a_pinned_cell_is_nobody_elses_and_its_nodes_can_be_left_out() -> None:
     assert nodes(allocator.schedule("b", Request("b", (4, 4)))) == ["r0a", "r0b"]
     assert allocator.schedule("c", Request("c", (2,))).places == (("r1a", (2, 3)),)
     elsewhere = Request("a", (1,), pinned="own", suggested=frozenset({"r1b"}))
-    assert allocator.schedule("a", elsewhere) == Answer()
+    assert allocator.schedule("a", elsewhere) == Allocation()
     assert allocator.schedule("a", replace(elsewhere, suggested=None)).places == (("r1a", (0,)),)
-    assert allocator.schedule("d", replace(elsewhere, sizes=(2,), suggested=None)) == Answer()
+    assert allocator.schedule("d", replace(elsewhere, sizes=(2,), suggested=None)) == Allocation()
 
 
 @pytest.mark.parametrize(

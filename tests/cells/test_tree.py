@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from buddies import Buddies, Cell
 from gpusched_env.cells import tree as at
-from gpusched_env.cells.tree import choose, free_around, give_back, grow, lend, lowest, take
+from gpusched_env.cells.tree import choose, count_opportunistic, free_around, give_back, grow, lowest, take
 from refusals import refused
 
 IN_NODE = (1, 2, 4, 8)
@@ -79,8 +79,8 @@ def test_free_cells_are_a_list_in_which_the_last_replaces_what_is_removed() -> N
 
 def test_cells_without_opportunistic_gpus_come_first_and_then_those_on_a_node_in_use() -> None:
     tree, _ = grow([(0, 4)] * 3, {0: (1, 2, 4)})
-    lend(tree, cell_of(tree, 2, 1), 1)
-    assert tree[cell_of(tree, 2, 2), at.LENT] == tree[cell_of(tree, 0, 4), at.LENT] == 1
+    count_opportunistic(tree, cell_of(tree, 2, 1), 1)
+    assert tree[cell_of(tree, 2, 2), at.OPPORTUNISTIC_GPUS] == tree[cell_of(tree, 0, 4), at.OPPORTUNISTIC_GPUS] == 1
     assert choose(tree, level_of(tree, 4), at.FIRST) == cell_of(tree, 4, 4)
     tree[:, at.IDLE] = tree[:, at.PIECE] < 2
     assert choose(tree, level_of(tree, 4), at.FIRST) == cell_of(tree, 8, 4)

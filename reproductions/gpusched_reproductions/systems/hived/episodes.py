@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpusched_env.cells import Allocator, Answer, CellCluster, Request
+from gpusched_env.cells import Allocation, Allocator, CellCluster, Request
 from gpusched_env.errors import InputError
 
 
@@ -70,7 +70,7 @@ def _ask(allocator: Allocator, step: dict[str, Any]) -> str:
     return _text(outcome_of(answer), answer.places)
 
 
-def outcome_of(answer: Answer) -> str:
+def outcome_of(answer: Allocation) -> str:
     """Return what comes of a request: `bind`, `preempt` or `wait`."""
     return "bind" if answer.places else "preempt" if answer.victims else "wait"
 
