@@ -51,7 +51,7 @@ def test_only_kernels_that_move_the_state_or_observe_it_take_what_is_hidden(ever
     assert {name for name in takers if not name.startswith(MAY_TAKE_HIDDEN)} == set()
 
 
-BOOKS = {"jobs", "tau", "nodes", "capacity", "quota", "cells", "hosts", "clock", "count", "active"}
+BOOKS = {"jobs", "tau", "nodes", "capacity", "quota", "cells", "hosts", "tree", "clock", "count", "active"}
 """Arrays of the board that the simulator alone writes: policies have `memory`."""
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,6 +106,27 @@ def check_cells(record: Record) -> Iterator[Difference]:
                 yield Difference(where, busy_gpus(holding), gpus, "busy GPUs, and GPUs of the cell")
     for each in sorted(by_host):
         yield from _check_host(record, first, each, by_host[each])
+    yield from _check_racks(record, first) if record.tenants.racks else ()
+
+
+def _check_racks(record: Record, first: int) -> Iterator[Difference]:
+    """Check the cells of several nodes: their used nodes are in one part of a rack, in which no other cell is used."""
+    racks = record.tenants.racks
+    sizes, place = Counter(racks), dict[int, int]()
+    for host in range(first, len(racks)):
+        place[host] = sum(racks[other] == racks[host] for other in range(first, host))
+    for start, _, holding in stretches([interval for interval in record.intervals if interval.node < first]):
+        parts: dict[int, set[tuple[int, int]]] = defaultdict(set)
+        hosts = {(racks[interval.node], first + interval.host) for interval in holding}
+        for cell, host in sorted(hosts):
+            parts[cell].add((racks[host], place[host] // sizes[cell]))
+        for cell, own in parts.items():
+            where = f"intervals.csv (cell {cell} from {start!r} s)"
+            if sizes[cell] > 1 and len(own) > 1:
+                yield Difference(where, sorted(own), 1, "parts of racks that a cell has")
+            inside = {other for other, host in hosts if (racks[host], place[host] // sizes[cell]) in own} - {cell}
+            if sizes[cell] > 1 and inside:
+                yield Difference(where, sorted(inside), 0, "other cells in its part of a rack")
 
 
 def _check_host(record: Record, first: int, host: int, intervals: list[IntervalRecord]) -> Iterator[Difference]:

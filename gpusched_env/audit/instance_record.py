@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from gpusched_env.errors import InputError
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
     "jobs", "applications", "distributions", "interference", "synchronisation", "tenancy", "tenants", "hosts",
-    "decision_interval_s",
+    "racks", "decision_interval_s",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -147,13 +147,15 @@ class SynchronisationRecord:
 class TenantsRecord:
     """The tenants of an instance: the tenancy, their names, and the GPUs of each by GPU type.
 
-    With cells, the last `guaranteed jobs` nodes are the physical ones, to which the nodes before them are bound.
+    With cells, the last `hosts` nodes are the physical ones, to which the nodes before them are bound. `racks` has the
+    number of the rack of every node, or is empty.
     """
 
     tenancy: str
     names: list[str]
     gpus: list[dict[str, int]]
     hosts: int = 0
+    racks: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,7 +276,13 @@ def _tenants(instance: FieldReader) -> TenantsRecord:
     hosts = instance.get("hosts", whole, NOT_NEGATIVE) if instance.has("hosts") else 0
     if (tenancy == "cells") != (hosts > 0):
         raise InputError(instance.name("hosts"), hosts, "the number of physical nodes with cells, else 0")
-    return TenantsRecord(tenancy, names, gpus, hosts)
+    racks = instance.column("racks", whole, instance_nodes(instance)) if instance.has("racks") else []
+    return TenantsRecord(tenancy, names, gpus, hosts, racks)
+
+
+def instance_nodes(instance: FieldReader) -> int:
+    """Count the nodes."""
+    return len(instance.get("nodes", FieldReader).column("gpus", whole))
 
 
 def _promised(tenant: FieldReader) -> dict[str, int]:

@@ -92,6 +92,7 @@ _DOCUMENT: dict[str, Schema] = {
     "tenancy?": str,
     "tenants?": [{"name": str, "cells": [[None]]}],
     "hosts?": int,
+    "racks?": [int],
     "decision_interval_s?": float,
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
@@ -162,6 +163,8 @@ def _document_of(instance: Instance) -> dict[str, Any]:
             {"name": tenant.name, "cells": [[each.gpu_type, int(each.gpus), int(each.count)] for each in tenant.cells]}
             for tenant in tenants
         ]
+    if instance.racks:
+        document["racks"] = [int(rack) for rack in instance.racks]
     if instance.decision_interval_s:
         document["decision_interval_s"] = float(instance.decision_interval_s)
     return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
@@ -278,6 +281,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         _job_table(read),
         interference=interference_of(read["interference"]),
         synchronisation=synchronisation_of(read),
+        racks=tuple(read.get("racks", ())),
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
         **optional,

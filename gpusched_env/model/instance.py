@@ -51,6 +51,8 @@ class Instance:
             makes).
         hosts: With `cells` the last so many nodes are the physical ones: opportunistic jobs run on them, and the nodes
             before them are the tenants' cells, which are bound to them when they are used. Else 0.
+        racks: Number of the rack of every node, if there are racks: cells of tenants may be larger than a node. With
+            `cells`, of the nodes before the physical ones: of the tenant's cell of which each is a part.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
 
@@ -72,6 +74,7 @@ class Instance:
     tenants: tuple[Tenant, ...] = ()
     tenancy: Tenancy = "none"
     hosts: int = 0
+    racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 

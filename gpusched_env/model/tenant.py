@@ -37,7 +37,7 @@ class Cells:
 
     Args:
         gpu_type: Name of the GPU type.
-        gpus: GPUs of each, ≥ 1; all of a node, or a power of two of them.
+        gpus: GPUs of each, ≥ 1: of a node, a half of one, a half of that, and so on; or of some nodes in one rack.
         count: How many, ≥ 1.
 
     Raises:
@@ -183,8 +183,32 @@ def check_tenants(instance: Instance) -> None:
             if cells.gpu_type not in known:
                 allowed = f"one of the GPU types {', '.join(sorted(known))}"
                 raise InputError(f"tenants[{t}].cells[{i}].gpu_type", cells.gpu_type, allowed)
+    check_racks(instance)
     if instance.hosts:
         check_cells(instance)
+
+
+def check_racks(instance: Instance) -> None:
+    """Check that each node has a rack, with nodes of the same kind and size, if there are racks.
+
+    Raises:
+        InputError: It is not so.
+    """
+    if instance.racks and len(instance.racks) != len(instance.nodes):
+        raise InputError("racks", len(instance.racks), f"a number for each of the {len(instance.nodes)} nodes")
+    first: dict[int, Node] = {}
+    for n, (rack, node) in enumerate(zip(instance.racks, instance.nodes, strict=False)):
+        checks.whole(f"racks[{n}]", rack, lowest=0)
+        if first.setdefault(rack, node) != node:
+            raise InputError(f"racks[{n}]", rack, "the rack of nodes of the same GPU type and size")
+
+
+def pieces(nodes: Sequence[Node], racks: Sequence[int]) -> list[list[int]]:
+    """Return the nodes of every rack, in the order of their first ones; without racks each node is alone."""
+    found: dict[int, list[int]] = {}
+    for n in range(len(nodes)):
+        found.setdefault(racks[n] if racks else n, []).append(n)
+    return list(found.values())
 
 
 def check_cells(instance: Instance) -> None:
@@ -204,25 +228,36 @@ def check_cells(instance: Instance) -> None:
         raise InputError("gpu_types", [v.name for v in instance.gpu_types], f"those of {OPPORTUNISTIC}/ last")
     for kind in sorted({hardware(node.gpu_type) for node in instance.nodes}):
         sizes = [Counter[int](), Counter[int]()]
-        for n, node in enumerate(instance.nodes):
+        largest = 0
+        for piece in pieces(instance.nodes, instance.racks):
+            node = instance.nodes[piece[0]]
             if hardware(node.gpu_type) == kind:
-                sizes[n >= first][node.gpus] += 1
-        check_fit("nodes", sizes[0], sizes[1])
+                sizes[piece[0] >= first][node.gpus * len(piece)] += 1
+                largest = max(largest, node.gpus)
+                if piece[0] < first <= piece[-1]:
+                    raise InputError(f"racks[{piece[-1]}]", instance.racks[piece[0]], "no rack of cells and hosts")
+        check_fit("nodes", sizes[0], sizes[1], largest)
 
 
-def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int]) -> None:
-    """Check that cells fit into nodes at one time: each is a node, or half of one, half of that, and so on.
+def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int], node: int) -> None:
+    """Check that cells fit into racks at one time: each is a node, or half of one, and so on, or a number of nodes.
+
+    Args:
+        field: What it is, for the error.
+        wanted: Number of cells by size.
+        tops: Number of racks by size; a node that is alone is one.
+        node: GPUs of the largest node.
 
     Raises:
-        InputError: A node has too many GPUs, a size is not such a part of every larger node, or they do not fit.
+        InputError: A node has too many GPUs, a size is not such a part of every larger one, or they do not fit.
     """
-    levels = sorted({*wanted, *tops})
-    for size in tops:
-        if size > MOST_GPUS:
-            raise InputError(field, size, f"at most {MOST_GPUS} GPUs on a node with cells")
+    levels = sorted({*wanted, *tops, node})
+    if node > MOST_GPUS:
+        raise InputError(field, node, f"at most {MOST_GPUS} GPUs on a node with cells")
     for low, high in pairwise(levels):
-        if high % low or (high // low) & (high // low - 1):
-            raise InputError(field, low, f"a half of {high} GPUs, a half of that, and so on")
+        if high % low or (high <= node and (high // low) & (high // low - 1)):
+            halves = f"a half of {high} GPUs, a half of that, and so on"
+            raise InputError(field, low, halves if high <= node else f"a part of {high} GPUs")
     if wanted and not feasible(wanted, tops, levels):
         raise InputError(field, dict(sorted(wanted.items())), f"cells that fit into {dict(sorted(tops.items()))}")
 

@@ -1,5 +1,9 @@
 """Cell binding: a tenant's cell is bound to a block of a host when it is used, and unbound when it is empty.
 
+Which block, `gpusched_env.cells.tree` says. Of blocks that do as well, one on the host with fewest opportunistic GPUs
+is chosen, then on one that is in use, since cells of two tenants on one host share the power that it draws anyway, then
+by index.
+
 With cells the last `hosts.shape[0]` nodes are the hosts as opportunistic jobs see them: their GPUs that are in no
 bound cell. The nodes before them are the cells. A cell that was bound when the round began stays so until the next one
 begins, unless a policy unbinds it, so that a round that begins from an empty cluster moves no job.
@@ -7,7 +11,8 @@ begins, unless a policy unbinds it, so that a round that begins from an empty cl
 
 from __future__ import annotations
 
-from gpusched_env.arrays import Ints
+from gpusched_env.cells import tree as cells_at
+from gpusched_env.cells.tree import choose, clear, comes_before, free_around, take
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.release import release
@@ -17,8 +22,8 @@ from gpusched_env.simulator.run import Board
 MOST_GPUS = 32  # on a node with cells: bits of a mask, with room for sums of them
 
 # hosts: int64 (H, HOST_COLUMNS). The physical nodes to which the cells of tenants are bound.
-KIND = 0  # index of the kind of hardware, the same for hosts and cells that fit
-GPUS = 1  # number of GPUs, a power of two
+TOP = 0  # row of the host in the tree of cells
+GPUS = 1  # number of GPUs
 TAKEN = 2  # mask of the GPUs in cells that are bound
 OPPORTUNISTIC_GPUS = 3  # GPUs held by opportunistic jobs
 BUSY = 4  # GPUs held by any job
@@ -29,48 +34,6 @@ HOST_COLUMNS = 5
 def mask_of(start: int, size: int) -> int:
     """Return the mask of a block."""
     return ((1 << size) - 1) << start
-
-
-@lean_kernel
-def free_around(taken: int, gpus: int, start: int, size: int) -> int:
-    """Return the size of the free cell that holds a block, on a node of `gpus` GPUs; 0 if it is not free itself."""
-    if taken & mask_of(start, size) != 0:
-        return 0
-    while size < gpus:
-        above = start // (2 * size) * (2 * size)
-        if taken & mask_of(above, 2 * size) != 0:
-            break
-        start, size = above, 2 * size
-    return size
-
-
-@lean_kernel
-def choose_block(hosts: Ints, kind: int, size: int) -> tuple[int, int]:
-    """Choose the block for a cell: from the smallest free cell that holds it, so that none is split without need.
-
-    Among those the one on the host with fewest opportunistic GPUs, then on one that is in use, then by index: cells of
-        two
-    tenants on one host share the power that it draws anyway.
-
-    Args:
-        hosts: The hosts, (H, HOST_COLUMNS).
-        kind: The kind of hardware.
-        size: GPUs of the cell, a power of two.
-
-    Returns:
-        The host and the first GPU of the block; -1, -1 if there is none.
-    """
-    best, first = -1, -1
-    best_key = (0, 0, 0)
-    for h in range(hosts.shape[0]):
-        if hosts[h, KIND] != kind or hosts[h, GPUS] < size:
-            continue
-        for start in range(0, hosts[h, GPUS], size):
-            around = free_around(hosts[h, TAKEN], hosts[h, GPUS], start, size)
-            key = (around, hosts[h, OPPORTUNISTIC_GPUS], 1 if hosts[h, BUSY] == 0 else 0)
-            if around > 0 and (best < 0 or key < best_key):
-                best, first, best_key = h, start, key
-    return best, first
 
 
 @lean_kernel
@@ -104,22 +67,89 @@ def survey(board: Board) -> None:
 
 
 @kernel
+def _plant(board: Board) -> None:
+    """Write to `tree` which cells are free, and where opportunistic jobs and any jobs run, after `survey`.
+
+    Which GPUs of a host an opportunistic job holds is not modelled: any that are in no cell. So all cells of a host
+    count the same.
+    """
+    tree, hosts, cells = board.tree, board.hosts, board.cells
+    clear(tree)
+    for row in range(tree.shape[0]):
+        h = tree[row, cells_at.NODE]
+        tree[row, cells_at.OPPORTUNISTIC_GPUS] = hosts[h, OPPORTUNISTIC_GPUS] if h >= 0 else 0
+        tree[row, cells_at.IDLE] = 1 if h < 0 or hosts[h, BUSY] == 0 else 0
+    for h in range(hosts.shape[0]):
+        row = tree[hosts[h, TOP], cells_at.PARENT]
+        while row >= 0:
+            tree[row, cells_at.OPPORTUNISTIC_GPUS] += hosts[h, OPPORTUNISTIC_GPUS]
+            tree[row, cells_at.IDLE] &= 1 if hosts[h, BUSY] == 0 else 0
+            row = tree[row, cells_at.PARENT]
+    for n in range(first_host(board)):
+        if cells[n, at.CELL_HOST] >= 0:
+            row = _bound_to(board, n)
+            if free_around(tree, row) >= 0:  # else another node of the same cell was before it
+                take(tree, row)
+
+
+@kernel
+def _bound_to(board: Board, n: int) -> int:
+    """Return the row of the block, or of the part of a rack, to which the cell is bound of which a node is a part."""
+    tree, cells = board.tree, board.cells
+    row, gpus = board.hosts[cells[n, at.CELL_HOST], TOP], board.nodes[n, at.NODE_GPUS]
+    while tree[row, cells_at.LIST] != cells[n, at.CELL_LEVEL] and cells[n, at.CELL_NODES] > 1:
+        row = tree[row, cells_at.PARENT]
+    gpu = tree[row, cells_at.FIRST] + cells[n, at.CELL_BLOCK]
+    while tree[row, cells_at.SIZE] > gpus * cells[n, at.CELL_NODES]:
+        child = tree[row, cells_at.CHILD]
+        row = child + (gpu - tree[child, cells_at.FIRST]) // tree[child, cells_at.SIZE]
+    return row
+
+
+@kernel
+def _place_for(board: Board, n: int) -> int:
+    """Choose the row of the block, or of the host, to which a node is bound.
+
+    The nodes of a cell of several are in one part of a rack, which is chosen with the first that is bound; the others
+    keep to it while that one is used.
+    """
+    tree, cells = board.tree, board.cells
+    around = -1
+    for m in range(first_host(board) if cells[n, at.CELL_NODES] > 1 else 0):
+        if cells[m, at.CELL_RACK] == cells[n, at.CELL_RACK] and cells[m, at.CELL_HOST] >= 0:
+            around = _bound_to(board, m)
+    if around < 0:
+        around = choose(tree, cells[n, at.CELL_LEVEL], cells_at.FIRST)
+    if cells[n, at.CELL_NODES] == 1:
+        return around
+    best, end = -1, tree[around, cells_at.FIRST] + tree[around, cells_at.SIZE]
+    for h in range(board.hosts.shape[0]):
+        row = board.hosts[h, TOP]
+        inside = tree[around, cells_at.FIRST] <= tree[row, cells_at.FIRST] < end
+        if inside and board.hosts[h, TAKEN] == 0 and (best < 0 or comes_before(tree, row, best, cells_at.FIRST)):
+            best = row
+    return best
+
+
+@kernel
 def bind(board: Board, n: int) -> None:
     """Bind the cell `n` to a block of a host, if it is not bound yet; opportunistic jobs there are preempted.
 
-    The last submitted go first. (Which GPUs of a host an opportunistic job holds is not modelled: any that are in no
-    cell.)
+    The last submitted go first.
     """
-    nodes, cells = board.nodes, board.cells
+    nodes, cells, tree = board.nodes, board.cells, board.tree
     if cells[n, at.CELL_HOST] >= 0:
         return
     survey(board)
-    host, start = choose_block(board.hosts, cells[n, at.CELL_KIND], nodes[n, at.NODE_GPUS])
+    _plant(board)
+    row = _place_for(board, n)
+    host = tree[row, cells_at.NODE]
     opportunistic = first_host(board) + host
     while nodes[opportunistic, at.FREE] < nodes[n, at.NODE_GPUS]:
         release(board, _last_on(board, opportunistic))
     hold(board, opportunistic, nodes[n, at.NODE_GPUS])
-    cells[n, at.CELL_HOST], cells[n, at.CELL_BLOCK] = host, start
+    cells[n, at.CELL_HOST] = host
+    cells[n, at.CELL_BLOCK] = tree[row, cells_at.FIRST] - tree[board.hosts[host, TOP], cells_at.FIRST]
 
 
 @kernel

@@ -102,8 +102,10 @@ CAPACITY_COLUMNS = 5  # then the index of `node_index`
 CELL_HOST = 0  # index of the host to which the cell is bound, or -1
 CELL_OLD_HOST = 1  # the same when the round began
 CELL_BLOCK = 2  # first GPU of its block there
-CELL_KIND = 3  # kind of hardware
-CELL_COLUMNS = 4
+CELL_LEVEL = 3  # with `cells.tree`: row where the list of the free cells of its kind and size begins
+CELL_RACK = 4  # number of its rack; of cells: of the tenant's cell of which it is a part
+CELL_NODES = 5  # nodes of that
+CELL_COLUMNS = 6
 
 # clock: float64 (CLOCK_COLUMNS,).
 NOW = 0  # present time

@@ -56,6 +56,7 @@ class Board(NamedArrays):
             without quotas.
         cells: The binding of the tenants' cells, (N, CELL_COLUMNS); (0, CELL_COLUMNS) without cells.
         hosts: The hosts to which they are bound, (H, columns of `cell_binding`); none without cells.
+        tree: Their GPUs as cells of all sizes, (P, columns of `gpusched_env.cells.tree`); written when a cell is bound.
         node_rate: r_v(u), the cost rate of a node with u busy GPUs at the present price [€/s], (V, G + 1).
         planning_rate: Planned cost rate of a configuration, alone on its node [€/s], (C,).
         least_rate: Its least cost rate, in a full node [€/s], (C,); inf where its type has no node.
@@ -72,7 +73,7 @@ class Board(NamedArrays):
 
     together = (
         "clock", "count", "capacity", "nodes", "order", "active", "keys", "edges", "jobs", "tau", "memory", "survival",
-        "tail", "quota", "cells", "hosts",
+        "tail", "quota", "cells", "hosts", "tree",
     )  # fmt: skip
 
     facts: Facts
@@ -83,6 +84,7 @@ class Board(NamedArrays):
     quota: Annotated[Ints, 2]
     cells: Annotated[Ints, 2]
     hosts: Annotated[Ints, 2]
+    tree: Annotated[Ints, 2]
     node_rate: Annotated[Floats, 2]
     planning_rate: Annotated[Floats, 1]
     least_rate: Annotated[Floats, 1]

@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from gpusched_env.cells import tree as tree_at
 from gpusched_env.model import Instance, checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
-from gpusched_env.model.tenant import kinds_of_nodes, quotas
+from gpusched_env.model.tenant import kinds_of_nodes, pieces, quotas
 from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import sharing_slowdown as sharing
@@ -170,8 +171,7 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         tau=np.full(shape, np.nan),
         nodes=_node_table(instance, busy - 1),
         capacity=new_capacity(types, len(instance.nodes), busy - 1),
-        cells=_cell_table(instance),
-        hosts=_host_table(instance),
+        **_cell_arrays(instance),
         quota=np.hstack([tenants, np.zeros_like(tenants)]),
         node_rate=rates.node,
         planning_rate=rates.planning,
@@ -240,23 +240,42 @@ def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
     return nodes
 
 
-def _cell_table(instance: Instance) -> NDArray[np.int64]:
-    """Make the array of cell bindings: hosts are their own hosts, and cells are not bound yet."""
+def _cell_arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
+    """Make the arrays of cell bindings, hosts and their cells: hosts are their own hosts, and no cell is bound."""
     cells = np.full((len(instance.nodes) if instance.hosts else 0, at.CELL_COLUMNS), -1, dtype=np.int64)
-    if instance.hosts:
-        cells[:, at.CELL_KIND] = kinds_of_nodes(instance)
-        cells[-instance.hosts :, at.CELL_HOST] = cells[-instance.hosts :, at.CELL_OLD_HOST] = range(instance.hosts)
-        cells[:, at.CELL_BLOCK] = 0
-    return cells
-
-
-def _host_table(instance: Instance) -> NDArray[np.int64]:
-    """Make the array of the hosts."""
     hosts = np.zeros((instance.hosts, blocks.HOST_COLUMNS), dtype=np.int64)
-    if instance.hosts:
-        hosts[:, blocks.KIND] = kinds_of_nodes(instance)[-instance.hosts :]
-        hosts[:, blocks.GPUS] = [node.gpus for node in instance.nodes[-instance.hosts :]]
-    return hosts
+    if not instance.hosts:
+        return {"cells": cells, "hosts": hosts, "tree": np.zeros((0, tree_at.TREE_COLUMNS), dtype=np.int64)}
+    kinds, gpus = kinds_of_nodes(instance), np.array([node.gpus for node in instance.nodes], dtype=np.int64)
+    first, together = len(instance.nodes) - instance.hosts, pieces(instance.nodes, instance.racks)
+    for rack, nodes in enumerate(together):
+        cells[nodes, at.CELL_RACK], cells[nodes, at.CELL_NODES] = rack, len(nodes)
+    sizes = gpus * cells[:, at.CELL_NODES]
+    levels = {int(kind): _levels(gpus[kinds == kind], sizes[kinds == kind]) for kind in set(kinds.tolist())}
+    racks = [rack for rack in together if rack[0] >= first]
+    tree, _ = tree_at.grow([(int(kinds[rack[0]]), int(sizes[rack[0]])) for rack in racks], levels)
+    start = 0
+    for host in (host for rack in racks for host in rack):
+        within = (tree[:, tree_at.FIRST] >= start) & (tree[:, tree_at.FIRST] < start + gpus[host])
+        inside = np.flatnonzero(within & (tree[:, tree_at.SIZE] <= gpus[host]))
+        tree[inside, tree_at.NODE] = host - first
+        hosts[host - first, blocks.TOP] = inside[0]
+        start += int(gpus[host])
+    hosts[:, blocks.GPUS] = gpus[first:]
+    cells[first:, at.CELL_HOST] = cells[first:, at.CELL_OLD_HOST] = range(instance.hosts)
+    cells[:, at.CELL_BLOCK] = 0
+    kind_of_row = kinds[[racks[piece][0] for piece in tree[:, tree_at.PIECE]]]
+    for n in range(len(instance.nodes)):
+        equal = np.flatnonzero((kind_of_row == kinds[n]) & (tree[:, tree_at.SIZE] == sizes[n]))
+        cells[n, at.CELL_LEVEL] = tree[equal[0], tree_at.LIST]
+    return {"cells": cells, "hosts": hosts, "tree": tree}
+
+
+def _levels(gpus: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return the sizes of cells: those in nodes, each twice the one below, and those of several nodes."""
+    low, high = int(gpus.min()), int(gpus.max())
+    in_nodes = {low * 2**k for k in range((high // low).bit_length())}
+    return tuple(sorted(in_nodes | set(sizes.tolist())))
 
 
 def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:

@@ -18,7 +18,7 @@ from gpusched_env.workload.network import over_network, switching_columns
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
-from gpusched_env.workload.tenancy import with_tenancy
+from gpusched_env.workload.tenancy import racks_of, with_tenancy
 from gpusched_env.workload.traces.replay import (
     choose_applications,
     dithered,
@@ -187,6 +187,7 @@ class _Maker:
             seed=seed,
             synchronisation=self._synchronisation,
             tenants=self._tenants,
+            racks=racks_of(site.nodes, self._scenario.cluster.nodes_per_rack),
             decision_interval_s=self._scenario.decision_interval_s,
         )
         return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)

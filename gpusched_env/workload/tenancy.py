@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,16 +12,16 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import GpuType, Instance, Interference, Node, Tenancy, Tenant, UtilisationModel
-from gpusched_env.model.tenant import BETWEEN, OPPORTUNISTIC, TENANCIES, check_fit, name_of
+from gpusched_env.model.tenant import BETWEEN, OPPORTUNISTIC, TENANCIES, check_fit, name_of, pieces
 
 
 def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     """Return the same cluster and jobs with another tenancy.
 
     `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
-    and the configurations that fit there; a job may use those of its tenant only. With `cells`, the physical nodes come
-    after them, as GPU types of no tenant (`opportunistic/V100`): opportunistic jobs run there, on the GPUs that are in
-    no cell in use.
+    or several for a cell that is a part of a rack, and the configurations that fit there; a job may use those of its
+    tenant only. With `cells`, the physical nodes come after them, as GPU types of no tenant (`opportunistic/V100`):
+    opportunistic jobs run there, on the GPUs that are in no cell in use.
 
     Args:
         instance: A cluster whose tenants share its nodes: its tenancy is `none` or `quota`.
@@ -39,20 +40,46 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     _check(instance)
     jobs, opportunistic = instance.jobs, instance.jobs.opportunistic & (tenancy == "cells")
     owned = [
-        (tenant.name, gpu_type, _cells(tenant, gpu_type.name), (jobs.tenant == t) & ~opportunistic)
+        (tenant.name, gpu_type, _cells(instance, tenant, gpu_type.name), (jobs.tenant == t) & ~opportunistic)
         for t, tenant in enumerate(instance.tenants)
         for gpu_type in instance.gpu_types
     ]
     if tenancy == "cells":
-        tops = {v.name: [node for node in instance.nodes if node.gpu_type == v.name] for v in instance.gpu_types}
-        owned += [(OPPORTUNISTIC, gpu_type, tops[gpu_type.name], opportunistic) for gpu_type in instance.gpu_types]
+        owned += [(OPPORTUNISTIC, v, _racks(instance, v.name), opportunistic) for v in instance.gpu_types]
     return _made(instance, tenancy, [each for each in owned if each[2]])
 
 
-def _cells(tenant: Tenant, gpu_type: str) -> list[Node]:
-    """Make a node for each of a tenant's cells of a type, the largest first."""
+def racks_of(nodes: Sequence[Node], nodes_per_rack: int) -> tuple[int, ...]:
+    """Return the number of the rack of every node: so many of one type and size after each other, the rest alone.
+
+    Args:
+        nodes: The nodes.
+        nodes_per_rack: Nodes of a rack; with 1 there are no racks, and the result is empty.
+    """
+    if nodes_per_rack == 1:
+        return ()
+    racks = [0] * len(nodes)
+    number = 0
+    for kind in dict.fromkeys(nodes):
+        alike = [n for n, node in enumerate(nodes) if node == kind]
+        whole = len(alike) // nodes_per_rack * nodes_per_rack
+        for place, n in enumerate(alike):
+            racks[n] = number + (place // nodes_per_rack if place < whole else whole // nodes_per_rack + place - whole)
+        number = max(racks[n] for n in alike) + 1
+    return tuple(racks)
+
+
+def _cells(instance: Instance, tenant: Tenant, gpu_type: str) -> list[list[Node]]:
+    """Make the nodes of each of a tenant's cells of a type, the largest first: one, or those of a part of a rack."""
     sizes = sorted(tenant.sizes(gpu_type).items(), reverse=True)
-    return [Node(gpu_type, size) for size, count in sizes for _ in range(count)]
+    most = instance.largest_node.get(gpu_type, 0)
+    return [[Node(gpu_type, min(size, most))] * -(-size // most) for size, count in sizes for _ in range(count)]
+
+
+def _racks(instance: Instance, gpu_type: str) -> list[list[Node]]:
+    """Return the nodes of each rack of a type."""
+    nodes = instance.nodes
+    return [[nodes[n] for n in rack] for rack in pieces(nodes, instance.racks) if nodes[rack[0]].gpu_type == gpu_type]
 
 
 def _check(instance: Instance) -> None:
@@ -66,16 +93,21 @@ def _check(instance: Instance) -> None:
         wanted: Counter[int] = Counter()
         for tenant in instance.tenants:
             wanted += tenant.sizes(gpu_type.name)
-        tops = Counter(node.gpus for node in instance.nodes if node.gpu_type == gpu_type.name)
-        check_fit(f"tenants' cells of {gpu_type.name}", wanted, tops)
+        tops = Counter(sum(node.gpus for node in rack) for rack in _racks(instance, gpu_type.name))
+        largest = instance.largest_node.get(gpu_type.name, 0)
+        if wanted or tops:
+            check_fit(f"tenants' cells of {gpu_type.name}", wanted, tops, largest)
 
 
 def _made(
-    instance: Instance, tenancy: Tenancy, owned: list[tuple[str, GpuType, list[Node], NDArray[np.bool_]]]
+    instance: Instance, tenancy: Tenancy, owned: list[tuple[str, GpuType, list[list[Node]], NDArray[np.bool_]]]
 ) -> Instance:
-    """Make the instance in which each owner has nodes of a type, on which some jobs may run, shape (J,)."""
-    gpu_types, nodes, configurations, columns = [], [], [], []
-    for owner, gpu_type, own_nodes, jobs in owned:
+    """Make the instance in which each owner has cells of a type, on whose nodes some jobs may run, shape (J,)."""
+    gpu_types, nodes, configurations, columns, racks = [], [], [], [], list[int]()
+    for owner, gpu_type, cells, jobs in owned:
+        own_nodes = [node for cell in cells for node in cell]
+        for cell in cells:
+            racks += [racks[-1] + 1 if racks else 0] * len(cell)
         name, largest = name_of(owner, gpu_type.name), max(node.gpus for node in own_nodes)
         gpu_types.append(replace(gpu_type, name=name))
         nodes += [Node(name, node.gpus) for node in own_nodes]
@@ -98,6 +130,7 @@ def _made(
         interference=None if instance.interference is None else _by_type(instance.interference, base),
         tenancy=tenancy,
         hosts=len(instance.nodes) if tenancy == "cells" else 0,
+        racks=tuple(racks) if instance.racks and tenancy == "cells" else (),
     )
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from gpusched_baselines import make_policy
+from gpusched_baselines import HiveD, make_policy
 from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, JobTable, Node, Tenant
 from gpusched_env import simulate as run
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
+from gpusched_env.workload import with_tenancy
 from refusals import refused
 
 if TYPE_CHECKING:
@@ -79,9 +81,39 @@ def test_cells_and_lent_gpus_that_take_one_gpu_more_than_their_host_has_are_foun
     )
 
 
+def racks_of_two(where: Path, *jobs: tuple[int, int]) -> Path:
+    """Run jobs of a tenant and so many nodes of 4 on two racks of two: a has a cell of a rack, b two of a node."""
+    offers = [Configuration("V100", 4), Configuration("V100", 4, 2)]
+    tenants = [Tenant("a", (Cells("V100", 8, 1),)), Tenant("b", (Cells("V100", 4, 2),))]
+    rows = [Job(0.0, 1e4, 1e-3, 1.0, CERTAIN, 1.0, {offers[k - 1]: 100.0}, tenant=t) for t, k in jobs]
+    made = Instance.from_jobs(
+        [GpuType("V100", 300.0, 200.0, 32.0, 4)], [Node("V100", 4)] * 4, rows, offers, tenants=tenants
+    )
+    instance = with_tenancy(replace(made, racks=(0, 0, 1, 1)), "cells")
+    write_run(run(instance, HiveD()), where / "run")
+    return where / "run"
+
+
+@pytest.mark.parametrize(
+    ("jobs", "racks", "says"),
+    [
+        ([(0, 2)], [0, 0, 1, 2, 3, 4, 3, 4], "cell 0 from 0.0 s): parts of racks that a cell has"),
+        ([(0, 1), (1, 1)], [0, 0, 1, 2, 3, 4, 3, 4], "cell 0 from 0.0 s): other cells in its part of a rack"),
+    ],
+)
+def test_a_cell_of_several_nodes_that_is_not_alone_in_one_rack_is_found(
+    tmp_path: Path, jobs: list[tuple[int, int]], racks: list[int], says: str
+) -> None:
+    folder = racks_of_two(tmp_path, *jobs)
+    assert audit(folder) == []
+    found = [str(difference) for difference in audit(changed(folder, lambda d: d.update(racks=racks)))]
+    assert [says in each for each in found] == [True]
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
+        (lambda d: d.update(racks=[0, 1]), "racks"),
         (lambda d: d.update(tenancy="more"), "tenancy"),
         (lambda d: d.pop("tenancy"), "tenancy"),
         (lambda d: d["tenants"][0].update(size=3), "tenants[0].size"),

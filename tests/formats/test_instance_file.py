@@ -302,6 +302,15 @@ def test_tenants_their_cells_and_their_jobs_are_kept(tmp_path: Path) -> None:
     assert loaded.jobs == instance.jobs
 
 
+def test_racks_are_kept(tmp_path: Path) -> None:
+    instance = shared_by_tenants()
+    racks = tuple(n // 2 if n < 2 and instance.nodes[0] == instance.nodes[1] else n for n in range(len(instance.nodes)))
+    save_instance(replace(instance, racks=racks), tmp_path / "i.json")
+    assert load_instance(tmp_path / "i.json").racks == racks
+    save_instance(instance, tmp_path / "i.json")
+    assert "racks" not in json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
+
+
 def test_without_tenants_nothing_of_them_is_written(tmp_path: Path) -> None:
     save_instance(make_instance(), tmp_path / "i.json")
     document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))

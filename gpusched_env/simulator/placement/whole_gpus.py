@@ -48,7 +48,8 @@ MARK_FACTOR, MARK_MODULUS = 1_000_003, 2**41 - 21  # products of a mark and the 
 def choose_nodes(board: Board, gpu_type: int, wanted: int, preferred: int) -> int:
     """Chain `wanted` empty nodes of the largest size of a type, which must be there; return the first.
 
-    Nodes that the job held before the round come first, then nodes that were empty before it, then by index. (The chain
+    Nodes that the job held before the round come first, then, with racks, those of the smallest cell, or rack, that has
+    enough for all, then nodes that were empty before it, then by index. (The chain
     of those begins at `preferred`; on one node it ends there.)
     """
     nodes = board.nodes
@@ -60,12 +61,14 @@ def choose_nodes(board: Board, gpu_type: int, wanted: int, preferred: int) -> in
             chosen[n] = True
             left -= 1
         n = nodes[n, at.OLD_NEXT]
-    for turn in range(2):
-        for n in range(nodes.shape[0]):
+    rack = _smallest_rack(board, gpu_type, wanted) if left == wanted else -1
+    for turn in range(3):
+        for n in range(nodes.shape[0] if turn > 0 or rack >= 0 else 0):
             if left == 0:
                 break
             was_empty = nodes[n, at.OLD_FREE] == nodes[n, at.NODE_GPUS]
-            if not chosen[n] and (turn == 1 or was_empty) and _is_empty(board, gpu_type, n):
+            is_next = board.cells[n, at.CELL_RACK] == rack if turn == 0 else turn == 2 or was_empty
+            if not chosen[n] and is_next and _is_empty(board, gpu_type, n):
                 chosen[n] = True
                 left -= 1
     following = -1
@@ -74,6 +77,21 @@ def choose_nodes(board: Board, gpu_type: int, wanted: int, preferred: int) -> in
             nodes[n, at.NEXT] = following
             following = n
     return following
+
+
+@kernel
+def _smallest_rack(board: Board, gpu_type: int, wanted: int) -> int:
+    """Return the cell of several nodes, or the rack, with fewest empty nodes of those with enough; -1 if none has."""
+    cells = board.cells
+    empty = np.zeros(cells.shape[0], dtype=np.int64)
+    best = -1
+    for n in range(cells.shape[0]):
+        if cells[n, at.CELL_NODES] > 1 and _is_empty(board, gpu_type, n):
+            empty[cells[n, at.CELL_RACK]] += 1
+    for rack in range(cells.shape[0]):
+        if empty[rack] >= wanted and (best < 0 or empty[rack] < empty[best]):
+            best = rack
+    return best
 
 
 @kernel

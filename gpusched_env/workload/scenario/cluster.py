@@ -53,6 +53,9 @@ class Cluster(Settings):
     nodes: Annotated[int, whole(1, MOST_NODES)] = setting(10, "Number of nodes.")
     gpu_types: Many[str] = setting(("V100", "A100", "T4"), "GPU types; node i has the type i mod their number.")
     gpus_per_node: Count | None = setting(None, "GPUs of every node; by default the maximum of its GPU type.")
+    nodes_per_rack: Count = setting(
+        1, "Nodes of a rack, one type's one after the other: tenants' cells may be racks; the rest are alone."
+    )
     node_base_power_w: NotNegative | None = setting(
         None, "Power of every switched-on node beside its GPUs [W]; by default the figure of its GPU type."
     )

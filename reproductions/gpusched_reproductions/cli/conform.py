@@ -20,6 +20,9 @@ def conform_command(
     **gpuspb**: instances of the published generator with the energy of each method, as in ../shared/data/gpuspb. FIFO,
     EDF, PS, G and EDF-mean agree; most answers of STS differ, where ours takes less energy.
 
+    **hived**: random requests to HiveD's program with where it placed each gang, as in ../shared/data/hived; an episode
+    ends at the first answer that differs.
+
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
     agree = total = 0

@@ -1,112 +1,151 @@
-"""HiveD's public cases, and a file as they are told in; skipped where the cases are missing."""
+"""HiveD's public cases and the answers of its program; skipped where they are missing."""
 
 from __future__ import annotations
 
-import pytest
-import yaml
+import copy
+from itertools import islice
+from pathlib import Path
 
-from gpusched_reproductions.systems.hived import conformance
-from gpusched_reproductions.systems.hived.cells import Answer
-from gpusched_reproductions.systems.hived.conformance import Cases, read_cluster
-from gpusched_reproductions.systems.hived.scheduler import Scheduler, as_found_healthy
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_reproductions.systems.hived import conformance, episodes
+from gpusched_reproductions.systems.hived.configuration import cluster_of, read_cluster
+from gpusched_reproductions.systems.hived.conformance import Cases, Pods
 from refusals import refused
 
-needs_cases = pytest.mark.skipif(not conformance.DATA.is_dir(), reason=f"no public cases in {conformance.DATA}")
+ROOT = Path(__file__).parents[4]
+PLACES = [folder / "shared" / "data" / "hived" for folder in (ROOT.parent, ROOT.parent.parent)]
+DATA = next((place for place in PLACES if place.is_dir()), PLACES[0])
+needs_cases = pytest.mark.skipif(not DATA.is_dir(), reason=f"no public cases in {DATA}")
 
 SMALL = """
 physicalCluster:
-  cellTypes:  # of one kind
-    HALF:
-      childCellType: G
-      childCellNumber: 2
-    NODE:
-      childCellType: HALF
-      childCellNumber: 2
-      isNodeLevel: true
+  cellTypes:
+    HALF: {childCellType: G, childCellNumber: 2}
+    NODE: {childCellType: HALF, childCellNumber: 2, isNodeLevel: true}
+    RACK: {childCellType: NODE, childCellNumber: 2}
   physicalCells:
-  - cellType: NODE
-    cellAddress: n0
-  - cellType: NODE
-    cellAddress: n1
+  - cellType: RACK
+    cellChildren:
+    - cellAddress: n0
+    - cellAddress: n1
+      cellChildren:
+      - pinnedCellId: own
+        cellChildren: [{cellAddress: 3}, {cellAddress: 2}]
+      - cellChildren: [{cellAddress: 1}, {cellAddress: 0}]
 virtualClusters:
   A:
-    virtualCells:
-    - cellType: NODE
-      cellNumber: 1
-  B:
-    virtualCells:
-    - cellType: NODE.HALF
-      cellNumber: 2
+    virtualCells: [{cellType: RACK.NODE, cellNumber: 1}]
+    pinnedCells: [{pinnedCellId: own}]
 """
 
 
+def test_a_configuration_names_nodes_gpus_and_pinned_cells(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yaml").write_text(SMALL, encoding="utf-8")
+    cluster = cluster_of(read_cluster(tmp_path / "cluster.yaml"))
+    assert [(c.name, c.gpu_type, c.sizes, c.node) for c in cluster.chains] == [("RACK", "G", (1, 2, 4, 8), 4)]
+    assert [number for _, number in cluster.pieces[0].gpus] == [0, 1, 2, 3, 3, 2, 1, 0]
+    assert cluster.pieces[0].pinned == {"own": (4, 2)}
+    assert cluster.tenants["A"].promised == (("RACK", 4),)
+    with refused("promised", allowed="cells that fit into"):
+        cluster_of(read_cluster_with(tmp_path, SMALL.replace("cellNumber: 1", "cellNumber: 2")))
+    with refused("physicalCells[0].cellType", "RUCK"):
+        cluster_of(read_cluster_with(tmp_path, SMALL.replace("- cellType: RACK", "- cellType: RUCK")))
+
+
+def read_cluster_with(folder: Path, text: str) -> dict[str, object]:
+    """Read a configuration from a text."""
+    (folder / "other.yaml").write_text(text, encoding="utf-8")
+    found: dict[str, object] = read_cluster(folder / "other.yaml")
+    return found
+
+
 @pytest.fixture
-def small() -> Scheduler:
-    """Make a scheduler of two nodes of 4 GPUs: a node for A, two halves for B."""
-    return Scheduler(yaml.safe_load(SMALL))
+def config() -> dict[str, object]:
+    found: dict[str, object] = read_cluster(DATA / "cluster.yaml")
+    return found
 
 
-def pod(cluster: str, gpus: int, gang: str, priority: int = 0, *, lazy: bool = False) -> dict[str, object]:
-    """Make what a pod asks for."""
-    informed = {"virtual_cluster": cluster, "gpus": gpus, "gang": gang, "priority": priority, "lazy_preemption": lazy}
-    return informed | {"pinned_cell": "", "gpu_type": "G"}
-
-
-def ask(scheduler: Scheduler, name: str, informed: dict[str, object]) -> Answer:
-    """Schedule a pod that is alone in its gang."""
-    return scheduler.schedule(name, informed, [[1, int(str(informed["gpus"]))]], None)
-
-
-def test_halves_share_a_node_and_a_whole_one_stays_for_who_was_promised_it(small: Scheduler) -> None:
-    first = ask(small, "b1", pod("B", 2, "g1"))
-    second = ask(small, "b2", pod("B", 2, "g2"))
-    assert first.node == second.node
-    assert sorted(first.gpus + second.gpus) == [0, 1, 2, 3]
-    assert ask(small, "b3", pod("B", 1, "g3")) == Answer()
-    whole = ask(small, "a1", pod("A", 4, "g4"))
-    assert (whole.gpus, whole.node != first.node) == ((0, 1, 2, 3), True)
-
-
-def test_a_guaranteed_pod_drives_out_opportunistic_ones_only_where_it_must(small: Scheduler) -> None:
-    opportunistic = ask(small, "l", pod("A", 4, "g1", -1))
-    half = ask(small, "b", pod("B", 2, "g2"))
-    assert half.node != opportunistic.node
-    assert ask(small, "a", pod("A", 4, "g3")).victims == {"l"}
-
-
-def test_what_ends_is_free_again_and_merges(small: Scheduler) -> None:
-    ask(small, "b1", pod("B", 1, "g1"))
-    ask(small, "b2", pod("B", 2, "g2"))
-    small.remove("g1")
-    small.remove("g2")
-    assert {kind: len(cells) for kind, cells in small.binding.free["NODE"].items()} == {"NODE": 2, "HALF": 0, "G": 0}
-
-
-@pytest.mark.parametrize(
-    "change", [{"virtual_cluster": "C"}, {"priority": 1001}, {"pinned_cell": "p"}, {"gpu_type": "H"}, {"gpus": 3}]
-)
-def test_what_there_cannot_be_is_refused(small: Scheduler, change: dict[str, object]) -> None:
-    with refused(*next(iter(change.items()))):
-        small.schedule("x", pod("A", 1, "g") | change, [[1, 1]], None)
-
-
-def test_nodes_that_were_bound_while_they_were_taken_for_bad_come_last() -> None:
-    cells: list[object] = ["n0", "n1"]
-    assert as_found_healthy(cells, 1) == ["n1", "n0"]  # type: ignore[arg-type]
-    assert as_found_healthy(cells, 2) == ["n0", "n1"]  # type: ignore[arg-type]
-    assert as_found_healthy(cells, 0) == ["n0", "n1"]  # type: ignore[arg-type]
+@pytest.fixture
+def cases() -> Cases:
+    return Cases.read(DATA / "cases.json")
 
 
 @needs_cases
-def test_every_pod_goes_where_hived_puts_it() -> None:
-    informed, cases = read_cluster(), Cases.read(conformance.DATA / "cases.json")
-    placed = conformance.in_order(informed, cases) | conformance.backtracking(informed, cases)
-    assert placed == {name: cases.expected(name) for name in placed}
-    assert len(placed) == 21
+def test_every_pod_goes_where_hived_puts_it(config, cases: Cases) -> None:
+    answers = list(conformance.pod_answers(config, cases))
+    assert answers == [(pod, cases.expected(pod)) for pod, _ in answers]
+    assert [pod for pod, answer in answers if answer == "waits"] == ["pod7", "pod30", "pod32", "pod41"]
+    assert len(answers) == 33
 
 
 @needs_cases
-def test_what_hived_refuses_is_refused() -> None:
-    informed, cases = read_cluster(), Cases.read(conformance.DATA / "cases.json")
-    assert conformance.refusals(informed, cases) == dict.fromkeys(["pod10", "pod11", "pod13", "pod14", "pod15"], True)
-    assert conformance.refuses_too_much(informed)
+def test_a_preemptor_that_is_preempted_itself_lets_go_of_what_it_reserved(config, cases: Cases) -> None:
+    pods = Pods(config, cases)
+    for pod in ("pod28", "pod29", "pod31"):
+        pods.ask(pod)
+    assert set(pods.allocator.gangs) == {"group19", "group20", "group22"}
+    assert pods.ask("pod33") == "after group19"
+    assert set(pods.allocator.gangs) == {"group19", "group24"}
+    pods.allocator.remove("group19")
+    assert pods.ask("pod34") == cases.expected("pod34")
+    assert set(pods.allocator.gangs) == {"group25"}
+    assert pods.ask("pod35") == "after group25"
+    pods.allocator.remove("group26")
+    assert set(pods.allocator.gangs) == {"group25"}
+
+
+@needs_cases
+def test_preemption_begins_only_on_suggested_nodes_and_ends_when_they_are_not_any_more(config, cases: Cases) -> None:
+    pods = Pods(config, cases)
+    nodes = {node for piece in pods.allocator.cluster.pieces for node, _ in piece.gpus}
+    assert pods.ask("pod27", nodes - {"0.0.3.1"}) == "waits"
+    pods.ask("pod27", nodes)
+    assert pods.ask("pod33", nodes, preempt=False) == "after group18"
+    assert pods.ask("pod33", nodes - {"0.0.3.1"}) == "waits"
+    assert "group24" not in pods.allocator.gangs
+    assert pods.ask("pod33", nodes) == "after group18"
+    assert "group24" in pods.allocator.gangs
+    assert pods.ask("pod33", nodes - {"0.0.3.1"}) == "waits"
+    assert "group24" not in pods.allocator.gangs
+
+
+@needs_cases
+def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases: Cases) -> None:
+    pods = Pods(conformance.backtracking(config), cases)
+    for pod, suggested in conformance.BACKTRACKING.items():
+        pods.ask(pod, suggested)
+    assert [len(gang.cells) for gang in pods.allocator.gangs.values()] == [2, 1]
+
+
+@needs_cases
+def test_what_hived_refuses_is_refused(config, cases: Cases) -> None:
+    for group in cases.refused:
+        pods, last = Pods(config, cases), group[-1]
+        for pod in group[:-1]:
+            pods.ask(pod)
+        with pytest.raises(InputError):
+            pods.ask(last)
+    other = copy.deepcopy(config)
+    cells = other["virtualClusters"]["VC1"]["virtualCells"]
+    cells[0]["cellType"], cells[1] = "CT1-NODE", {"cellType": "CT1-NODE.CT1", "cellNumber": 2}
+    with refused("promised", allowed="cells that fit into"):
+        cluster_of(other)
+
+
+@needs_cases
+@pytest.mark.parametrize("mode", conformance.MODES)
+def test_random_requests_are_answered_as_by_hiveds_program(mode: str, config) -> None:
+    cluster = cluster_of(config)
+    of_mode = (e for e in episodes.read(DATA / "random_episodes.jsonl.gz") if e["Mode"] == mode)
+    steps = [step for n, each in enumerate(islice(of_mode, 12)) for step in episodes.replay(each, cluster, n)]
+    assert [step for step in steps if step.ours != step.published] == []
+    assert len(steps) > 150
+
+
+@pytest.mark.parametrize("text", ["", "[1]\n", "{", '{"Mode": "one"}\n'])
+def test_what_is_no_episode_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
+    with refused("files", allowed="episodes"):
+        episodes.read(tmp_path / "a.jsonl")

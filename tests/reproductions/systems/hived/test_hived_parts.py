@@ -9,20 +9,8 @@ import pytest
 
 from gpusched_baselines import HiveD
 from gpusched_env.workload import with_tenancy
-from gpusched_reproductions.systems.hived import anomaly, theorem
+from gpusched_reproductions.systems.hived import anomaly
 from gpusched_reproductions.systems.hived.anomaly import Backfill
-
-
-def test_buddies_refuse_nothing_and_blocks_at_random_something() -> None:
-    made, refused, _ = theorem.count(40, np.random.default_rng(1), buddies=True)
-    assert made > 2000
-    assert refused == 0
-    assert theorem.count(40, np.random.default_rng(1), buddies=False)[1] > 100
-
-
-def test_all_of_every_node_is_promised_to_somebody() -> None:
-    promised = theorem.promise(np.random.default_rng(3))
-    assert int((promised * [1, 2, 4, 8]).sum()) == theorem.NODES * theorem.GPUS
 
 
 def trace() -> anomaly.TenantTrace:
