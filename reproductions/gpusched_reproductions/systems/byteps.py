@@ -185,17 +185,18 @@ def _line(name: str, points: Iterable[tuple[float, float]]) -> Series:
 
 
 def _gain_chart() -> Chart:
-    """Draw gains by spare machines beside the published ones."""
+    """Draw gains by spare machines beside the published ones: from bandwidths alone, and with the fitted number."""
     reached = reached_by(TCP)
-    lines = [
-        _line(f"{model}, {name}", ((k, gain(TCP, model, k, part)) for k in range(NODES + 1)))
-        for name, part in (("bandwidths alone", 1.0), (f"all-reduce at {reached:.2f} of the link (fitted)", reached))
-        for model in MODEL_GB
-    ]
     levels = tuple(Level(PUBLISHED[TCP, model] / 100.0, f"published: {model}") for model in MODEL_GB)
-    title = f"{NODES} machines, {TCP.name}"
-    panel = Panel(title, "spare machines", "gain over all-reduce", tuple(lines), percent=True, levels=levels)
-    return Chart("BytePS over all-reduce", ((panel,),), panel_inches=(9.0, 3.8))
+    titles = {1.0: "Bandwidths alone", reached: f"All-reduce at {reached:.2f} of the link, fitted to ResNet-50"}
+    panels = []
+    for part, title in titles.items():
+        lines = tuple(_line(m, ((k, gain(TCP, m, k, part)) for k in range(NODES + 1))) for m in MODEL_GB)
+        panel = Panel(
+            title, "spare machines", "gain over all-reduce", lines, percent=True, levels=levels, y_range=(0.0, 1.15)
+        )
+        panels.append(panel)
+    return Chart(f"BytePS over all-reduce, {NODES} machines, {TCP.name}", (tuple(panels),), panel_inches=(5.0, 3.8))
 
 
 def _efficiency_chart() -> Chart:
