@@ -88,12 +88,15 @@ def _sync_s(asked: Interconnect, row: Communication) -> float:
 
 
 def _inside_s(asked: Interconnect, row: Communication) -> float:
-    """Return the time of synchronising inside a node [s]; with all-reduce it is part of the ring."""
+    """Return the time of synchronising inside a node [s]; with all-reduce it is part of the ring.
+
+    For parameter servers the GPUs sum in a ring of the node, and copy to the CPU.
+    """
     if asked.machine is None or asked.backend == "all-reduce":
         return 0.0
     machine = Machine.of(asked.machine)
-    each_s = machine.inside_s if asked.backend == "byteps" else machine.all_reduce_s(1, 1.0)
-    return asked.exposed * row.model_gb * each_s
+    ring_s = max(machine.all_reduce_s(1, 1.0), 1.0 / machine.pcie_gb_per_s)
+    return asked.exposed * row.model_gb * (machine.inside_s if asked.backend == "byteps" else ring_s)
 
 
 def _rescaled(

@@ -333,7 +333,8 @@ class DecideRequest(Fields):
     )
     synchronisation: dict[str, Any] | None = Field(
         default=None,
-        description="How jobs on several nodes synchronise: {compute_s, sync_s, cpu_machines, ...}, as in an instance file.",
+        description="How jobs on several nodes synchronise: {compute_s, sync_s, cpu_machines} and the optional fields "
+        "of an instance file.",
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of a policy that draws, where `memory` is null.")
     idle_rounds: int = Field(

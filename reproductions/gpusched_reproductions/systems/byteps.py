@@ -112,12 +112,15 @@ def _others() -> tuple[Check, ...]:
     """Compare what one machine gains, and what BERT-large does, with the number of the same kind of network."""
     inside = 100.0 * (PCIE.machine.all_reduce_s(1, 1.0) / PCIE.machine.inside_s - 1.0)
     ring = 2.0 * (256 - 1) / 256 / reached_by(PCIE)
+    nvlink, nic = TCP.machine, PCIE.nic_gb_per_s
+    past = 100.0 * (nvlink.beside_network_s(1.0, nic) / max(nvlink.inside_s, 1.0 / nic) - 1.0)
     bert = 100.0 * ((1.0 / 0.7) / (1.0 + (1.0 / 0.7 - 1.0) * network_load(BYTEPS, 32, 32, 0.0) / ring) - 1.0)
     return (
         Check(
             "one machine, PCIe alone: time of the ring over that of summing on the CPU, less 1 [%]",
             inside, 20.0, 30.0, source=f"{PRACTICE}: 20 to 30 %", kind="prediction",
         ),
+        Check("NVLink, 100 Gb/s, k = n: time of copies beside the network, over copies past it, less 1 [%]", past),
         Check(
             "BERT-large, 256 GPUs, 100 Gb/s RDMA, where all-reduce has 70 % (32 CPU machines: ours): gain [%]",
             bert, 16.0, 100.0 * (0.9 / 0.7 - 1.0), 100.0 * (0.9 / 0.7 - 1.0), README, "prediction",
