@@ -51,26 +51,34 @@ def over_network(
         field = "backend" if asked.nic_gb_per_s is None else "nic_gb_per_s"
         allowed = "nothing, unless jobs.node_counts offers several nodes to applications in communication.csv"
         raise InputError(f"interconnect.{field}", getattr(asked, field), allowed)
-    sync_s = {key: _sync_s(asked, row) for key, row in known.items()}
-    inside_s = {key: _inside_s(asked, row) for key, row in known.items()}
+    network = _network(asked, known, site, len(applications))
+    rescaled = _rescaled(seconds, site, known, network)
+    return rescaled, None if asked.backend == "all-reduce" and asked.core_gb_per_s is None else network
+
+
+def _network(
+    asked: Interconnect, known: Mapping[tuple[int, str], Communication], site: Site, applications: int
+) -> Synchronisation:
+    """Return the model of the network that was asked for."""
     types = {gpu_type.name: v for v, gpu_type in enumerate(site.gpu_types)}
-    shape = len(types), len(applications)
+    shape = len(types), applications
     compute, sync, inside = np.ones(shape), np.zeros(shape), np.zeros(shape)
     for (a, name), row in known.items():
         if name in types:
             at = types[name], a
-            compute[at], sync[at], inside[at] = row.compute_s, sync_s[a, name], inside_s[a, name]
-    own = Synchronisation(
+            compute[at], sync[at], inside[at] = row.compute_s, _sync_s(asked, row), _inside_s(asked, row)
+    nodes = None
+    if asked.core_gb_per_s is not None and asked.nic_gb_per_s is not None:
+        nodes = asked.core_gb_per_s / asked.nic_gb_per_s
+    return Synchronisation(
         compute,
         sync,
         asked.cpu_machines,
         asked.backend,
         asked.cpu_machine_w,
-        None if asked.core_gb_per_s is None else asked.core_gb_per_s / (asked.nic_gb_per_s or 1.0),
+        nodes,
         inside if np.any(inside) else None,
     )
-    rescaled = _rescaled(seconds, site, known, own)
-    return rescaled, None if asked.backend == "all-reduce" and asked.core_gb_per_s is None else own
 
 
 def _sync_s(asked: Interconnect, row: Communication) -> float:
