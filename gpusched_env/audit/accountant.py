@@ -8,17 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from gpusched_env.audit.network import cpu_machines_eur
 from gpusched_env.audit.progress import (
     check_lines,
     check_progress,
     check_rounds,
     row_of,
     speeds_on_gpu,
-    stretches,
     utilisation_of,
 )
 from gpusched_env.audit.reading import Difference, number, same_amount
-from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record
+from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record, stretches
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may exceed them by rounding
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
@@ -193,6 +193,7 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
     With cells, the cost is that of the hosts, with all that is bound to them.
     Where GPUs draw less when they do nothing, each job is charged that much less, and its own work in full.
+    CPU machines that help jobs on several nodes are charged to these.
 
     Returns:
         What all nodes cost [€], what is attributed to each job [€], and where a node holds more GPUs than it has, or a
@@ -228,6 +229,9 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
                 over.add(gpu)
                 if gpu not in before:
                     overfull.append(difference)
+    for job, costs in cpu_machines_eur(record).items():
+        pieces += costs
+        parts[job] += costs
     return math.fsum(pieces), [math.fsum(part) for part in parts], overfull
 
 

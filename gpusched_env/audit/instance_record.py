@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -50,6 +51,10 @@ _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
 _PART = Range("a number from 0 to 1", 0.0, 1.0)
 _WHOLE_GPUS = Range("1, unless the configuration is one GPU on one node", 1.0, 1.0)
+_SYNCHRONISATION_FIELDS = (
+    "compute_s", "sync_s", "cpu_machines", "backend", "cpu_machine_w", "core_nodes", "inside_s",
+)  # fmt: skip
+_BACKENDS = ("all-reduce", "parameter-server", "byteps")
 _TENANCIES = ("none", "quota", "private", "cells")
 
 
@@ -136,11 +141,18 @@ class UtilisationRecord:
 
 @dataclass(frozen=True, slots=True)
 class SynchronisationRecord:
-    """Seconds of computing and synchronising, by GPU type and application, and the number of CPU machines that help."""
+    """Seconds of computing and synchronising, by GPU type and application, and what jobs share to synchronise.
+
+    `core_nodes` is infinite without a limit, and `inside_s` None where it is 0.
+    """
 
     compute_s: dict[str, list[float]]
     sync_s: dict[str, list[float]]
     cpu_machines: int
+    backend: str
+    cpu_machine_w: float
+    core_nodes: float
+    inside_s: dict[str, list[float]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,14 +265,26 @@ def _interference(
 def _synchronisation(instance: FieldReader, names: Sequence[str], applications: int) -> SynchronisationRecord | None:
     if not instance.has("synchronisation"):
         return None
-    own = instance.get("synchronisation", FieldReader).only("compute_s", "sync_s", "cpu_machines")
+    own = instance.get("synchronisation", FieldReader).only(*_SYNCHRONISATION_FIELDS)
 
     def table(key: str, within: Range) -> dict[str, list[float]]:
         rows = zip(names, own.column(key, anything, len(names)), strict=True)
         return {name: list_of(f"{own.name(key)}[{name}]", row, number, applications, within) for name, row in rows}
 
     machines = own.get("cpu_machines", whole, NOT_NEGATIVE)
-    return SynchronisationRecord(table("compute_s", POSITIVE), table("sync_s", NOT_NEGATIVE), machines)
+    backend = own.get("backend", text) if own.has("backend") else "byteps"
+    if backend not in _BACKENDS or (backend == "all-reduce" and machines):
+        allowed = f"one of {', '.join(_BACKENDS)}, all-reduce without CPU machines"
+        raise InputError(own.name("backend"), backend, allowed)
+    return SynchronisationRecord(
+        table("compute_s", POSITIVE),
+        table("sync_s", NOT_NEGATIVE),
+        machines,
+        backend,
+        own.get("cpu_machine_w", number, NOT_NEGATIVE) if own.has("cpu_machine_w") else 0.0,
+        own.get("core_nodes", number, POSITIVE) if own.has("core_nodes") else math.inf,
+        table("inside_s", NOT_NEGATIVE) if own.has("inside_s") else None,
+    )
 
 
 def _tenants(instance: FieldReader) -> TenantsRecord:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import pairwise
 
-from gpusched_env.audit.instance_record import JobRecord, SynchronisationRecord
+from gpusched_env.audit.instance_record import JobRecord
+from gpusched_env.audit.network import seconds_on_several_nodes
 from gpusched_env.audit.reading import Difference, same_epochs, same_time
-from gpusched_env.audit.record import Holding, IntervalRecord, Record
+from gpusched_env.audit.record import Holding, IntervalRecord, Record, stretches
 
 
 def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
@@ -45,20 +46,6 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
     return [speed[interval.configuration.priority] for interval in holding]
 
 
-def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, float, list[IntervalRecord]]]:
-    """Yield start and end of each stretch of time in which the same `intervals` last, at least one, and those."""
-    lasting = [interval for interval in intervals if interval.start_s < interval.end_s]
-    boundaries = sorted({time for interval in lasting for time in (interval.start_s, interval.end_s)})
-    waiting = sorted(lasting, key=lambda interval: interval.start_s, reverse=True)
-    holding: list[IntervalRecord] = []
-    for start, end in pairwise(boundaries):
-        holding = [interval for interval in holding if interval.end_s > start]
-        while waiting and waiting[-1].start_s <= start:
-            holding.append(waiting.pop())
-        if holding:
-            yield start, end, list(holding)
-
-
 def seconds_worth(record: Record) -> dict[int, float]:
     """Return the working seconds of each interval, by line, in seconds of a job alone on its GPU, or without help.
 
@@ -75,7 +62,7 @@ def seconds_worth(record: Record) -> dict[int, float]:
         gpu_type = record.gpu_types[record.nodes[node].gpu_type]
         if gpu_type.slowdown is not None or gpu_type.utilisation is not None:
             worth |= _beside_others(record, gpu_type.slowdown, intervals)
-    return worth | _on_several_nodes(record)
+    return worth | seconds_on_several_nodes(record)
 
 
 def _beside_others(
@@ -98,37 +85,6 @@ def _beside_others(
             if working > 0.0:
                 pieces[interval.line].append(working * speed)
     return {line: math.fsum(parts) for line, parts in pieces.items()}
-
-
-def _on_several_nodes(record: Record) -> dict[int, float]:
-    """Return the working seconds of each interval on several nodes, by line, in seconds of a job without help.
-
-    A job counts as present as long as it holds its node, restarts included.
-    """
-    own = record.synchronisation
-    spread = [line for line in record.intervals if line.configuration.nodes > 1]
-    if own is None or not spread:
-        return {}
-    pieces: dict[int, list[float]] = defaultdict(list)
-    for start, end, holding in stretches(record.intervals):
-        several = [line for line in holding if line.configuration.nodes > 1]
-        beside = {line.node for line in holding if line.configuration.nodes == 1}
-        for line in several:
-            working = end - max(start, line.ready_s)
-            if working > 0.0:
-                helped = min(1.0, (own.cpu_machines + len(beside)) / len(several))
-                pieces[line.line].append(working / _part(record, own, line, helped))
-    return {line.line: math.fsum(pieces[line.line]) for line in spread}
-
-
-def _part(record: Record, own: SynchronisationRecord, line: IntervalRecord, helped: float) -> float:
-    """Return the time of an iteration with so many spare machines per node, as a part of its time without help."""
-    configuration, application = line.configuration, record.jobs[line.job].application
-    n = configuration.nodes
-    k = n * helped
-    compute = own.compute_s[configuration.gpu_type][application] / n
-    sync = own.sync_s[configuration.gpu_type][application]
-    return (compute + sync * 2 * n * (n - 1) / (n * n + k * n - 2 * k)) / (compute + sync * 2 * (n - 1) / n)
 
 
 def check_progress(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +173,17 @@ def _claims(path: Path, jobs: int) -> list[dict[str, float]]:
             raise InputError(f"{path.name} line {line}, job", row["job"], f"{line - 2}: one line per job, in order")
         claims.append(claim)
     return claims
+
+
+def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, float, list[IntervalRecord]]]:
+    """Yield start and end of each stretch of time in which the same `intervals` last, at least one, and those."""
+    lasting = [interval for interval in intervals if interval.start_s < interval.end_s]
+    boundaries = sorted({time for interval in lasting for time in (interval.start_s, interval.end_s)})
+    waiting = sorted(lasting, key=lambda interval: interval.start_s, reverse=True)
+    holding: list[IntervalRecord] = []
+    for start, end in pairwise(boundaries):
+        holding = [interval for interval in holding if interval.end_s > start]
+        while waiting and waiting[-1].start_s <= start:
+            holding.append(waiting.pop())
+        if holding:
+            yield start, end, list(holding)

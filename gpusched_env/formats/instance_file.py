@@ -104,7 +104,15 @@ _UTILISATION: dict[str, Schema] = {
     "idle_power_w": ([float], None),
     "fastest": bool,
 }
-_SYNCHRONISATION: dict[str, Schema] = {"compute_s": [[float]], "sync_s": [[float]], "cpu_machines": int}
+_SYNCHRONISATION: dict[str, Schema] = {
+    "compute_s": [[float]],
+    "sync_s": [[float]],
+    "cpu_machines": int,
+    "backend?": str,
+    "cpu_machine_w?": float,
+    "core_nodes?": float,
+    "inside_s?": [[float]],
+}
 
 
 def save_instance(instance: Instance, path: str | Path) -> None:
@@ -209,8 +217,14 @@ def synchronisation_field(instance: Instance) -> dict[str, Any]:
     own = instance.synchronisation
     if own is None:
         return {}
-    tables = {name: getattr(own, name).tolist() for name in ("compute_s", "sync_s")}
-    return {"synchronisation": {**tables, "cpu_machines": int(own.cpu_machines)}}
+    entry: dict[str, Any] = {name: getattr(own, name).tolist() for name in ("compute_s", "sync_s")}
+    entry["cpu_machines"] = int(own.cpu_machines)
+    default = {field.name: field.default for field in fields(own)}
+    rest = {name: getattr(own, name) for name in ("backend", "cpu_machine_w", "core_nodes")}
+    entry |= {name: value for name, value in rest.items() if value != default[name]}
+    if own.inside_s is not None:
+        entry["inside_s"] = own.inside_s.tolist()
+    return {"synchronisation": entry}
 
 
 def load_instance(path: str | Path) -> Instance:
@@ -367,7 +381,7 @@ def synchronisation_of(document: Mapping[str, Any]) -> Synchronisation | None:
     if "synchronisation" not in document:
         return None
     read = checked("synchronisation", document["synchronisation"], _SYNCHRONISATION)
-    for name in ("compute_s", "sync_s"):
+    for name in (name for name in ("compute_s", "sync_s", "inside_s") if name in read):
         lengths = sorted({len(row) for row in read[name]})
         if len(lengths) != 1:
             raise InputError(f"synchronisation.{name}", f"rows of {lengths} numbers", "equally long rows")

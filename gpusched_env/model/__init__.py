@@ -6,8 +6,9 @@ from gpusched_env.model.instance import Instance
 from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
+from gpusched_env.model.machine import Machine
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
-from gpusched_env.model.synchronisation import Synchronisation, iteration_s, traffic
+from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Interference",
     "Job",
     "JobTable",
+    "Machine",
     "Node",
     "Synchronisation",
     "Tenancy",
@@ -27,6 +29,7 @@ __all__ = [
     "cost_rate_eur_per_h",
     "iteration_s",
     "least_rate_eur_per_s",
+    "network_load",
     "planning_rate_eur_per_s",
     "single_node_configurations",
     "traffic",

@@ -44,7 +44,7 @@ class Instance:
             None: on shared GPUs jobs take the time in `jobs`.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
-        synchronisation: How spare machines help jobs on several nodes; None: they take the time in `jobs`.
+        synchronisation: How jobs on several nodes synchronise; None: they take the time in `jobs`.
         tenants: The tenants of the cluster; `jobs.tenant` are indices of them.
         tenancy: How tenants share the cluster: `none` (names only), `quota` (the GPUs of every type that a tenant's
             jobs hold at one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy`
@@ -269,9 +269,8 @@ class Instance:
         if self.synchronisation is None:
             return seconds
         types = self.type_of_configuration.tolist()
-        return checks.frozen_array(
-            seconds * self.synchronisation.least_slowdowns(self.configurations, types)[self.jobs.application]
-        )
+        least = self.synchronisation.least_slowdowns(self.configurations, types, len(self.nodes))
+        return checks.frozen_array(seconds * least[self.jobs.application])
 
     def _held(self) -> NDArray[np.bool_]:
         """Return which configurations the empty cluster can hold, shape (C,)."""

@@ -14,6 +14,7 @@ from gpusched_env.observation.notes import ROUND, Notes, bring_up_to_date, slack
 from gpusched_env.observation.ratios import ONE_PERCENT, Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.interconnect import interconnect_slowdown
 from gpusched_env.simulator.placement.placement import can_place
 from gpusched_env.simulator.placement.speed_now import speed_now
 from gpusched_env.simulator.run import Board
@@ -129,7 +130,9 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
 
 
 _co_runner = Names()
-SPEED_NOW = _co_runner("speed that it would have now, 1 as alone; 0 if it cannot be placed")
+SPEED_NOW = _co_runner(
+    "speed that it would have now, 1 as alone, on several nodes as with the most help; 0 if it cannot be placed"
+)
 PRIORITY = _co_runner("priority of its share / 9")
 SWITCH = _co_runner("squash(seconds without progress that it would cost now / T)")
 OPPORTUNISTIC = _co_runner("1 if the job is opportunistic")
@@ -148,10 +151,20 @@ def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
         if tau[job, c] == float("inf"):
             continue
         change = switch_s(board, job, c)
-        out[c, first + SPEED_NOW] = speed_now(board, job, c) if mask[c + 1] else 0.0
+        out[c, first + SPEED_NOW] = speed_now(board, job, c) * _least_part(board, job, c) if mask[c + 1] else 0.0
         out[c, first + PRIORITY] = board.facts.configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
         out[c, first + SWITCH] = change / (fastest + change)
         out[c, first + OPPORTUNISTIC] = jobs[job, at.OPPORTUNISTIC]
+
+
+@lean_kernel
+def _least_part(board: Board, job: int, c: int) -> float:
+    """Return the part of its time that the job takes on several nodes with the most help; else 1."""
+    facts, nodes = board.facts, board.facts.configs[c, at.CONFIG_NODES]
+    if facts.iteration.shape[0] == 0 or nodes < 2:
+        return 1.0
+    busy = nodes * facts.network[at.BUSY_PER_NODE]
+    return interconnect_slowdown(facts, c, int(board.jobs[job, at.APPLICATION]), 1.0, busy)
 
 
 _queue = Names()

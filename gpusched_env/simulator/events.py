@@ -8,6 +8,7 @@ from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import hosts_charge, hosts_rate
+from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
@@ -116,6 +117,10 @@ def accrue(board: Board, time: float) -> None:
             continue
         jobs[job, at.EPOCHS] = progress(board, job, time)
         jobs[job, at.ENERGY] += charge(board, job, config) * length
+    if draws_cpu_power(board.facts):
+        part, cpu_part, busy = help_now(board)
+        for i in range(count[at.ACTIVE]):
+            jobs[active[i], at.ENERGY] += cpu_machines_rate(board, active[i], part, cpu_part, busy) * length
 
 
 @kernel
@@ -170,11 +175,18 @@ def work(board: Board, job: int, config: int) -> float:
 
 @kernel
 def bill_rate(board: Board) -> float:
-    """Sum r_v(u) over the nodes, with cells over their hosts, less the idle-power saving of held GPUs [€/s]."""
+    """Sum r_v(u) over the nodes, with cells over their hosts, less the idle-power saving of held GPUs [€/s].
+
+    The power of CPU machines that help is added.
+    """
     jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
     total = hosts_rate(board)
     for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
         total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
+    if draws_cpu_power(board.facts):
+        part, cpu_part, busy = help_now(board)
+        for i in range(board.count[at.ACTIVE]):
+            total += cpu_machines_rate(board, active[i], part, cpu_part, busy)
     if board.facts.idle_saving.shape[0] == 0:
         return total
     for i in range(board.count[at.ACTIVE]):

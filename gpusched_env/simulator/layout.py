@@ -107,6 +107,14 @@ CELL_RACK = 4  # number of its rack; of cells: of the tenant's cell of which it 
 CELL_NODES = 5  # nodes of that
 CELL_COLUMNS = 6
 
+# network: float64 (NETWORK_COLUMNS,); no columns without a model of the network between nodes.
+BACKEND = 0  # place of the backend in `synchronisation.BACKENDS`
+CPU_MACHINES = 1  # CPU machines that help
+CPU_KILOWATTS = 2  # power of one that does [kW]
+BUSY_PER_NODE = 3  # how busy each node of a job on several nodes makes the core; 0: no limit
+MOST_BUSY = 4  # how busy all nodes make it
+NETWORK_COLUMNS = 5
+
 # clock: float64 (CLOCK_COLUMNS,).
 NOW = 0  # present time
 BILL = 1  # energy cost of all nodes so far [€]

@@ -24,8 +24,9 @@ class Facts(NamedArrays):
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
         idle_saving: Idle-power saving of a held GPU [kW], (V,); (0,): none.
         planned: The factor on the time of every application with which policies plan, (A, C).
-        iteration: How long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) without help.
-        helpers: The number of CPU machines that help to synchronise, (1,); (0,) without help.
+        iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
+            without a model of the network.
+        network: Numbers of the network between nodes, (NETWORK_COLUMNS,); (0,) without a model of it.
     """
 
     configs: Annotated[Ints, 2]
@@ -37,7 +38,7 @@ class Facts(NamedArrays):
     idle_saving: Annotated[Floats, 1]
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]
-    helpers: Annotated[Ints, 1]
+    network: Annotated[Floats, 1]
 
 
 class Board(NamedArrays):

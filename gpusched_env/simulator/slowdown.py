@@ -7,9 +7,8 @@ from numpy.typing import NDArray
 
 from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import kernel
-from gpusched_env.model import Instance
-from gpusched_env.model.synchronisation import iteration_s
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.interconnect import interconnect_slowdown, write_interconnect_slowdowns
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
     neighbours,
@@ -85,65 +84,14 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
     return best, best_gpu, best_speed
 
 
-def iteration_table(instance: Instance) -> NDArray[np.float64]:
-    """Return how long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) if the instance has none."""
-    own = instance.synchronisation
-    return np.zeros((0, 0, 0)) if own is None else np.stack([own.compute_s, own.sync_s])
-
-
-def helper_count(instance: Instance) -> NDArray[np.int64]:
-    """Return the number of CPU machines that help to synchronise, (1,); (0,) if the instance has none."""
-    own = instance.synchronisation
-    return np.array([] if own is None else [own.cpu_machines], dtype=np.int64)
-
-
-@kernel
-def write_interconnect_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Multiply the speeds of jobs on several nodes by the factor of the spare machines, at most 1.
-
-    Spare are the CPU machines, and the nodes that are on and have no job on several nodes. The jobs share them by the
-    number of their nodes.
-    """
-    jobs, nodes, configs, active = board.jobs, board.nodes, board.facts.configs, board.active
-    spread = 0
-    for i in range(board.count[at.ACTIVE]):
-        config = int(jobs[active[i], at.CONFIG])
-        if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
-            spread += configs[config, at.CONFIG_NODES]
-    if spread == 0:
-        return
-    on = 0
-    for n in range(nodes.shape[0]):
-        on += 1 if nodes[n, at.FREE] < nodes[n, at.USABLE] else 0
-    part = min(1.0, (board.facts.helpers[0] + on - spread) / spread)
-    for i in range(board.count[at.ACTIVE]):
-        config = int(jobs[active[i], at.CONFIG])
-        if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
-            slowdowns[i] *= interconnect_slowdown(board.facts, config, int(jobs[active[i], at.APPLICATION]), part)
-
-
-@kernel
-def interconnect_slowdown(facts: Facts, config: int, application: int, part: float) -> float:
-    """Return the factor on an application's time with `part` spare machines for each of its nodes.
-
-    Args:
-        facts: The constants, with iterations.
-        config: A configuration of several nodes.
-        application: Index of the application.
-        part: Spare machines for each node, from 0 to 1.
-    """
-    gpu_type, nodes = facts.configs[config, at.CONFIG_TYPE], float(facts.configs[config, at.CONFIG_NODES])
-    compute_s, sync_s = facts.iteration[0, gpu_type, application], facts.iteration[1, gpu_type, application]
-    return iteration_s(compute_s, sync_s, nodes, nodes * part) / iteration_s(compute_s, sync_s, nodes, 0.0)
-
-
 def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
     """Return the least speed that each application can have on every configuration, with any co-runners, (A, C)."""
     least = 1.0 / facts.planned
     if facts.iteration.shape[0] > 0:
         for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):
+            busy = float(facts.network[at.BUSY_PER_NODE] * facts.configs[config, at.CONFIG_NODES])
             for application in range(len(least)):
-                least[application, config] *= interconnect_slowdown(facts, int(config), application, 1.0)
+                least[application, config] *= interconnect_slowdown(facts, int(config), application, 1.0, busy)
     return least
 
 

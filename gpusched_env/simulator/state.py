@@ -15,13 +15,13 @@ from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import sharing_slowdown as sharing
 from gpusched_env.simulator.events import advance, disclose
+from gpusched_env.simulator.interconnect import iteration_table, network_numbers
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
-from gpusched_env.simulator.slowdown import helper_count, iteration_table
 from gpusched_env.simulator.survival import DistributionTable
 from gpusched_env.simulator.view import View
 
@@ -224,7 +224,7 @@ def _facts(instance: Instance, common: Common) -> Facts:
             idle_saving=sharing.idle_saving_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),
-            helpers=helper_count(instance),
+            network=network_numbers(instance),
         )
     )
 

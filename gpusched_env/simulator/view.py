@@ -182,8 +182,9 @@ class View:
     def speed_now(self, job: int, config: int) -> float:
         """Return the speed of `job` if it were placed now with a configuration, 1 as alone; 0: it does not fit.
 
-        It depends on the co-runners on the shared GPU where it would be placed, and changes with them. Policies plan
-        with the worst possible speed (`tau`): an epoch takes tau / planned / speed now, `seconds_now`.
+        It depends on the co-runners on the shared GPU where it would be placed, and changes with them. On several nodes
+        with a model of the network it depends on what is on, 1 being no help and a network that all nodes use. Policies
+        plan with the worst possible speed (`tau`): an epoch takes tau / planned / speed now, `seconds_now`.
 
         Raises:
             InputError: The job is not active, or may not use the configuration, or there is none with that index.

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Synchronisation, iteration_s
+from gpusched_env.model import Machine, Synchronisation, iteration_s, network_load, traffic
+from gpusched_env.model.synchronisation import BACKENDS
 from gpusched_env.workload.tables.applications import Application, Communication, builtin_communication
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.workload.catalogue import Site
     from gpusched_env.workload.scenario.scenario import Scenario
-    from gpusched_env.workload.scenario.sharing import Switching
+    from gpusched_env.workload.scenario.sharing import Interconnect, Switching
 
 
 def over_network(
@@ -33,7 +34,7 @@ def over_network(
 
     Returns:
         Time of an epoch of every application on every configuration over this network [s], (A, C), and the model
-        of spare machines for instances; None without BytePS.
+        of the network for instances; None where it is the same at all times.
 
     Raises:
         InputError: The scenario asks for a network, but no application has known times of synchronising.
@@ -50,36 +51,82 @@ def over_network(
         field = "backend" if asked.nic_gb_per_s is None else "nic_gb_per_s"
         allowed = "nothing, unless jobs.node_counts offers several nodes to applications in communication.csv"
         raise InputError(f"interconnect.{field}", getattr(asked, field), allowed)
-    nic = asked.nic_gb_per_s
-    sync_s = {key: row.sync_s if nic is None else row.sync_on(nic, asked.exposed) for key, row in known.items()}
-    rescaled = _rescaled(seconds, site, known, sync_s)
-    if asked.backend == "all-reduce":
-        return rescaled, None
+    network = _network(asked, known, site, len(applications))
+    rescaled = _rescaled(seconds, site, known, network)
+    return rescaled, None if asked.backend == "all-reduce" and asked.core_gb_per_s is None else network
+
+
+def _network(
+    asked: Interconnect, known: Mapping[tuple[int, str], Communication], site: Site, applications: int
+) -> Synchronisation:
+    """Return the model of the network that was asked for."""
     types = {gpu_type.name: v for v, gpu_type in enumerate(site.gpu_types)}
-    compute, sync = np.ones((len(types), len(applications))), np.zeros((len(types), len(applications)))
+    shape = len(types), applications
+    compute, sync, inside = np.ones(shape), np.zeros(shape), np.zeros(shape)
     for (a, name), row in known.items():
         if name in types:
-            compute[types[name], a] = row.compute_s
-            sync[types[name], a] = sync_s[a, name]
-    return rescaled, Synchronisation(compute, sync, asked.cpu_machines)
+            at = types[name], a
+            compute[at], sync[at], inside[at] = row.compute_s, _sync_s(asked, row), _inside_s(asked, row)
+    nodes = None
+    if asked.core_gb_per_s is not None and asked.nic_gb_per_s is not None:
+        nodes = asked.core_gb_per_s / asked.nic_gb_per_s
+    return Synchronisation(
+        compute,
+        sync,
+        asked.cpu_machines,
+        asked.backend,
+        asked.cpu_machine_w,
+        nodes,
+        inside if np.any(inside) else None,
+    )
+
+
+def _sync_s(asked: Interconnect, row: Communication) -> float:
+    """Return the time of synchronising over the network that was asked for, per size of the model sent [s].
+
+    A ring of all GPUs crosses the links inside the nodes too, and the slowest one decides.
+    """
+    nic = asked.nic_gb_per_s
+    if nic is None:
+        return row.sync_s
+    if asked.machine is not None and asked.backend == "all-reduce":
+        machine = Machine.of(asked.machine)
+        nic = min(nic, machine.ring_gb_per_s)
+    return row.sync_on(nic, asked.exposed)
+
+
+def _inside_s(asked: Interconnect, row: Communication) -> float:
+    """Return the time of synchronising inside a node [s]; with all-reduce it is part of the ring.
+
+    For parameter servers the GPUs sum in a ring of the node, and copy to the CPU.
+    """
+    if asked.machine is None or asked.backend == "all-reduce":
+        return 0.0
+    machine = Machine.of(asked.machine)
+    ring_s = max(machine.all_reduce_s(1, 1.0), 1.0 / machine.pcie_gb_per_s)
+    return asked.exposed * row.model_gb * (machine.inside_s if asked.backend == "byteps" else ring_s)
 
 
 def _rescaled(
-    seconds: NDArray[np.float64],
-    site: Site,
-    known: Mapping[tuple[int, str], Communication],
-    sync_s: Mapping[tuple[int, str], float],
+    seconds: NDArray[np.float64], site: Site, known: Mapping[tuple[int, str], Communication], own: Synchronisation
 ) -> NDArray[np.float64]:
-    """Return times over another network: the measured ones times the model's factor."""
-    table = seconds.copy()
+    """Return times over another network: the measured ones times the model's factor.
+
+    They hold without help, and while all nodes of the cluster send over the core of the network.
+    """
+    table, types = seconds.copy(), [gpu_type.name for gpu_type in site.gpu_types]
     for column, configuration in enumerate(site.configurations):
         n = float(configuration.nodes)
         for a in range(len(table)) if n > 1.0 else ():
-            key = (a, configuration.gpu_type)
-            if key in known and sync_s[key] != known[key].sync_s:
-                own = known[key]
-                now_s = iteration_s(own.compute_s, sync_s[key], n, 0.0)
-                table[a, column] *= now_s / iteration_s(own.compute_s, own.sync_s, n, 0.0)
+            row = known.get((a, configuration.gpu_type))
+            if row is None:
+                continue
+            v = types.index(configuration.gpu_type)
+            sync_s, inside_s = own.sync_s[v, a], own.known_inside_s[v, a]
+            worst = network_load(BACKENDS.index(own.backend), n, 0.0, own.busy(len(site.nodes)))
+            if sync_s != row.sync_s or inside_s > 0.0 or worst > traffic(n, 0.0):
+                now_s = iteration_s(row.compute_s, sync_s, inside_s, n, worst)
+                table[a, column] *= now_s / iteration_s(row.compute_s, row.sync_s, 0.0, n, traffic(n, 0.0))
     return table
 
 

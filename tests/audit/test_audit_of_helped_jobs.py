@@ -48,13 +48,14 @@ class Whatever:
                 any(view.place(job, config) for config in tried)
 
 
+@pytest.mark.parametrize("varied", [False, True])
 @pytest.mark.parametrize("interference", [False, True])
 @pytest.mark.parametrize("preemption", [False, True])
-def test_any_run_audits_clean(tmp_path: Path, preemption: bool, interference: bool) -> None:
+def test_any_run_audits_clean(tmp_path: Path, preemption: bool, interference: bool, varied: bool) -> None:
     helped = 0
     for seed in range(8):
         instance = helped_instance(
-            seed, jobs=25, types=1 + seed % 2, span_s=500.0, restart_s=5.0, interference=interference
+            seed, jobs=25, types=1 + seed % 2, span_s=500.0, restart_s=5.0, interference=interference, varied=varied
         )
         result = simulate(instance, Whatever(preemption=preemption), seed=seed, review_s=20.0)
         write_run(result, tmp_path / "run")
@@ -126,6 +127,9 @@ def test_a_tampered_line_is_found(folder: Path, column: str) -> None:
         lambda d: d["synchronisation"].update(cpu_machines=0),
         lambda d: d["synchronisation"]["compute_s"][0].__setitem__(0, 3.001),
         lambda d: d["synchronisation"]["sync_s"][0].__setitem__(0, 1.499),
+        lambda d: d["synchronisation"].update(backend="parameter-server"),
+        lambda d: d["synchronisation"].update(core_nodes=2.9),
+        lambda d: d["synchronisation"].update(inside_s=[[1.9]]),
         lambda d: d.pop("synchronisation"),
     ],
 )
@@ -133,9 +137,19 @@ def test_epochs_under_another_help_are_found(folder: Path, change: Callable[[dic
     assert {difference.what for difference in edit(folder, change)} >= {"epochs done in the interval"}
 
 
+def test_the_power_of_cpu_machines_that_the_bill_leaves_out_is_found(folder: Path) -> None:
+    """One of three machines that help is a CPU machine, the others none: a neighbour is there for two hours."""
+    found = edit(folder, lambda d: d["synchronisation"].update(cpu_machine_w=1.0))
+    assert {difference.what for difference in found} == {"energy_eur", "total_eur"}
+    assert {difference.where for difference in found} == {"run.json", "jobs.csv line 2 (job 0)"}
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
+        (lambda d: d["synchronisation"].update(backend="ring"), "backend"),
+        (lambda d: d["synchronisation"].update(core_nodes=0.0), "core_nodes"),
+        (lambda d: d["synchronisation"].update(cpu_machine_w=-1.0), "cpu_machine_w"),
         (lambda d: d["synchronisation"].update(cpu_machines=-1), "cpu_machines"),
         (lambda d: d["synchronisation"].update(colour="red"), "colour"),
         (lambda d: d["synchronisation"].pop("sync_s"), "sync_s"),

@@ -21,6 +21,16 @@ def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     assert load_instance(tmp_path / "i.json") != replace(instance, synchronisation=None)
 
 
+def test_every_kind_of_network_is_saved_and_what_is_default_is_not(tmp_path: Path) -> None:
+    for seed in range(8):
+        instance = helped_instance(seed, varied=True)
+        save_instance(instance, tmp_path / "i.json")
+        assert load_instance(tmp_path / "i.json") == instance
+    save_instance(helped_instance(3), tmp_path / "i.json")
+    document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
+    assert document["synchronisation"].keys() == {"compute_s", "sync_s", "cpu_machines"}
+
+
 def test_an_instance_without_it_has_no_such_field(tmp_path: Path) -> None:
     save_instance(replace(helped_instance(3), synchronisation=None), tmp_path / "i.json")
     assert "synchronisation" not in json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
@@ -32,6 +42,9 @@ def test_an_instance_without_it_has_no_such_field(tmp_path: Path) -> None:
         ({"cpu_machines": 1.5}, "synchronisation.cpu_machines"),
         ({"cpu_machines": -1}, "synchronisation.cpu_machines"),
         ({"colour": "red"}, "synchronisation.colour"),
+        ({"backend": "ring"}, "synchronisation.backend"),
+        ({"core_nodes": 0.0}, "synchronisation.core_nodes"),
+        ({"inside_s": [[1.0, 1.0], [1.0]]}, "synchronisation.inside_s"),
         ({"compute_s": [[1.0, 1.0], [1.0]]}, "synchronisation.compute_s"),
         ({"compute_s": []}, "synchronisation.compute_s"),
         ({"compute_s": [[1.0, 1.0]]}, "synchronisation.sync_s"),

@@ -11,6 +11,7 @@ import pytest
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.observation import CO_RUNNER_FEATURES, OPTION_FEATURES
 from gpusched_env.simulator import layout as at
+from helpers import helped_instance
 from instances import by_utilisation, random_instance
 from refusals import refused
 
@@ -49,6 +50,26 @@ def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed: int):
         seen, *_, info = plain.step(action)
         more, _, done, _, _ = wide.step(action)
     assert len(paces) > 2
+
+
+def test_on_several_nodes_the_speed_says_what_the_network_gives_now():
+    instance = helped_instance(1, jobs=15, span_s=200.0)
+    own = replace(instance.synchronisation, core_nodes=4.0, cpu_machines=2)
+    instance, types = replace(instance, synchronisation=own), instance.type_of_configuration.tolist()
+    least = own.least_slowdowns(instance.configurations, types, len(instance.nodes))
+    env = GpuClusterEnv(instance=instance, shared_features=True)
+    seen, info = env.reset(seed=0)
+    rng, done, speeds = np.random.default_rng(0), False, set()
+    while not done:
+        rows, application = seen["options"].reshape(-1, WIDE), int(env.view.jobs[info["job"], at.APPLICATION])
+        assert env.observation_space.contains(seen)
+        for c in np.flatnonzero(info["action_mask"][1:]):
+            if instance.configurations[c].nodes > 1:
+                expected = env.view.speed_now(info["job"], int(c)) * least[application, c]
+                assert rows[c, SPEED_NOW] == pytest.approx(expected, rel=1e-6)
+                speeds.add(float(rows[c, SPEED_NOW]))
+        seen, _, done, _, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
+    assert len(speeds) > 5
 
 
 def test_the_vector_environment_shows_the_same():

@@ -94,6 +94,48 @@ def test_applications_and_types_that_were_not_measured_are_not_helped():
     assert (own.sync_s > 0.0).tolist() == [[False, False], [True, False]]
 
 
+def test_what_is_measured_or_off_takes_the_times_that_were_measured():
+    for values in (
+        {"interconnect.backend": "parameter-server", "interconnect.cpu_machines": 3, "interconnect.cpu_machine_w": 9.0},
+        {"interconnect.backend": "byteps", "interconnect.nic_gb_per_s": 50.0, "interconnect.core_gb_per_s": 450.0},
+        {"interconnect.backend": "all-reduce", "interconnect.nic_gb_per_s": 50.0, "interconnect.core_gb_per_s": 450.0},
+    ):  # fmt: skip
+        instance = make_instance(several(**values), 0)
+        assert instance.synchronisation is not None
+        assert instance.synchronisation.backend == values["interconnect.backend"]
+        assert instance.synchronisation.cpu_machine_w == values.get("interconnect.cpu_machine_w", 0.0)
+        np.testing.assert_allclose(
+            instance.jobs.seconds_per_epoch, make_instance(several(), 0).jobs.seconds_per_epoch, rtol=1e-15
+        )
+
+
+def test_a_narrow_core_is_planned_with_all_nodes_of_the_cluster():
+    """Nine nodes of 2.5 GB/s over 7.5 GB/s: three times as long, 0.132864 · 1.5 · 3 s for VGG-16 on four."""
+    narrow = several(**{"interconnect.nic_gb_per_s": 2.5, "interconnect.core_gb_per_s": 7.5})
+    factor = (0.12401 / 4 + 0.132864 * 1.5 * 3) / (0.12401 / 4 + 0.0190479 * 1.5)
+    assert seconds(narrow, VGG, 4) == pytest.approx(seconds(several(), VGG, 4) * factor, rel=1e-12)
+    own = make_instance(narrow, 0).synchronisation
+    assert own is not None
+    assert (own.backend, own.core_nodes) == ("all-reduce", 3.0)
+
+
+@pytest.mark.parametrize(
+    ("backend", "machine", "sync_s"),
+    [
+        ("all-reduce", "pcie", 0.6 * 0.5536 / 10.0 * 1.5),  # the uplinks, not 12.5 GB/s
+        ("all-reduce", "nvlink", 0.6 * 0.5536 / 12.5 * 1.5),
+        ("byteps", "pcie", 0.6 * 0.5536 * 7 / 4 / 13.125),  # slower than 1.5 / 12.5
+        ("byteps", "nvlink", 0.6 * 0.5536 / 12.5 * 1.5),
+        ("parameter-server", "pcie", 0.6 * 0.5536 * 7 / 4 / 10.0),
+    ],
+)
+def test_the_slowest_link_inside_or_between_nodes_decides(backend: str, machine: str, sync_s: float):
+    values = {"nic_gb_per_s": 12.5, "backend": backend, "machine": machine}
+    other = several(**{f"interconnect.{name}": value for name, value in values.items()})
+    factor = (0.12401 / 4 + sync_s) / (0.12401 / 4 + 0.0190479 * 1.5)
+    assert seconds(other, VGG, 4) == pytest.approx(seconds(several(), VGG, 4) * factor, rel=1e-12)
+
+
 @pytest.mark.parametrize(
     ("values", "field"),
     [
@@ -101,6 +143,10 @@ def test_applications_and_types_that_were_not_measured_are_not_helped():
         ({"interconnect.backend": "ring"}, "interconnect.backend"),
         ({"interconnect.cpu_machines": 2}, "interconnect.cpu_machines"),
         ({"interconnect.exposed": 1.9}, "interconnect.exposed"),
+        ({"interconnect.cpu_machine_w": 400.0}, "interconnect.cpu_machine_w"),
+        ({"interconnect.core_gb_per_s": 10.0}, "interconnect.core_gb_per_s"),
+        ({"interconnect.machine": "pcie"}, "interconnect.machine"),
+        ({"interconnect.machine": "mesh", "interconnect.nic_gb_per_s": 2.5}, "interconnect.machine"),
         ({"interconnect.backend": "byteps", "interconnect.cpu_machines": -1}, "interconnect.cpu_machines"),
     ],
 )

@@ -332,7 +332,9 @@ class DecideRequest(Fields):
         "idle_power_w, fastest}, as in an instance file; rows are GPU types, columns `applications`.",
     )
     synchronisation: dict[str, Any] | None = Field(
-        default=None, description="How spare machines help jobs on several nodes: {compute_s, sync_s, cpu_machines}."
+        default=None,
+        description="How jobs on several nodes synchronise: {compute_s, sync_s, cpu_machines} and the optional fields "
+        "of an instance file.",
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of a policy that draws, where `memory` is null.")
     idle_rounds: int = Field(

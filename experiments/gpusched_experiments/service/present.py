@@ -12,6 +12,7 @@ from gpusched_env.simulator import Board, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import charge, seconds_per_epoch, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
+from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
 from gpusched_env.simulator.placement.whole_gpus import mark
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
@@ -182,7 +183,11 @@ def expected_costs(board: Board) -> Floats:
         now = board.clock[at.NOW]
         ready, each_s, left = max(now, jobs[job, at.READY_S]), seconds_per_epoch(board, job), expected_left(board, job)
         found[i, END_S] = ready + each_s * left
-        found[i, ENERGY] = charge(board, job, config) * (found[i, END_S] - now)
+        rate = charge(board, job, config)
+        if draws_cpu_power(board.facts):
+            part, cpu_part, busy = help_now(board)
+            rate += cpu_machines_rate(board, job, part, cpu_part, busy)
+        found[i, ENERGY] = rate * (found[i, END_S] - now)
         due = max(now, jobs[job, at.DUE])
         late_s = max(0.0, ready - due) + each_s * _epochs_after(board, job, max(0.0, due - ready) / each_s)
         found[i, TARDINESS] = jobs[job, at.WEIGHT] * late_s

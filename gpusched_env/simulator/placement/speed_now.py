@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.interconnect import slowdown_if_placed
 from gpusched_env.simulator.placement.placement import can_place
 from gpusched_env.simulator.placement.release import can_resize
 from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
@@ -16,9 +17,13 @@ from gpusched_env.simulator.slowdown import speed_beside
 def speed_now(board: Board, job: int, config: int) -> float:
     """Return the speed that `job` would have with `config` if it were placed now, 1 as alone; 0 if it does not fit.
 
-    It is 1 on whole GPUs, whatever the help on several nodes, and on shared GPUs without an interference model.
+    It is 1 on whole GPUs, and on shared GPUs without an interference model. On several nodes it is 1 without help and
+    with all nodes of the cluster sending; with a model of the network it is what the machines that are on now give.
     """
     nodes, facts = board.nodes, board.facts
+    if facts.iteration.shape[0] > 0 and facts.configs[config, at.CONFIG_NODES] > 1:
+        fits = int(board.jobs[job, at.CONFIG]) == config or can_place(board, job, config)
+        return 1.0 / slowdown_if_placed(board, job, config) if fits else 0.0
     units, v = facts.configs[config, at.CONFIG_UNITS], facts.configs[config, at.CONFIG_TYPE]
     held = int(board.jobs[job, at.CONFIG])
     if held != config and units == 0:

@@ -10,6 +10,8 @@ from pydantic import BeforeValidator, Field, model_validator
 from gpusched_env.errors import InputError
 from gpusched_env.model import Cells, Tenant
 from gpusched_env.model.configuration import MOST_PRIORITIES
+from gpusched_env.model.machine import Topology
+from gpusched_env.model.synchronisation import Backend
 from gpusched_env.renamed import FIELDS, current, current_fields
 from gpusched_env.workload.scenario.settings import (
     USUAL,
@@ -158,17 +160,31 @@ class Interconnect(Settings):
     exposed: Positive = setting(
         RDMA, "Share of synchronising that no computing hides / efficiency of the link: 0.6 RDMA, 1.9 TCP."
     )
-    backend: Literal["all-reduce", "byteps"] = setting(
-        "all-reduce", "How jobs synchronise: all-reduce, or byteps (spare machines help)."
+    backend: Backend = setting(
+        "all-reduce", "How jobs synchronise: all-reduce, parameter-server, or byteps (spare machines help)."
     )
-    cpu_machines: CountFromZero = setting(0, "CPU machines that help to synchronise, with byteps.")
+    cpu_machines: CountFromZero = setting(
+        0, "CPU machines: parameter servers, or those that help to synchronise with byteps."
+    )
+    cpu_machine_w: NotNegative = setting(0.0, "Power of a CPU machine while it makes a job faster [W].")
+    core_gb_per_s: Positive | None = setting(
+        None, "What all jobs on several nodes can send at once between nodes [GB/s]. By default no limit."
+    )
+    machine: Topology | None = setting(
+        None, "Links inside a node: pcie (two switches, no NVLink) or nvlink. By default as fast as the measured ones."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.cpu_machines and self.backend != "byteps":
+        if self.cpu_machines and self.backend == "all-reduce":
             raise InputError("cpu_machines", self.cpu_machines, f"0 with backend = {self.backend!r}")
+        if self.cpu_machine_w and not self.cpu_machines:
+            raise InputError("cpu_machine_w", self.cpu_machine_w, "0 without cpu_machines")
         if self.exposed != RDMA and self.nic_gb_per_s is None:
             raise InputError("exposed", self.exposed, f"{RDMA} unless nic_gb_per_s is set")
+        for name in ("core_gb_per_s", "machine"):
+            if getattr(self, name) is not None and self.nic_gb_per_s is None:
+                raise InputError(name, getattr(self, name), "nothing unless nic_gb_per_s is set")
         return self
 
     @property
