@@ -22,28 +22,28 @@ if TYPE_CHECKING:
 
 Method = Literal[
     "pipelined",
-    "per layer",
-    "grouped, then computed",
-    "per layer, then computed",
-    "own memory",
-    "memory by handles",
-    "pageable memory",
+    "per-layer pipeline",
+    "grouped, no pipeline",
+    "per layer, no pipeline",
+    "no memory management",
+    "no IPC optimisation",
+    "no pinned memory",
     "unified memory",
     "one process",
-    "new process",
+    "two processes",
 ]
 """How a task starts.
 
 - `pipelined`: layers in the best groups, each computing while the next one crosses PCIe.
-- `per layer`: the same with every layer a group of its own.
-- `grouped, then computed`: the whole model in one transfer, then the pass.
-- `per layer, then computed`: layer after layer, then the pass.
-- `own memory`: pipelined, but the worker first allocates GPU memory itself.
-- `memory by handles`: pipelined, but the process that owns the memory sends a handle for every tensor.
-- `pageable memory`: pipelined, from memory of the host that is not pinned.
+- `per-layer pipeline`: the same with every layer a group of its own.
+- `grouped, no pipeline`: the whole model in one transfer, then the pass.
+- `per layer, no pipeline`: layer after layer, then the pass.
+- `no memory management`: pipelined, but the worker first allocates GPU memory itself.
+- `no IPC optimisation`: pipelined, but the process that owns the memory sends a handle for every tensor.
+- `no pinned memory`: pipelined, from memory of the host that is not pinned.
 - `unified memory`: pages move when the pass touches them.
 - `one process`: the process stops its task and clears up, then sends the model and computes.
-- `new process`: another process is started, then sends the model and computes.
+- `two processes`: another process is started, then sends the model and computes.
 """
 METHODS: tuple[Method, ...] = get_args(Method)
 
@@ -64,9 +64,9 @@ class Machine:
         bandwidth_gb_per_s: From pinned memory [GB/s], > 0.
         pageable_gb_per_s: From pageable memory [GB/s], > 0.
         message_s: Start of a transfer and its message on the sender's side, and waiting for it on the worker's, each
-            [s], ≥ 0; fitted to "per layer, without a pipeline".
-        allocation_s: An allocation of GPU memory by PyTorch's allocator [s], ≥ 0; to "without memory management".
-        handle_s: Sending a handle of a tensor, and opening it [s], ≥ 0; to "without IPC optimisation".
+            [s], ≥ 0; fitted to "per layer, no pipeline".
+        allocation_s: An allocation of GPU memory by PyTorch's allocator [s], ≥ 0; to "no memory management".
+        handle_s: Sending a handle of a tensor, and opening it [s], ≥ 0; to "no IPC optimisation".
         unified_gb_per_s: At which pages move when they are touched [GB/s], > 0; to "unified memory".
         clear_s: Stopping a task and clearing up after it in its process [s], ≥ 0; to "one process".
         process_s: Stopping a process, and starting one up to an initialised GPU [s], ≥ 0; to "two processes".
@@ -187,19 +187,19 @@ def start_up_s(method: Method, layers: Sequence[Layer], compute_s: float, machin
     task = Pass.forward(layers, compute_s)
     sent_s = sum(task.sizes) / (machine.bandwidth_gb_per_s * 1e9)
     at_once_s = sent_s + 2.0 * machine.message_s + compute_s
-    if method == "per layer":
+    if method == "per-layer pipeline":
         return pipelined_s(task, range(1, len(layers) + 1), machine)
-    if method == "grouped, then computed":
+    if method == "grouped, no pipeline":
         return at_once_s
-    if method == "per layer, then computed":
+    if method == "per layer, no pipeline":
         return at_once_s + (len(layers) - 1) * machine.message_s
     if method == "unified memory":
         return sum(task.sizes) / (machine.unified_gb_per_s * 1e9) + compute_s
-    if method in ("one process", "new process"):
+    if method in ("one process", "two processes"):
         return at_once_s + (machine.clear_s if method == "one process" else machine.process_s)
-    own = machine if method != "pageable memory" else Machine(machine.pageable_gb_per_s, message_s=machine.message_s)
-    more = {"own memory": allocations(layers) * machine.allocation_s}
-    more["memory by handles"] = sum(len(layer.tensors) for layer in layers) * machine.handle_s
+    own = machine if method != "no pinned memory" else Machine(machine.pageable_gb_per_s, message_s=machine.message_s)
+    more = {"no memory management": allocations(layers) * machine.allocation_s}
+    more["no IPC optimisation"] = sum(len(layer.tensors) for layer in layers) * machine.handle_s
     return pipelined_s(task, best_groups(task, own), own) + more.get(method, 0.0)
 
 

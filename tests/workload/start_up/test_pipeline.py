@@ -27,16 +27,16 @@ ROUND = Machine(1.0, 0.5, 1 * MS, 10 * MS, 100 * MS, 0.25, 1000 * MS, 5000 * MS)
 """1 GB/s, so that 1 MB takes 1 ms; a message takes 1 ms."""
 
 BY_HAND: dict[Method, float] = {
-    "per layer": 25.0,  # there after 5 and 18 ms; a computes from 6 to 8 ms, b from 19 to 25
-    "grouped, then computed": 26.0,  # a message, 16 ms, a message, 8 ms
-    "per layer, then computed": 27.0,
+    "per-layer pipeline": 25.0,  # there after 5 and 18 ms; a computes from 6 to 8 ms, b from 19 to 25
+    "grouped, no pipeline": 26.0,  # a message, 16 ms, a message, 8 ms
+    "per layer, no pipeline": 27.0,
     "pipelined": 25.0,
-    "own memory": 35.0,  # one block of 20 MiB for all three tensors
-    "memory by handles": 325.0,  # three tensors
-    "pageable memory": 41.0,  # there after 9 and 34 ms
+    "no memory management": 35.0,  # one block of 20 MiB for all three tensors
+    "no IPC optimisation": 325.0,  # three tensors
+    "no pinned memory": 41.0,  # there after 9 and 34 ms
     "unified memory": 72.0,  # 64 ms and 8 ms
     "one process": 1026.0,
-    "new process": 5026.0,
+    "two processes": 5026.0,
 }
 
 
