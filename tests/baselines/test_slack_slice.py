@@ -37,6 +37,18 @@ def test_a_burst_preempts_at_its_latest_start():
     assert result.completion_s == pytest.approx([106.0, 19.75])
 
 
+def test_a_burst_need_not_wait_where_a_pause_is_cheap():
+    """0.2 s are less than 5 % of 5 s; 0.3 s are more."""
+    for resume_s, start_s in ((0.2, 7.0), (0.3, 14.75)):
+        result = run(job(100.0, start_s=0.0, resume_s=resume_s), job(5.0, 7.0, due_s=20.0, **CHEAP))
+        assert result.start_s[1] == pytest.approx(start_s)
+
+
+def test_but_it_waits_where_its_latest_start_is_beyond_the_quantum():
+    result = run(job(100.0, start_s=0.0, resume_s=0.2), job(5.0, 7.0, due_s=95.0, **CHEAP), policy=SlackSlice())
+    assert result.start_s[1] == pytest.approx(60.0)  # when the quantum is over
+
+
 def test_a_burst_takes_what_becomes_free_before_and_nobody_is_preempted():
     """The second job ends at 10 s; a fixed quantum would have preempted one of them at 7 s."""
     jobs = (job(100.0, **CHEAP), job(10.0, **CHEAP), job(5.0, 7.0, 1.0, 20.0, **CHEAP))

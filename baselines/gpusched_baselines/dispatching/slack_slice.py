@@ -37,6 +37,8 @@ class SlackSlice:
        configuration, with a margin. First of those on the GPU type that keep their due dates in spite of it, or miss
        them anyway, go those that lose least: by weight times the seconds that the pause costs, then by those seconds;
        a state for which host memory has no room costs a restart. A job that is late preempts only those of less weight.
+       Where the latest start comes within the least quantum and a pause is cheap, at most that share of what the job
+       has to run, the job need not wait for it.
     3. All others, by least GPU-seconds attained per weight, take the cheapest configuration that fits and meets the due
        date, else the fastest that fits; on the node where they were, if they can.
     4. While jobs wait, a round is at the end of a quantum and at a latest start.
@@ -72,9 +74,10 @@ class SlackSlice:
             if held >= 0 and (not self._is_over(view, job) or 0.0 <= _slack_s(view, job, held) < _pause_s(view, job)):
                 view.place(job, held)
         latest = {job: self._latest_start_s(view, job) for job in active if jobs[job, at.OLD_CONFIG] < 0}
-        due = [job for job, start in latest.items() if start <= now + sim.SAME_TIME_S]
-        for job in sorted(due, key=lambda job: (-jobs[job, at.WEIGHT], latest[job])):
-            _place_in_time(view, job)
+        soon = [job for job, start in latest.items() if start <= now + self.least_quantum_s]
+        for job in sorted(soon, key=lambda job: (-jobs[job, at.WEIGHT], latest[job])):
+            waits = latest[job] > now + sim.SAME_TIME_S
+            _place_in_time(view, job, self.switching_share if waits else math.inf)
         rest = [job for job in active if jobs[job, at.CONFIG] < 0]
         for job in sorted(rest, key=lambda job: attained_per_weight(view, job)):
             place_cheapest(view, job)
@@ -117,26 +120,26 @@ def _slack_s(view: View, job: int, config: int) -> float:
     return float(view.jobs[job, at.DUE] - starts_s - epochs_left(view, job) * view.tau[job, config])
 
 
-def _place_in_time(view: View, job: int) -> None:
-    """Place a job whose latest start has come, on what is free or by preemption; else it waits."""
-    jobs = view.jobs
+def _place_in_time(view: View, job: int, most: float) -> None:
+    """Place a job in time for its due date, on what is free or by preemption; else it waits.
+
+    Only jobs are preempted whose pause takes at most the part `most` of what the job has to run.
+    """
     wanted = cheapest_in_time(view, job)
     late = wanted < 0
-    if late:
-        wanted = int(np.argmin(view.tau[job]))
-    victims = _victims(view, job, wanted, late=late)
-    if sim.can_place(view.board, job, wanted) or preempt_for(view, job, wanted, victims):
-        view.place(job, wanted)
-    elif late:
-        place_cheapest(view, job)
-    if jobs[job, at.CONFIG] < 0 and not late:
-        for config in np.argsort(view.tau[job], kind="stable").tolist():
-            if np.isfinite(view.tau[job, config]) and preempt_for(view, job, config, _victims(view, job, config)):
-                view.place(job, config)
-                return
+    wanted = int(np.argmin(view.tau[job])) if late else wanted
+    others = [config for config in np.argsort(view.tau[job], kind="stable").tolist() if config != wanted]
+    for config in (wanted, *others):
+        if not np.isfinite(view.tau[job, config]):
+            continue
+        if sim.can_place(view.board, job, config) or preempt_for(
+            view, job, config, _victims(view, job, config, most, late=late)
+        ):
+            view.place(job, config)
+            return
 
 
-def _victims(view: View, job: int, config: int, *, late: bool = False) -> list[int]:
+def _victims(view: View, job: int, config: int, most: float, *, late: bool) -> list[int]:
     """List the jobs that may be preempted for `job`, those that lose least first."""
     jobs, gpu_type = view.jobs, int(view.configs[config, at.CONFIG_TYPE])
     run_s = epochs_left(view, job) * float(view.tau[job, config])
@@ -147,6 +150,8 @@ def _victims(view: View, job: int, config: int, *, late: bool = False) -> list[i
             continue
         pause_s, slack_s = _pause_s(view, other), _slack_s(view, other, held)
         if 0.0 <= slack_s < pause_s + run_s or (late and jobs[other, at.WEIGHT] >= jobs[job, at.WEIGHT]):
+            continue
+        if pause_s > most * run_s:
             continue
         found.append(((float(jobs[other, at.WEIGHT]) * pause_s, pause_s), other))
     return [other for _, other in sorted(found)]
