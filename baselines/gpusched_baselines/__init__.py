@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         fifo,
         priority,
     )
+    from gpusched_baselines.dispatching.slack_slice import SlackSlice
     from gpusched_baselines.dispatching.time_slice import HiveD, TimeSlice
     from gpusched_baselines.gavel import Gavel, GavelCost
     from gpusched_baselines.hindsight import hindsight_cost
@@ -59,6 +60,7 @@ __all__ = [
     "RandomGreedy",
     "Segment",
     "SingleJobProblem",
+    "SlackSlice",
     "Sts",
     "StsX",
     "TimeSlice",

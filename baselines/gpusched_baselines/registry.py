@@ -269,6 +269,10 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "dispatching.time_slice:TimeSlice",
             "Critical jobs at once; the others take turns of a quantum, least GPU-seconds attained per weight first",
         ),
+        "time-slice-slack": _solved(
+            "dispatching.slack_slice:SlackSlice",
+            "Jobs are preempted at the latest start of another; turns as long as switching is at most 5 % of the time",
+        ),
         **_gavels("", aware=True),
         "gavel-cost": _solved(
             "gavel.policy:GavelCost",

@@ -31,7 +31,7 @@ from gpusched_env.errors import InputError
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
     "jobs", "applications", "distributions", "interference", "synchronisation", "tenancy", "tenants", "hosts",
-    "racks", "decision_interval_s",
+    "racks", "decision_interval_s", "host_memory",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -40,6 +40,7 @@ _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
     "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
     "opportunistic", "tenant", "traced_start_s", "traced_config", "traced_type_known",
+    "state_gib",
 )  # fmt: skip
 _JOB_RANGES = {
     "due_s": TIME, "tardiness_weight_eur_per_s": NOT_NEGATIVE, "max_epochs": POSITIVE, "epochs_needed": POSITIVE,
@@ -114,7 +115,7 @@ class JobRecord:
     """A job of the instance.
 
     `seconds_per_epoch` is None where a configuration is not allowed, `resume_s` where distances do not matter;
-    `tenant` is an index.
+    `tenant` is an index, and `state_gib` moves when the job is switched.
     """
 
     submission_s: float
@@ -128,6 +129,7 @@ class JobRecord:
     application: int
     seconds_per_epoch: list[float | None]
     tenant: int
+    state_gib: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +155,15 @@ class SynchronisationRecord:
     cpu_machine_w: float
     core_nodes: float
     inside_s: dict[str, list[float]] | None
+
+
+@dataclass(frozen=True, slots=True)
+class HostMemoryRecord:
+    """Memory of each node for states of paused jobs [GiB], GPUs on a PCIe link, and its bandwidth [GB/s]."""
+
+    pool_gib: float = math.inf
+    gpus_per_link: int = 1
+    bandwidth_gb_per_s: float = 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +195,7 @@ class InstanceRecord:
     utilisation_model: UtilisationRecord
     synchronisation: SynchronisationRecord | None
     tenants: TenantsRecord
+    host_memory: HostMemoryRecord
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -205,7 +217,7 @@ def read_instance(path: Path) -> InstanceRecord:
     name, seed = instance.get("name", text), instance.get("seed", whole)
     synchronisation = _synchronisation(instance, list(gpu_types), applications)
     told = (name, seed, gpu_types, nodes, configurations, jobs, price, utilisation_model, synchronisation, tenants)
-    return InstanceRecord(*told)
+    return InstanceRecord(*told, _host_memory(instance))
 
 
 def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuTypeRecord], UtilisationRecord]:
@@ -284,6 +296,16 @@ def _synchronisation(instance: FieldReader, names: Sequence[str], applications: 
         own.get("cpu_machine_w", number, NOT_NEGATIVE) if own.has("cpu_machine_w") else 0.0,
         own.get("core_nodes", number, POSITIVE) if own.has("core_nodes") else math.inf,
         table("inside_s", NOT_NEGATIVE) if own.has("inside_s") else None,
+    )
+
+
+def _host_memory(instance: FieldReader) -> HostMemoryRecord:
+    if not instance.has("host_memory"):
+        return HostMemoryRecord()
+    own = instance.get("host_memory", FieldReader).only("pool_gib", "gpus_per_link", "bandwidth_gb_per_s")
+    pool = own.get("pool_gib", number, POSITIVE) if own.has("pool_gib") else math.inf
+    return HostMemoryRecord(
+        pool, own.get("gpus_per_link", whole, AT_LEAST_ONE), own.get("bandwidth_gb_per_s", number, POSITIVE)
     )
 
 
@@ -417,7 +439,8 @@ def _jobs(instance: FieldReader, configurations: int, applications: int, distrib
     seconds = [_seconds(f"{table.name('seconds_per_epoch')}[{i}]", row, configurations, most[i]) for i, row in rows]
     _check_traced(table, submission, seconds)
     tenant = table.column("tenant", whole, count, default=0)
-    told = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant)
+    state = table.column("state_gib", number, count, NOT_NEGATIVE, default=0.0)
+    told = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant, state)
     return [JobRecord(*values) for values in zip(*told, strict=True)]
 
 

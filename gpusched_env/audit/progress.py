@@ -9,6 +9,7 @@ from itertools import pairwise
 
 from gpusched_env.audit.instance_record import JobRecord
 from gpusched_env.audit.network import seconds_on_several_nodes
+from gpusched_env.audit.readiness import check_ready
 from gpusched_env.audit.reading import Difference, same_epochs, same_time
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, stretches
 
@@ -89,6 +90,7 @@ def _beside_others(
 
 def check_progress(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
     """Compare start, completion and switches of each job in the files with what its intervals imply."""
+    readiness = check_ready(record, by_job)
     worth = seconds_worth(record)
     for job, life in enumerate(by_job):
         for name in ("submission_s", "due_s", "epochs_needed"):
@@ -99,7 +101,7 @@ def check_progress(record: Record, by_job: list[list[Holding]]) -> Iterator[Diff
             yield Difference(f"intervals.csv (job {job})", 0, "at least one", "intervals of the job")
             continue
         yield from _check_order(record.jobs[job], life)
-        yield from _check_ready(record.jobs[job], life)
+        yield from readiness[job]
         yield from _check_epochs(record.jobs[job], job, life, worth)
         yield from _check_claims(record.claims[job], job, life)
 
@@ -114,33 +116,6 @@ def _check_order(facts: JobRecord, life: list[Holding]) -> Iterator[Difference]:
         if after.start_s < before.end_s:
             what = f"start, not before the job's interval on line {before.lines[0].line} ends [s]"
             yield Difference(after.where, after.start_s, before.end_s, what)
-
-
-def _check_ready(facts: JobRecord, life: list[Holding]) -> Iterator[Difference]:
-    """Check that progress begins after the cost of the switch, which depends on where the job was last ready."""
-    before, ready, preferred = None, 0.0, None
-    for holding in life:
-        if before is not None and (holding.continues(before) or _changes_share(facts, before, holding)):
-            ready = max(holding.start_s, ready)
-        elif preferred is None:
-            ready = holding.start_s + facts.start_s
-        else:
-            stays = facts.resume_s is not None and holding.place[1] == preferred
-            ready = holding.start_s + (facts.resume_s or 0.0 if stays else facts.restart_s)
-        for line in holding.lines:
-            expected = min(line.end_s, ready)
-            if not same_time(line.ready_s, expected):
-                yield Difference(line.where, line.ready_s, expected, "ready_s, from when on it makes progress [s]")
-        if ready <= holding.end_s:
-            preferred = holding.place[1]
-        before = holding
-
-
-def _changes_share(facts: JobRecord, before: Holding, holding: Holding) -> bool:
-    """Whether it is another share of the same GPU, without a pause, where that costs nothing."""
-    shared = before.configuration.is_shared and holding.configuration.is_shared
-    together = before.place == holding.place and before.end_s == holding.start_s
-    return facts.resume_s is not None and shared and together
 
 
 def _check_epochs(facts: JobRecord, job: int, life: list[Holding], worth: dict[int, float]) -> Iterator[Difference]:

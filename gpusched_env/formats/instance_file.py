@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,6 +19,7 @@ from gpusched_env.model import (
     Configuration,
     EpochDistribution,
     GpuType,
+    HostMemory,
     Instance,
     Interference,
     JobTable,
@@ -94,6 +95,7 @@ _DOCUMENT: dict[str, Schema] = {
     "hosts?": int,
     "racks?": [int],
     "decision_interval_s?": float,
+    "host_memory?": {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float},
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
@@ -175,6 +177,9 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         document["racks"] = [int(rack) for rack in instance.racks]
     if instance.decision_interval_s:
         document["decision_interval_s"] = float(instance.decision_interval_s)
+    if instance.host_memory is not None:
+        finite = {name: value for name, value in asdict(instance.host_memory).items() if value != np.inf}
+        document["host_memory"] = finite  # no limit is no value
     return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
 
 
@@ -296,6 +301,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         interference=interference_of(read["interference"]),
         synchronisation=synchronisation_of(read),
         racks=tuple(read.get("racks", ())),
+        host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
         **optional,

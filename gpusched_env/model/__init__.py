@@ -2,6 +2,7 @@
 
 from gpusched_env.model.configuration import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.model.distribution import EpochDistribution
+from gpusched_env.model.host_memory import HostMemory
 from gpusched_env.model.instance import Instance
 from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
@@ -16,6 +17,7 @@ __all__ = [
     "Configuration",
     "EpochDistribution",
     "GpuType",
+    "HostMemory",
     "Instance",
     "Interference",
     "Job",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.configuration import Configuration, GpuType, Node
+    from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.synchronisation import Synchronisation
@@ -55,6 +56,8 @@ class Instance:
             `cells`, of the nodes before the physical ones: of the tenant's cell of which each is a part.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
+        host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
+            has a link of its own.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -76,6 +79,7 @@ class Instance:
     hosts: int = 0
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
+    host_memory: HostMemory | None = None
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -91,6 +95,7 @@ class Instance:
         self._check_configurations()
         self._check_interference()
         self._check_synchronisation()
+        self._check_host_memory()
         check_tenants(self)
         self._close_what_does_not_fit()
 
@@ -168,6 +173,12 @@ class Instance:
             allowed = f"{shape}: GPU types, applications"
             raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
 
+    def _check_host_memory(self) -> None:
+        if self.host_memory is not None and self.jobs.resume_s is None:
+            raise InputError("host_memory", "...", "None, unless jobs have resume_s")
+        if self.host_memory is not None and self.hosts:
+            raise InputError("host_memory", "...", "None with cells, which are bound to other hosts")
+
     def __repr__(self) -> str:
         """Return a line with its name and size."""
         types = ", ".join(v.name for v in self.gpu_types)
@@ -197,6 +208,7 @@ class Instance:
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
+        host_memory: HostMemory | None = None,
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -214,6 +226,7 @@ class Instance:
             tenants: The tenants of the cluster.
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
+            host_memory: What nodes have for the states of jobs.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -232,6 +245,7 @@ class Instance:
             tenants=tuple(tenants),
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
+            host_memory=host_memory,
         )
 
     def type_index(self, where: str, name: str) -> int:

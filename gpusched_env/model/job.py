@@ -38,6 +38,7 @@ class Job:
             that only policies and reports read.
         epochs_needed: Realised demand: epochs that it needs, X_j in (0, E_j]; hidden from policies until the job ends.
         tenant: Index of its tenant among the instance's, ≥ 0.
+        state_gib: State that moves when it is switched [GiB], ≥ 0: weights, gradients and the optimiser's state.
 
     Raises:
         InputError: A value is out of its range.
@@ -57,12 +58,14 @@ class Job:
     resume_s: float | None = None
     opportunistic: bool = False
     tenant: int = 0
+    state_gib: float = 0.0
 
     def __post_init__(self) -> None:
         checks.seconds("job.submission_s", self.submission_s)
         checks.not_negative("job.tardiness_weight_eur_per_s", self.tardiness_weight_eur_per_s)
         checks.positive("job.max_epochs", self.max_epochs)
         checks.not_negative("job.memory_gib", self.memory_gib)
+        checks.not_negative("job.state_gib", self.state_gib)
         checks.whole("job.tenant", self.tenant, 0)
         if self.restart_s is not None:
             checks.seconds("job.restart_s", self.restart_s)

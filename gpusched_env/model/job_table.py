@@ -56,6 +56,7 @@ class JobTable:
             is allowed. None without `traced_start_s`.
         traced_type_known: Whether the trace states the GPU type of `traced_config`, shape (J,); False by default: the
             type is a guess.
+        state_gib: State that moves when a job is switched [GiB], shape (J,), ≥ 0; only `Instance.host_memory` asks.
 
     A column with `metadata["label"]`, its description, is a field of the service's requests too.
 
@@ -85,9 +86,10 @@ class JobTable:
     traced_start_s: NDArray[np.float64] | None = None
     traced_config: NDArray[np.int64] | None = None
     traced_type_known: NDArray[np.bool_] = None  # type: ignore[assignment]
+    state_gib: NDArray[np.float64] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
-        for column in ("restart_s", "start_s"):
+        for column in ("restart_s", "start_s", "state_gib"):
             if getattr(self, column) is None:
                 object.__setattr__(self, column, np.zeros(len(self.submission_s)))
         for column in _FLAG_COLUMNS:
@@ -141,7 +143,9 @@ class JobTable:
         self._each("tardiness_weight_eur_per_s", np.isfinite(weight) & (weight >= 0), "a finite number >= 0")
         self._each("max_epochs", np.isfinite(end) & (end > 0), "a finite number > 0")
         self._each("epochs_needed", (needed > 0) & (needed <= end), "a number in (0, max_epochs]")
-        self._each("memory_gib", np.isfinite(self.memory_gib) & (self.memory_gib >= 0), "a finite number >= 0")
+        for column in ("memory_gib", "state_gib"):
+            gib = getattr(self, column)
+            self._each(column, np.isfinite(gib) & (gib >= 0), "a finite number >= 0")
         for column in ("restart_s", "start_s", "resume_s"):
             seconds = getattr(self, column)
             if seconds is not None:
@@ -238,11 +242,12 @@ class JobTable:
             resume_s=np.array([r if s is None else s for s, r in zip(resume, restart, strict=True)]) if told else None,
             opportunistic=np.array([job.opportunistic for job in jobs], dtype=np.bool_),
             tenant=np.array([job.tenant for job in jobs], dtype=np.int64),
+            state_gib=np.array([job.state_gib for job in jobs]),
         )
 
 
 _JOB_FIELDS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib")
-_FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "start_s", "seconds_per_epoch")
+_FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "start_s", "state_gib", "seconds_per_epoch")
 _FLAG_COLUMNS = ("opportunistic", "traced_type_known")
 _INDEX_COLUMNS = ("application", "distribution", "tenant")
 

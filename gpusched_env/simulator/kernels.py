@@ -73,7 +73,7 @@ from gpusched_env.simulator.survival import (
     likely_bin,
     survival_after,
 )
-from gpusched_env.simulator.switching import place_of_state, switch_s
+from gpusched_env.simulator.switching import pause_s, place_of_state, switch_s
 from gpusched_env.simulator.view import View
 
 __all__ = [
@@ -139,6 +139,7 @@ __all__ = [
     "misses",
     "neighbours",
     "order_by",
+    "pause_s",
     "place",
     "place_of_state",
     "powers_on_node",

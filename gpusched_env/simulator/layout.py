@@ -44,12 +44,17 @@ EDGES = 33  # row of `edges` with the bins of its distribution
 STARTING_S = 34  # seconds without progress until it has been ready once
 RESUMING_S = 35  # seconds without progress after a change on the nodes where it was last ready
 LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
-LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
+LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`), or NO_MARK
 OPPORTUNISTIC = 38  # 1 if it is opportunistic: it gets the GPUs that guaranteed jobs leave; a label for policies
 TENANT = 39  # index of its tenant
 TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
 TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known
-JOB_COLUMNS = 42
+STATE_BYTES = 42  # size of its state; 0 where host memory has no limit
+MOVING_S = 43  # seconds more that continuing takes it for each further GPU on a PCIe link
+POOL_NODE = 44  # node whose host memory has room for its state while it is paused, or -1
+JOB_COLUMNS = 45
+
+NO_MARK = -1.0  # in LAST_NODES: the state is not where it was, so that the job restarts everywhere
 
 # outcome: float64 (J, OUTCOME_COLUMNS). The hidden part, which no policy may know.
 NEEDED = 0  # epochs needed X_j
@@ -64,7 +69,8 @@ OLD_FREE = 3  # GPUs not held when the round began
 NEXT = 4  # the next node of the job that holds this whole one, or -1
 OLD_NEXT = 5  # the same when the round began
 USABLE = 6  # GPUs that can be held: all of a node that is up, none of one that is down
-NODE_COLUMNS = 7  # then, if GPUs can be shared, G columns with the units used of every shared one, and G with the old
+POOL_FREE = 7  # bytes of host memory left for the states of paused jobs; 0 where there is no limit
+NODE_COLUMNS = 8  # then, if GPUs can be shared, G columns with the units used of every shared one, and G with the old
 
 UNITS = 2**40  # units of a shared GPU: whole numbers, so that shares add up exactly
 
@@ -144,7 +150,9 @@ CONSOLIDATES = 11  # 1 if every decision may move a job from its previous node t
 PREEMPTION = 12  # 1 if a round begins from an empty cluster
 ORDER = 13  # number of the order in which a round asks its jobs
 DISTANCES = 14  # 1 if the costs of switching depend on the distance (`switching`)
-COUNT_COLUMNS = 15
+LIMITED_POOL = 15  # 1 if the host memory for the states of paused jobs has a limit
+LINK_GPUS = 16  # GPUs of a node that share a PCIe link
+COUNT_COLUMNS = 17
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0

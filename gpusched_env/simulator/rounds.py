@@ -16,7 +16,7 @@ from gpusched_env.simulator.placement.whole_gpus import same_chain
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.sorting import pressure, ranked
-from gpusched_env.simulator.switching import ready_s, remember_place
+from gpusched_env.simulator.switching import keep_states, leave_pool, ready_s, remember_place, state_is_known
 
 # Kinds of order in which a round asks its jobs.
 PRESSURE, BY_SUBMISSION, BY_DUE, BY_WEIGHT = range(4)
@@ -42,7 +42,8 @@ def begin_round(board: Board, preemption: bool) -> None:
         jobs[job, at.OLD_SLOT] = jobs[job, at.SLOT]
         jobs[job, at.PREFERRED_NODE] = jobs[job, at.NODE]
         jobs[job, at.PREFERRED_SLOT] = jobs[job, at.SLOT]
-        if jobs[job, at.NODE] < 0.0 and jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]:
+        cheaper = jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]
+        if jobs[job, at.NODE] < 0.0 and cheaper and state_is_known(board, job):
             jobs[job, at.PREFERRED_NODE] = jobs[job, at.LAST_NODE]  # continuing there costs it less
     if preemption:
         clear(board, active[: count[at.ACTIVE]])
@@ -80,6 +81,8 @@ def commit_round(board: Board, hidden: Hidden) -> None:
             _begin_interval(board, hidden, job, now)
         if jobs[job, at.CONFIG] >= 0 and not (same and slowdowns[i] == jobs[job, at.SLOWDOWN]):
             take_speed(board, hidden, job, slowdowns[i])
+    if count[at.LIMITED_POOL] > 0:
+        keep_states(board)
     clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, now)
@@ -99,6 +102,7 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float) -> None:
     if jobs[job, at.CONFIG] < 0:
         hidden.outcome[job, at.FINISH_S] = np.inf
         return
+    leave_pool(board, job)
     jobs[job, at.READY_S] = ready_s(board, job, now)
     if not started:
         jobs[job, at.START_S] = now

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.cells import tree as tree_at
 from gpusched_env.model import Instance, checks
+from gpusched_env.model.host_memory import BYTES_PER_GIB
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
 from gpusched_env.model.tenant import kinds_of_nodes, pieces, quotas
 from gpusched_env.simulator import cell_binding as blocks
@@ -188,6 +189,11 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
     )
     measure(board)
     board.count[at.DISTANCES] = int(instance.jobs.resume_s is not None)
+    host = instance.host_memory
+    board.count[at.LINK_GPUS] = 1 if host is None else host.gpus_per_link
+    if host is not None and host.pool_gib < np.inf:
+        board.count[at.LIMITED_POOL] = 1
+        board.nodes[:, at.POOL_FREE] = int(host.pool_gib * BYTES_PER_GIB)
     board.clock[at.PRICE], board.clock[at.PUE] = instance.energy_price_eur_per_kwh, instance.pue
     return board
 
@@ -317,12 +323,15 @@ def _first_rows(
     jobs[:, at.STARTING_S] = table.start_s
     jobs[:, at.OPPORTUNISTIC] = table.opportunistic
     jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
+    if instance.host_memory is not None:
+        jobs[:, at.STATE_BYTES] = np.ceil(table.state_gib * BYTES_PER_GIB)
+        jobs[:, at.MOVING_S] = instance.host_memory.moving_s(1.0) * table.state_gib
     jobs[:, at.SLOWDOWN] = 1.0
     jobs[:, at.TENANT] = table.tenant
     jobs[
         :, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.PREFERRED_NODE, at.PREFERRED_SLOT]
     ] = -1.0
-    jobs[:, at.LAST_NODE] = -1.0
+    jobs[:, [at.LAST_NODE, at.POOL_NODE]] = -1.0
     jobs[:, at.TRACED_CONFIG] = -1.0
     jobs[:, [at.START_S, at.END_S, at.TRACED_START_S]] = np.nan
     jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)

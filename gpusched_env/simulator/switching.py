@@ -3,6 +3,8 @@
 A job needs `STARTING_S` until it has been ready once. After that its state is on the nodes where it was last ready: to
 continue there takes `RESUMING_S`, elsewhere `RESTART_S`. A change of share on one GPU takes no time. An instance whose
 costs do not depend on the distance (`JobTable.resume_s` is None) has `RESTART_S` for every change, on one GPU too.
+
+With `Instance.host_memory` the states of paused jobs take room in the host memory of their nodes, and GPUs share links.
 """
 
 from __future__ import annotations
@@ -32,8 +34,74 @@ def ready_s(board: Board, job: int, now: float) -> float:
         return now + jobs[job, at.STARTING_S]
     there = told and jobs[job, at.NODE] == jobs[job, at.LAST_NODE]
     if there and mark(board, int(jobs[job, at.NODE]), False) == jobs[job, at.LAST_NODES]:
-        return now + jobs[job, at.RESUMING_S]
+        return now + resume_s(board, job, int(jobs[job, at.CONFIG]))
     return now + jobs[job, at.RESTART_S]
+
+
+@lean_kernel
+def resume_s(board: Board, job: int, config: int) -> float:
+    """Return the seconds without progress of a job that continues on `config` where its state is.
+
+    All its GPUs move the state, those of one PCIe link one after the other; it restarts if that is sooner.
+    """
+    jobs = board.jobs
+    on_link = min(board.facts.configs[config, at.CONFIG_GPUS], board.count[at.LINK_GPUS])
+    moved_s = jobs[job, at.RESUMING_S] + (on_link - 1) * jobs[job, at.MOVING_S]
+    return min(moved_s, longest_switch_s(board, job))
+
+
+@lean_kernel
+def state_is_known(board: Board, job: int) -> bool:
+    """Whether the state of a job is on the GPUs where it runs, or where it was last ready; else it was dropped."""
+    jobs = board.jobs
+    if jobs[job, at.OLD_CONFIG] >= 0.0 and jobs[job, at.READY_S] <= board.clock[at.NOW]:
+        return True
+    return jobs[job, at.LAST_NODES] != at.NO_MARK
+
+
+@lean_kernel
+def leave_pool(board: Board, job: int) -> None:
+    """Free the room that the state of a job has in host memory."""
+    node = int(board.jobs[job, at.POOL_NODE])
+    if node >= 0:
+        board.nodes[node, at.POOL_FREE] += int(board.jobs[job, at.STATE_BYTES])
+        board.jobs[job, at.POOL_NODE] = -1.0
+
+
+@kernel
+def keep_states(board: Board) -> None:
+    """Put the states of jobs that this round paused into the host memory of their nodes, by index of the job.
+
+    A state for which there is no room, or that is on several nodes, is dropped.
+    """
+    jobs, nodes, active = board.jobs, board.nodes, board.active
+    for i in range(board.count[at.ACTIVE]):
+        job = active[i]
+        if jobs[job, at.CONFIG] >= 0.0 or jobs[job, at.OLD_CONFIG] < 0.0 or jobs[job, at.LAST_NODE] < 0.0:
+            continue
+        node, size = int(jobs[job, at.LAST_NODE]), int(jobs[job, at.STATE_BYTES])
+        one = jobs[job, at.LAST_NODES] == node + 1  # the mark of one node
+        if one and nodes[node, at.POOL_FREE] >= size:
+            nodes[node, at.POOL_FREE] -= size
+            jobs[job, at.POOL_NODE] = node
+        else:
+            jobs[job, at.LAST_NODES] = at.NO_MARK
+
+
+@lean_kernel
+def pause_s(board: Board, job: int) -> float:
+    """Return the least seconds that a pause now would cost a job later: it continues, or restarts if it has no room."""
+    jobs, node = board.jobs, place_of_state(board, job)
+    if node < 0:
+        return jobs[job, at.STARTING_S]
+    if board.count[at.DISTANCES] == 0:
+        return jobs[job, at.RESTART_S]
+    held = int(jobs[job, at.OLD_CONFIG])
+    one = held < 0 or board.facts.configs[held, at.CONFIG_NODES] == 1
+    limited = board.count[at.LIMITED_POOL] > 0
+    if limited and not (one and board.nodes[node, at.POOL_FREE] >= int(jobs[job, at.STATE_BYTES])):
+        return jobs[job, at.RESTART_S]
+    return jobs[job, at.RESUMING_S] if held < 0 else resume_s(board, job, held)
 
 
 @lean_kernel
@@ -72,7 +140,8 @@ def switch_s(board: Board, job: int, config: int) -> float:
         return jobs[job, at.RESTART_S]
     if held >= 0 and _share_fits(board, job, config):
         return max(0.0, jobs[job, at.READY_S] - board.clock[at.NOW])
-    return jobs[job, at.RESUMING_S if _fits_now(board, job, config, node) else at.RESTART_S]
+    there = state_is_known(board, job) and _fits_now(board, job, config, node)
+    return resume_s(board, job, config) if there else jobs[job, at.RESTART_S]
 
 
 @lean_kernel

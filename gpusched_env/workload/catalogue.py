@@ -72,9 +72,7 @@ class Catalogue:
             if name not in known:
                 raise InputError(f"restart_by_application.{name}", name, f"one of the applications {', '.join(known)}")
         costs = {
-            name: switching_costs(
-                scenario.switching, known[name].state_gib, _restart_s(scenario, known[name], name in own)
-            )
+            name: switching_costs(scenario.switching, known[name], _restart_s(scenario, known[name], name in own))
             for name in names
         }
         return cls(gpu_types, known, names, costs)

@@ -160,6 +160,7 @@ class _Maker:
         self._seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
+        self._state_gib = np.array([application.state_gib for application in applications])
         self._switching = [catalogue.switching[name] for name in catalogue.names]
         self._saturation = np.full(len(applications), np.nan)
         if self.trace is None and scenario.arrivals.kind in BY_SATURATION:
@@ -189,6 +190,7 @@ class _Maker:
             tenants=self._tenants,
             racks=racks_of(site.nodes, self._scenario.cluster.nodes_per_rack),
             decision_interval_s=self._scenario.decision_interval_s,
+            host_memory=self._scenario.switching.host_memory,
         )
         return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
 
@@ -275,6 +277,9 @@ class _Maker:
             **switching_columns(self._switching, columns["application"][order], told=by_utilisation),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             tenant=self._tenant_of_jobs(order, streams.tenants),
+            state_gib=None
+            if scenario.switching.host_memory is None
+            else self._state_gib[columns["application"][order]],
         )
 
     def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Machine, Synchronisation, iteration_s, network_load, traffic
+from gpusched_env.model import HostMemory, Machine, Synchronisation, iteration_s, network_load, traffic
 from gpusched_env.model.synchronisation import BACKENDS
+from gpusched_env.workload.start_up.training import added_s
 from gpusched_env.workload.tables.applications import Application, Communication, builtin_communication
 
 if TYPE_CHECKING:
@@ -138,7 +139,6 @@ ONE_PROCESS_S = 0.15
 """The same without the transmission [s]: mean of 0.17, 0.14 and 0.15."""
 PIPELINED_S = 0.003
 """The same where another process is ready and layers are sent while others compute [s]."""
-BYTES_PER_GIB = 2.0**30
 
 
 class SwitchingCosts(NamedTuple):
@@ -149,18 +149,19 @@ class SwitchingCosts(NamedTuple):
     restart_s: float
 
 
-def switching_costs(switching: Switching, state_gib: float, restart_s: float | None) -> SwitchingCosts:
+def switching_costs(switching: Switching, application: Application, restart_s: float | None) -> SwitchingCosts:
     """Return the costs of switching of an application.
 
-    Where it continues, its state S leaves the GPU and comes back, at a bandwidth B: 2 S / B, and the model's constant.
+    Where it continues, its state S leaves the GPU and comes back, at a bandwidth B: 2 S / B, and the model's constant;
+    or, with `start_up = "layers"` and a model whose layers are known, S / B and what the pipeline adds.
 
     Args:
         switching: The section of the scenario.
-        state_gib: State that is moved when jobs are switched [GiB].
+        application: The application; `state_gib` of it moves.
         restart_s: Seconds of a restart that are given; None for those of the model.
     """
     stop_start_s = STOP_START_S if restart_s is None else restart_s
-    moves_s = 2.0 * state_gib * BYTES_PER_GIB / (switching.bandwidth_gb_per_s * 1e9)
+    moves_s = HostMemory(bandwidth_gb_per_s=switching.bandwidth_gb_per_s).moving_s(application.state_gib)
     costs = {
         None: SwitchingCosts(0.0, None, 0.0 if restart_s is None else restart_s),
         "free": SwitchingCosts(0.0, 0.0, 0.0),
@@ -168,6 +169,9 @@ def switching_costs(switching: Switching, state_gib: float, restart_s: float | N
         "one-process": SwitchingCosts(ONE_PROCESS_START_S, ONE_PROCESS_S + moves_s, stop_start_s),
         "pipelined": SwitchingCosts(PIPELINED_S, PIPELINED_S + moves_s, stop_start_s),
     }[switching.model]
+    added = added_s(application, switching.bandwidth_gb_per_s) if switching.start_up == "layers" else None
+    if added is not None:
+        costs = SwitchingCosts(added[0], moves_s / 2.0 + added[1], stop_start_s)
     start_s = costs.start_s if switching.start_s is None else switching.start_s
     resume_s = costs.resume_s if switching.resume_s is None else switching.resume_s
     return SwitchingCosts(start_s, resume_s, costs.restart_s)

@@ -16,7 +16,7 @@ from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import simulate
-from instances import with_switching
+from instances import with_host_memory, with_switching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -75,6 +75,18 @@ def test_any_run_whose_switches_cost_by_distance_audits_clean(tmp_path: Path, pr
         assert audit(tmp_path / "run") == [], seed
         kinds += kinds_of(result)
     assert fewest(kinds) >= 10
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_any_run_with_host_memory_audits_clean_and_one_without_is_found_out(tmp_path: Path, seed: int) -> None:
+    instance = with_host_memory(with_switching(crowded(seed), seed), seed)
+    write_run(simulate(instance, Whatever(), seed=seed, review_s=5.0), tmp_path / "run")
+    assert audit(tmp_path / "run") == []
+    path = tmp_path / "run" / "instance.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    del document["host_memory"]["pool_gib"]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert any("ready_s" in difference.what for difference in audit(tmp_path / "run"))
 
 
 @pytest.mark.parametrize("column", ["start_s", "resume_s", "restart_s"])

@@ -11,6 +11,7 @@ from gpusched_env import (
     Configuration,
     EpochDistribution,
     GpuType,
+    HostMemory,
     Instance,
     Interference,
     Job,
@@ -106,6 +107,13 @@ def with_switching(instance: Instance, seed: int) -> Instance:
     rng, jobs = np.random.default_rng(seed), len(instance.jobs)
     start_s, resume_s, restart_s = (rng.uniform(0.0, most, jobs) for most in (6.0, 4.0, 12.0))
     return replace(instance, jobs=replace(instance.jobs, start_s=start_s, resume_s=resume_s, restart_s=restart_s))
+
+
+def with_host_memory(instance: Instance, seed: int) -> Instance:
+    """Let states of 1 to 10 GiB cross links of two GPUs at 20 GB/s, and nodes keep those of a few paused jobs."""
+    rng, jobs = np.random.default_rng(seed), instance.jobs
+    memory = HostMemory(float(rng.uniform(5.0, 20.0)), 2, 20.0)
+    return replace(instance, jobs=replace(jobs, state_gib=rng.uniform(1.0, 10.0, len(jobs))), host_memory=memory)
 
 
 def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:

@@ -67,16 +67,16 @@ class TimeSlice:
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place all active jobs."""
         jobs, active = view.jobs, view.active
-        _count_attained(view, active)
+        count_attained(view, active)
         critical = jobs[active, at.WEIGHT] > self.critical_eur_per_s
         for job in active[(jobs[active, at.OLD_CONFIG] >= 0) & (critical | ~self._is_over(view, active))].tolist():
             view.place(job, int(jobs[job, at.OLD_CONFIG]))
         waiting = [job for job in active[critical].tolist() if jobs[job, at.CONFIG] < 0]
-        for job in sorted(waiting, key=lambda job: -sim.pressure(view.board, job, _left(view, job))):
+        for job in sorted(waiting, key=lambda job: -sim.pressure(view.board, job, epochs_left(view, job))):
             self._place_critical(view, job)
         rest = [job for job in active[~critical].tolist() if jobs[job, at.CONFIG] < 0]
-        for job in sorted(rest, key=lambda job: _attained_per_weight(view, job)):
-            _place_cheapest(view, job)
+        for job in sorted(rest, key=lambda job: attained_per_weight(view, job)):
+            place_cheapest(view, job)
         self._set_timers(view, active[~critical].tolist())
 
     def _is_over(self, view: View, active: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -89,10 +89,10 @@ class TimeSlice:
         return sliced
 
     def _place_critical(self, view: View, job: int) -> None:
-        config = int(cheapest_with(view.board, view.board.planning_rate, job, _left(view, job)))
+        config = int(cheapest_with(view.board, view.board.planning_rate, job, epochs_left(view, job)))
         if config < 0 or _is_late(view, job, config):
-            wanted = _cheapest_in_time(view, job)
-            if wanted >= 0 and self._preempt_for(view, job, wanted):
+            wanted = cheapest_in_time(view, job)
+            if wanted >= 0 and preempt_for(view, job, wanted, self._victims(view, wanted)):
                 config = wanted
             elif config < 0:
                 config = self._preempt_for_any(view, job)
@@ -102,27 +102,13 @@ class TimeSlice:
     def _preempt_for_any(self, view: View, job: int) -> int:
         """Preempt jobs for the fastest configuration for which that is possible; return it, -1: there is none."""
         for config in np.argsort(view.tau[job], kind="stable").tolist():
-            if np.isfinite(view.tau[job, config]) and self._preempt_for(view, job, config):
+            if np.isfinite(view.tau[job, config]) and preempt_for(view, job, config, self._victims(view, config)):
                 return int(config)
         return -1
 
-    def _preempt_for(self, view: View, job: int, config: int) -> bool:
-        """Preempt non-critical jobs on the type of `config` until `job` can be placed on it; else preempt none."""
-        taken: list[tuple[int, int]] = []
-        victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
-        while not sim.can_place(view.board, job, config):
-            if not victims:
-                for other, held in taken:
-                    view.place(other, held)
-                return False
-            victim = victims.pop(0)
-            taken.append((victim, int(view.jobs[victim, at.CONFIG])))
-            view.release(victim)
-        return True
-
-    def _victims(self, view: View, gpu_type: int) -> list[int]:
-        """List the non-critical jobs that hold GPUs of a type, by their loss if they are preempted."""
-        jobs = view.jobs
+    def _victims(self, view: View, config: int) -> list[int]:
+        """List the non-critical jobs that hold GPUs of the type of `config`, by their loss if they are preempted."""
+        jobs, gpu_type = view.jobs, int(view.configs[config, at.CONFIG_TYPE])
         holders = [job for job in view.active.tolist() if jobs[job, at.CONFIG] >= 0]
         own = [job for job in holders if view.configs[int(jobs[job, at.CONFIG]), at.CONFIG_TYPE] == gpu_type]
         others = [job for job in own if not jobs[job, at.WEIGHT] > self.critical_eur_per_s]
@@ -135,7 +121,7 @@ class TimeSlice:
         waits = any(jobs[job, at.CONFIG] < 0 for job in others)
         sliced = self._sliced(view, np.array(others, dtype=np.int64))
         for job, may_end in zip(others, sliced.tolist(), strict=True):
-            stays = _keeps(view, job)
+            stays = keeps(view, job)
             end = (jobs[job, at.BASE_S] if stays else now) + self.quantum_s
             if stays and end <= now:
                 end = now + self.quantum_s  # it goes on, since no waiting job fits
@@ -143,7 +129,21 @@ class TimeSlice:
             view.set_timer(job, float(end) if waits and running and may_end else math.inf)
 
 
-def _count_attained(view: View, active: NDArray[np.int64]) -> None:
+def preempt_for(view: View, job: int, config: int, victims: list[int]) -> bool:
+    """Preempt jobs, in this order, until `job` can be placed on `config`; else preempt none."""
+    taken: list[tuple[int, int]] = []
+    while not sim.can_place(view.board, job, config):
+        if len(taken) == len(victims):
+            for other, held in taken:
+                view.place(other, held)
+            return False
+        victim = victims[len(taken)]
+        taken.append((victim, int(view.jobs[victim, at.CONFIG])))
+        view.release(victim)
+    return True
+
+
+def count_attained(view: View, active: NDArray[np.int64]) -> None:
     """Count the GPU-seconds that jobs have had since the last count."""
     memory, held = view.memory, view.jobs[active, at.OLD_CONFIG].astype(np.int64)
     gpus = np.where(held >= 0, view.configs[held, at.CONFIG_SIZE] / at.UNITS, 0.0)
@@ -153,33 +153,36 @@ def _count_attained(view: View, active: NDArray[np.int64]) -> None:
     memory[active, SEEN_S] = view.now_s
 
 
-def _attained_per_weight(view: View, job: int) -> tuple[float, float]:
+def attained_per_weight(view: View, job: int) -> tuple[float, float]:
+    """Return the GPU-seconds that a job has had over its weight, and those alone."""
     attained, weight = float(view.memory[job, ATTAINED]), float(view.jobs[job, at.WEIGHT])
     return (attained / weight if weight > 0.0 else math.inf), attained
 
 
-def _left(view: View, job: int) -> float:
+def epochs_left(view: View, job: int) -> float:
+    """Return the most epochs that a job may still need."""
     return float(view.jobs[job, at.MAX_EPOCHS] - view.jobs[job, at.EPOCHS])
 
 
 def _is_late(view: View, job: int, config: int) -> bool:
     time_left = view.jobs[job, at.DUE] - view.now_s
-    return bool(sim.misses(_left(view, job) * view.tau[job, config], time_left))
+    return bool(sim.misses(epochs_left(view, job) * view.tau[job, config], time_left))
 
 
-def _cheapest_in_time(view: View, job: int) -> int:
+def cheapest_in_time(view: View, job: int) -> int:
     """Find the cheapest configuration that meets the due date of a job, whether it fits or not; -1: none does."""
     able = [c for c in np.flatnonzero(np.isfinite(view.tau[job])).tolist() if not _is_late(view, job, c)]
     return min(able, key=lambda c: view.planning_rate[c] * view.tau[job, c], default=-1)
 
 
-def _place_cheapest(view: View, job: int) -> None:
-    config = int(cheapest_with(view.board, view.board.planning_rate, job, _left(view, job)))
+def place_cheapest(view: View, job: int) -> None:
+    """Place a job on the cheapest configuration that fits and meets its due date, else on the fastest that fits."""
+    config = int(cheapest_with(view.board, view.board.planning_rate, job, epochs_left(view, job)))
     if config >= 0:
         view.place(job, config)
 
 
-def _keeps(view: View, job: int) -> bool:
+def keeps(view: View, job: int) -> bool:
     """Return whether a job keeps the configuration that it had when the round began."""
     now, before = (at.CONFIG, at.NODE, at.SLOT), (at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT)
     return bool(np.array_equal(view.jobs[job, now], view.jobs[job, before]))

@@ -101,6 +101,7 @@ def _renew(rows: Floats) -> None:
         at.OLD_SLOT,
         at.PREFERRED_NODE,
         at.PREFERRED_SLOT,
+        at.POOL_NODE,
     ]
     rows[..., [*zero, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.LAST_NODES]] = 0.0
     rows[..., [*nowhere, at.LAST_NODE]] = -1.0

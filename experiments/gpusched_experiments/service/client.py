@@ -34,10 +34,12 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
     """Return the fields that are the same at every event of a run.
 
     Raises:
-        InputError: The instance has cells, which requests cannot tell.
+        InputError: The instance has cells or a host memory, which requests cannot tell.
     """
     if instance.hosts:
         raise InputError("tenancy", instance.tenancy, "none, quota or private")
+    if instance.host_memory is not None:
+        raise InputError("host_memory", "...", "None: requests do not tell what host memory keeps")
     jobs = instance.jobs
     applications: dict[str, Any] = {name or "none": {} for name in jobs.applications}
     for index, name in enumerate(jobs.applications if instance.interference is not None else ()):  # may share GPUs

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from gpusched_experiments.service.fields import DecideRequest, JobFields, RunningFields
 
 SOMEWHERE = 0  # the node of a state of which nobody says where it is: with no mark, so that no place is the same
-NO_MARK = -1.0
 
 
 def present_state(
@@ -106,7 +105,7 @@ def _write_place_of_state(board: Board, job: int, where: str, given: JobFields, 
     elif given.running is None and row[at.EPOCHS] > 0.0:
         if given.resume_s is not None:
             raise InputError(f"{where}.state_on", [], "the nodes where a job with resume_s has run last")
-        row[at.LAST_NODE], row[at.LAST_NODES] = SOMEWHERE, NO_MARK
+        row[at.LAST_NODE], row[at.LAST_NODES] = SOMEWHERE, at.NO_MARK
 
 
 def _mark(board: Board, nodes: list[int]) -> int:

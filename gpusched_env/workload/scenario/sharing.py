@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Cells, Tenant
+from gpusched_env.model import Cells, HostMemory, Tenant
 from gpusched_env.model.configuration import MOST_PRIORITIES
 from gpusched_env.model.machine import Topology
 from gpusched_env.model.synchronisation import Backend
@@ -208,6 +209,17 @@ class Switching(Settings):
         None, "The same where a job continues on the nodes where it ran last. By default that of the model."
     )
     bandwidth_gb_per_s: Positive = setting(12.0, "Bandwidth at which states of jobs leave and reach a GPU [GB/s].")
+    start_up: Literal["constant", "layers"] = setting(
+        "constant",
+        "With pipelined: how much of a transfer computing hides: all but a constant for starts and nothing for states "
+        "(constant), or as predicted from the layers of the model (layers).",
+    )
+    pool_gib: Positive | None = setting(
+        None,
+        "Host memory of a node for the states of paused jobs [GiB]; a state without room is dropped, and its job "
+        "restarts. By default no limit.",
+    )
+    gpus_per_link: Count = setting(1, "GPUs of a node that share a PCIe link, on which a job's GPUs move its state.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -215,7 +227,20 @@ class Switching(Settings):
         for name in ("start_s", "resume_s"):
             if self.model == "free" and getattr(self, name):
                 raise InputError(name, getattr(self, name), "nothing with model = 'free'")
+        if self.start_up == "layers" and self.model != "pipelined":
+            raise InputError("start_up", self.start_up, "constant, unless model = 'pipelined'")
+        for name, default in (("pool_gib", None), ("gpus_per_link", 1)):
+            if getattr(self, name) != default and self.model not in ("one-process", "pipelined"):
+                allowed = f"{default}, unless model = 'one-process' or 'pipelined'"
+                raise InputError(name, getattr(self, name), allowed)
         return self
+
+    @property
+    def host_memory(self) -> HostMemory | None:
+        """Return what nodes have for states of jobs; None without a limit and with a link for every GPU."""
+        if self.pool_gib is None and self.gpus_per_link == 1:
+            return None
+        return HostMemory(self.pool_gib or math.inf, self.gpus_per_link, self.bandwidth_gb_per_s)
 
 
 Sizes = Many[Count]

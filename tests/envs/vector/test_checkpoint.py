@@ -184,6 +184,9 @@ KINDS = {
     "shared": few_jobs(12, 2, **SHARED),
     "multi-node": all_kinds(12, 6),
     "switching": few_jobs(12, 2, **SHARED, **{"switching.start_s": 10.0, "switching.resume_s": 20.0}),
+    "host memory": few_jobs(
+        12, 2, **{"switching.model": "pipelined", "switching.pool_gib": 0.5, "switching.gpus_per_link": 2}
+    ),
 }
 
 

@@ -17,6 +17,7 @@ from refusals import refused
 from vector_twins import Twins, all_kinds, assert_same, few_jobs, helped, random_actions
 
 MODES = list(AutoresetMode)
+HOST_MEMORY = {"switching.model": "pipelined", "switching.pool_gib": 0.5, "switching.gpus_per_link": 2}
 SIZES = [
     few_jobs(2, 3),
     few_jobs(1, 2),
@@ -33,6 +34,7 @@ SIZES = [
         pytest.param(SIZES, {"threads": 2}, id="sizes"),
         pytest.param([all_kinds(), all_kinds(2, 6)], {"consolidation": True}, id="all kinds"),
         pytest.param([helped()], {}, id="helped"),
+        pytest.param([few_jobs(6, **HOST_MEMORY)], {"shared_features": True}, id="host memory"),
         pytest.param([few_jobs(4)], {"preemption": False, "job_order": "due", "milestones": 0}, id="no preemption"),
         pytest.param([few_jobs(6, 3), few_jobs(2)], {"job_features": 3, "threads": 2}, id="rows"),
         pytest.param([all_kinds(3)], {"due_date_timers": True, "milestones": 1, "reward_scale": 7.0}, id="timers"),

@@ -17,7 +17,7 @@ from gpusched_env import Instance, Result, Tenant, load_scenario, make_instance,
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
-from instances import by_utilisation, random_instance
+from instances import by_utilisation, random_instance, with_host_memory, with_switching
 from mixed import mixed_instance
 from refusals import refused
 
@@ -108,6 +108,12 @@ def test_the_power_of_a_busy_gpu_is_told_beside_that_of_its_node(seed: int):
     types = [replace(v, node_power_w=tuple(1.7 * v.power_w(busy) for busy in range(1, 5))) for v in instance.gpu_types]
     instance = replace(instance, gpu_types=tuple(types))
     assert_same(over_requests(instance, "sts-x"), simulate(instance, make_any_policy("sts-x")))
+
+
+def test_an_instance_with_host_memory_is_refused():
+    instance = with_host_memory(with_switching(random_instance(3, jobs=8), 3), 3)
+    with refused("host_memory", "..."):
+        over_requests(instance, "edf")
 
 
 def test_a_decision_hangs_on_the_request_alone():
