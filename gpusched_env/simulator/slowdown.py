@@ -10,6 +10,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.model import Instance
 from gpusched_env.model.synchronisation import iteration_s
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.spread_gpus import consolidated_factor, most_spread, nodes_held
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
     neighbours,
@@ -123,6 +124,15 @@ def write_interconnect_slowdowns(board: Board, slowdowns: Floats) -> None:
 
 
 @kernel
+def write_spread_slowdowns(board: Board, slowdowns: Floats) -> None:
+    """Multiply the times of jobs whose spread GPUs are on as few nodes as can be: they are as fast as consolidated."""
+    for i in range(board.count[at.ACTIVE]):
+        job, config = board.active[i], int(board.jobs[board.active[i], at.CONFIG])
+        if config >= 0 and board.facts.configs[config, at.CONFIG_SPREAD] > 0:
+            slowdowns[i] *= consolidated_factor(board, job, config, nodes_held(board, job, config))
+
+
+@kernel
 def interconnect_slowdown(facts: Facts, config: int, application: int, part: float) -> float:
     """Return the factor on an application's time with `part` spare machines for each of its nodes.
 
@@ -155,5 +165,7 @@ def write_slowdowns(board: Board, slowdowns: Floats) -> None:
         write_pair_slowdowns(board, slowdowns)
     if board.facts.utilisation.shape[0] > 0:
         write_utilisation_slowdowns(board, slowdowns)
+    if most_spread(board) > 0:
+        write_spread_slowdowns(board, slowdowns)
     if board.facts.iteration.shape[0] > 0:
         write_interconnect_slowdowns(board, slowdowns)

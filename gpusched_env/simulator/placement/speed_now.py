@@ -7,6 +7,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import can_place
 from gpusched_env.simulator.placement.release import can_resize
 from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
+from gpusched_env.simulator.placement.spread_gpus import factor_now
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.sharing_slowdown import neighbours
 from gpusched_env.simulator.slowdown import speed_beside
@@ -16,11 +17,14 @@ from gpusched_env.simulator.slowdown import speed_beside
 def speed_now(board: Board, job: int, config: int) -> float:
     """Return the speed that `job` would have with `config` if it were placed now, 1 as alone; 0 if it does not fit.
 
-    It is 1 on whole GPUs, whatever the help on several nodes, and on shared GPUs without an interference model.
+    It is 1 on whole GPUs, whatever the help on several nodes, of a spread configuration that would be consolidated the
+    ratio of its times spread and so, and on shared GPUs without an interference model.
     """
     nodes, facts = board.nodes, board.facts
     units, v = facts.configs[config, at.CONFIG_UNITS], facts.configs[config, at.CONFIG_TYPE]
     held = int(board.jobs[job, at.CONFIG])
+    if facts.configs[config, at.CONFIG_SPREAD] > 0:
+        return 1.0 / factor_now(board, job, config) if held == config or can_place(board, job, config) else 0.0
     if held != config and units == 0:
         return 1.0 if can_place(board, job, config) else 0.0
     if units == 0 or (facts.slowdown.shape[0] == 0 and facts.utilisation.shape[0] == 0):
