@@ -2,10 +2,9 @@
 
 Writes `gpu_types.csv`, `applications.csv`, `application_facts.csv`, `whole_nodes.csv`, `communication.csv`,
 `spread.csv`, `colocation.csv`, `utilisation.csv` and `inflation.csv`, always the same bytes for the same measurements.
-Prints the single-GPU speed factors it used, what data sheets say of them, how unequal the workers of jobs on shared GPUs are, and
-a line `dropped FILE ROW: REASON` for every cell of the scaling tables that is zero, blank, NaN or out of line (see
-`applications/screening.py`). `gpusched_env/workload/tables/data/README.md` explains
-the figures.
+Prints the single-GPU speed factors it used, what data sheets say of them, how unequal the workers of jobs on shared
+GPUs are, and a line `dropped FILE ROW: REASON` for every cell of the scaling tables that is zero, blank, NaN or out of
+line (see `applications/screening.py`). `gpusched_env/workload/tables/data/README.md` explains the figures.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from instances import by_utilisation, random_instance, with_switching
 
 
 def mixed_instance(seed: int) -> Instance:
-    """Make a crowded instance, with or without pairs, utilisations, helpers, switching, labels, quotas and spread GPUs."""
+    """Make a crowded instance, with or without pairs, utilisation, helpers, switching, labels, quotas, spread GPUs."""
     rng = np.random.default_rng([seed, 12])
     make = helped_instance if rng.random() < 0.4 else random_instance
     spread = bool(np.random.default_rng([seed, 13]).random() < 0.5)
