@@ -89,9 +89,9 @@ class Jobs(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_each_once(self, "applications", "gpu_counts", "node_counts", "spread_counts")
-        if 1 in self.spread_counts:
-            raise InputError("spread_counts", list(self.spread_counts), "numbers from 2 on: one GPU is on one node")
+        check_each_once(self, "applications", "gpu_counts", "node_counts")
+        if 1 in self.spread_counts or len(set(self.spread_counts)) < len(self.spread_counts):
+            raise InputError("spread_counts", list(self.spread_counts), "numbers from 2 on, each once")
         if 1 not in self.node_counts:
             raise InputError(
                 "node_counts", list(self.node_counts), "1, from which due dates follow, and larger numbers"
