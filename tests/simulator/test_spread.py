@@ -105,20 +105,24 @@ def test_gpus_are_on_as_few_nodes_as_can_be() -> None:
     assert state.view.nodes[:, at.FREE].tolist() == [1, 2, 3]
 
 
-class Again:
-    """Place all jobs anew in every round, the large one last."""
+class Again(Scripted):
+    """Place all jobs anew in every round, on the nodes given in the first one."""
 
-    name = "again"
     preemption = True
 
     def decide(self, view: View, rng: np.random.Generator) -> None:
         for job in view.active.tolist():
-            view.place(job, 2 if job == 2 else 0)
+            config, node = self.places[job]
+            if node >= 0 and view.now_s == 0.0:
+                view.apply(job, Choice(config, node=node))
+            view.place(job, config)
 
 
 def test_a_spread_job_keeps_its_gpus_although_it_would_fit_one_node_now() -> None:
-    result = simulate(cluster({TWO: 1.0}, {TWO: 1.0}, LARGE, restart_s=60.0), Again())
+    # After an hour the first job is complete, and its node has four GPUs for the large one.
+    result = simulate(cluster({TWO: 1.0}, {TWO: 3.0}, LARGE, restart_s=60.0), Again((0, 0), (0, 1), (2, -1)))
     assert result.switches.tolist() == [0, 0, 0]
+    assert result.completion_s[2] == 2 * HOUR
 
 
 def test_plans_count_on_as_few_nodes_as_can_be_and_bounds_on_full_ones() -> None:

@@ -121,7 +121,8 @@ def certify(
         The runs by seed, problem and policy, in the order given.
 
     Raises:
-        InputError: There is no policy or seed, an instance is not small, jobs on one GPU slow one another down, or GPUs are spread.
+        InputError: There is no policy or seed, an instance is not small, jobs on one GPU slow one another down, or GPUs
+            are spread.
         SolverMissingError: Pyomo or highspy is missing.
         SolverFailedError: The solver found no solution of a problem.
         BoundBrokenError: A policy costs less than the bound.

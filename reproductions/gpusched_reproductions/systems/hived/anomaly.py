@@ -146,10 +146,10 @@ def run(quick: bool) -> Measured:
         PRIVATE: alone(trace, shared),
         WAITS: outcome(trace, shared, Backfill(WAITS, emptiest=True)),
         FITS: outcome(trace, shared, Backfill(FITS, emptiest=False)),
-        SPREADS: outcome(trace, with_spread(shared, "V100"), Backfill(SPREADS, emptiest=False)),
+        SPREADS: outcome(trace, with_spread(shared, "V100"), Backfill(SPREADS, emptiest=True)),
         CELLS: outcome(trace, with_tenancy(shared, "cells"), HiveD()),
     }
-    p100 = outcome(trace, with_spread(shared, "P100"), Backfill(SPREADS, emptiest=False))
+    p100 = outcome(trace, with_spread(shared, "P100"), Backfill(SPREADS, emptiest=True))
     opportunistic = np.arange(len(trace.tenant)) % OUT_OF_FOUR == 0
     labelled = replace(shared, jobs=replace(shared.jobs, opportunistic=opportunistic))
     lending = outcome(trace, with_tenancy(labelled, "cells"), HiveD())
