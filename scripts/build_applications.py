@@ -1,17 +1,17 @@
 """Make the built-in application profiles and GPU types from the public measurements.
 
 Writes `gpu_types.csv`, `applications.csv`, `application_facts.csv`, `whole_nodes.csv`, `communication.csv`,
-`colocation.csv`, `utilisation.csv` and `inflation.csv`, always the same bytes for the same measurements. Prints the
-single-GPU speed factors it used, what data sheets say of them, how unequal the workers of jobs on shared GPUs are, and
-a line `dropped FILE ROW: REASON` for every cell of the scaling tables that is zero, blank, NaN or out of line (see
-`applications/screening.py`). `gpusched_env/workload/tables/data/README.md` explains
-the figures.
+`spread.csv`, `colocation.csv`, `utilisation.csv` and `inflation.csv`, always the same bytes for the same measurements.
+Prints the single-GPU speed factors it used, what data sheets say of them, how unequal the workers of jobs on shared
+GPUs are, and a line `dropped FILE ROW: REASON` for every cell of the scaling tables that is zero, blank, NaN or out of
+line (see `applications/screening.py`). `gpusched_env/workload/tables/data/README.md` explains the figures.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from applications.affinity import spread_rows
 from applications.arguments import parse
 from applications.colocation import colocation_rows
 from applications.communication import communication_rows
@@ -55,6 +55,7 @@ def main() -> None:
     write_csv(arguments.out / "whole_nodes.csv", whole_nodes)
     communication = [row for recipe in RECIPES for row in communication_rows(recipe, arguments.data)]
     write_csv(arguments.out / "communication.csv", communication)
+    write_csv(arguments.out / "spread.csv", [row for recipe in RECIPES for row in spread_rows(recipe, arguments.data)])
     write_csv(arguments.out / "colocation.csv", colocation_rows(RECIPES, means, arguments.data))
     write_csv(arguments.out / "utilisation.csv", utilisation_rows(RECIPES, means, arguments.data))
     write_csv(arguments.out / "inflation.csv", inflation_rows(means, arguments.data))

@@ -19,6 +19,7 @@ TABLES = (
     "applications.csv",
     "application_facts.csv",
     "whole_nodes.csv",
+    "spread.csv",
     "communication.csv",
     "colocation.csv",
     "utilisation.csv",

@@ -33,8 +33,9 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path: Path) -> None:
         met["helpers"] += instance.synchronisation is not None
         met["switching"] += instance.jobs.resume_s is not None
         met["quotas"] += instance.tenancy == "quota"
+        met["spread"] += instance.most_spread > 0
     assert min(met.values()) >= 5
-    assert len(met) == 4
+    assert len(met) == 5
 
 
 @settings(max_examples=15, deadline=None)

@@ -27,8 +27,12 @@ _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not co
 def check_together(by_job: list[list[Holding]]) -> Iterator[Difference]:
     """Check that holdings are on as many nodes as their configuration, each once, and end on all of them at once."""
     for holding in (holding for life in by_job for holding in life):
-        nodes, wanted = holding.place[1], holding.configuration.nodes
-        if len(nodes) != wanted or len(set(nodes)) != wanted:
+        nodes, wanted, spread = holding.place[1], holding.configuration.nodes, holding.configuration.spread
+        if spread and (sum(holding.place[3]) != wanted or len(set(nodes)) != len(nodes)):
+            yield Difference(
+                holding.where, sum(holding.place[3]), wanted, "spread GPUs held at once, on different nodes"
+            )
+        if not spread and (len(nodes) != wanted or len(set(nodes)) != wanted):
             yield Difference(holding.where, nodes, wanted, "nodes held at once, and different nodes to hold")
         for line in holding.lines[1:]:
             if line.end_s != holding.end_s:
@@ -41,7 +45,7 @@ def check_allowed(record: Record) -> Iterator[Difference]:
     for interval in record.intervals:
         configuration, where = interval.configuration, interval.where
         node, job = record.nodes[interval.node], record.jobs[interval.job]
-        if interval.gpus != configuration.gpus:
+        if interval.gpus < 1 or (interval.gpus != configuration.gpus and not configuration.spread):
             yield Difference(where, interval.gpus, configuration.gpus, "GPUs of the configuration")
         if node.gpu_type != configuration.gpu_type:
             yield Difference(where, configuration.gpu_type, node.gpu_type, f"GPU type on node {interval.node}")
@@ -70,7 +74,7 @@ def check_quotas(record: Record) -> Iterator[Difference]:
         quota = record.tenants.gpus[tenant].get(gpu_type, 0)
         over = False
         for start, _, holding in stretches(intervals):
-            gpus = math.fsum(interval.configuration.gpus * interval.configuration.share for interval in holding)
+            gpus = math.fsum(interval.gpus * interval.configuration.share for interval in holding)
             before, over = over, gpus > quota * _ROUNDED
             if over and not before:
                 where = f"intervals.csv (tenant {record.tenants.names[tenant]} from {start!r} s)"
@@ -145,7 +149,7 @@ def _check_host(record: Record, first: int, host: int, intervals: list[IntervalR
 def busy_gpus(holding: list[IntervalRecord]) -> int:
     """Count the busy GPUs of a node, a shared one once."""
     shared = {(interval.node, interval.gpu) for interval in holding if interval.configuration.is_shared}
-    return len(shared) + sum(i.configuration.gpus for i in holding if not i.configuration.is_shared)
+    return len(shared) + sum(i.gpus for i in holding if not i.configuration.is_shared)
 
 
 def audit(folder: str | Path) -> list[Difference]:
@@ -215,7 +219,7 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
             kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * hours
             pieces.append(kwh * record.eur_per_kwh)
             for interval in holding:
-                gpus = float(interval.configuration.gpus)
+                gpus = float(interval.gpus)
                 if interval.configuration.is_shared:
                     gpus = interval.configuration.share / math.fsum(shares[interval.node, interval.gpu])
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)

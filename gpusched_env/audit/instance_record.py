@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,11 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationRecord:
-    """A configuration: GPU type, GPUs on each node, nodes, share of a GPU, priority there, column in the times."""
+    """A configuration: GPU type, GPUs on each node, nodes, share of a GPU, priority there, column in the times.
+
+    Of a spread one `nodes` is the number of its GPUs, and `like` the column of the one with as many GPUs together, with
+    the most nodes on which it counts as that one; None if there is none.
+    """
 
     gpu_type: str
     gpus: int
@@ -95,6 +99,8 @@ class ConfigurationRecord:
     share: float
     priority: int
     column: int
+    spread: bool = False
+    like: tuple[int, int] | None = None
 
     @property
     def is_shared(self) -> bool:
@@ -107,6 +113,8 @@ class ConfigurationRecord:
         if self.is_shared:
             mark = {0: "", 1: "!"}.get(self.priority, f"!{self.priority}")
             return f"{self.gpu_type}x{self.share:g}{mark}"
+        if self.spread:
+            return f"{self.gpu_type}~{self.nodes}"
         return f"{self.nodes}*{self.gpu_type}x{self.gpus}" if self.nodes > 1 else f"{self.gpu_type}x{self.gpus}"
 
 
@@ -360,26 +368,43 @@ def _nodes(instance: FieldReader, gpu_types: dict[str, GpuTypeRecord], hosts: in
 def _configurations(
     instance: FieldReader, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
 ) -> dict[str, ConfigurationRecord]:
-    table = instance.get("configurations", FieldReader).only("gpu_type", "gpus_per_node", "nodes", "share", "priority")
+    table = instance.get("configurations", FieldReader).only(
+        "gpu_type", "gpus_per_node", "nodes", "share", "priority", "spread"
+    )
     types = _known_types(table, gpu_types)
     length = len(types)
     gpus = table.column("gpus_per_node", whole, length, AT_LEAST_ONE)
     count = table.column("nodes", whole, length, AT_LEAST_ONE)
     share = table.column("share", number, length, _SHARE)
     priority = table.column("priority", whole, length, _PRIORITY, default=0)
-    rows = zip(types, gpus, count, share, priority, range(length), strict=True)
+    spread = table.column("spread", flag, length, default=False)
+    rows = zip(types, gpus, count, share, priority, range(length), spread, strict=True)
     configurations = [ConfigurationRecord(*row) for row in rows]
+    configurations = [replace(each, like=_together(each, configurations)) for each in configurations]
     for index, configuration in enumerate(configurations):
         if configuration.is_shared and (configuration.gpus, configuration.nodes) != (1, 1):
             _WHOLE_GPUS.check(f"{table.name('share')}[{index}]", configuration.share)
         if configuration.priority and not configuration.is_shared:
             Range("0, unless it is a share", 0, 0).check(f"{table.name('priority')}[{index}]", configuration.priority)
-        if configuration.nodes > 1:
+        if configuration.spread:
+            _check_spread(table, index, configuration)
+        elif configuration.nodes > 1:
             largest = max((node.gpus for node in nodes if node.gpu_type == configuration.gpu_type), default=0)
             several = Range(f"whole nodes, {largest} GPUs on each, where they are several", largest)
             several.check(f"{table.name('gpus_per_node')}[{index}]", configuration.gpus)
     labels = _all_different(table.where, [configuration.name for configuration in configurations])
     return dict(zip(labels, configurations, strict=True))
+
+
+def _together(own: ConfigurationRecord, of_all: list[ConfigurationRecord]) -> tuple[int, int] | None:
+    """Return column and nodes of the configuration of as many whole GPUs as a spread one that is not spread itself."""
+    whole = [c for c in of_all if own.spread and c.gpu_type == own.gpu_type and not (c.spread or c.is_shared)]
+    return next(((c.column, c.nodes) for c in whole if c.gpus * c.nodes == own.nodes), None)
+
+
+def _check_spread(table: FieldReader, index: int, own: ConfigurationRecord) -> None:
+    Range("1 where the GPUs are spread", 1, 1).check(f"{table.name('gpus_per_node')}[{index}]", own.gpus)
+    Range("2 or more where the GPUs are spread", 2).check(f"{table.name('nodes')}[{index}]", own.nodes)
 
 
 def _known_types(table: FieldReader, gpu_types: dict[str, GpuTypeRecord]) -> list[str]:

@@ -123,7 +123,7 @@ def _check_epochs(facts: JobRecord, job: int, life: list[Holding], worth: dict[i
     needed = facts.epochs_needed
     done: list[float] = []
     for holding in life:
-        seconds = facts.seconds_per_epoch[holding.configuration.column]
+        seconds = _seconds_per_epoch(facts, holding)
         if seconds is None:
             return  # The configuration is not allowed, and reported: its speed is not known.
         scale = {"needed": needed, "end_s": abs(holding.end_s), "seconds_per_epoch": seconds}
@@ -137,6 +137,15 @@ def _check_epochs(facts: JobRecord, job: int, life: list[Holding], worth: dict[i
         if (completed or total > needed) and not same_epochs(needed, total, completed=completed, **scale):
             where, when = (row_of(job), "at completion") if completed else (holding.where, "before completion")
             yield Difference(where, needed, total, f"epochs needed, and done {when}")
+
+
+def _seconds_per_epoch(facts: JobRecord, holding: Holding) -> float | None:
+    """Return the seconds per epoch of a holding: spread GPUs on few enough nodes are as fast as those together."""
+    own, like = facts.seconds_per_epoch[holding.configuration.column], holding.configuration.like
+    if own is None or like is None or len(set(holding.place[1])) > like[1]:
+        return own
+    together = facts.seconds_per_epoch[like[0]]
+    return own if together is None else together
 
 
 def _check_claims(claim: dict[str, float], job: int, life: list[Holding]) -> Iterator[Difference]:

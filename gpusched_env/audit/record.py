@@ -79,10 +79,11 @@ class Holding:
     end_s: float
 
     @property
-    def place(self) -> tuple[int, list[int], list[int]]:
-        """Return the number of the shared GPU, if any, the nodes, and their hosts."""
+    def place(self) -> tuple[int, list[int], list[int], list[int]]:
+        """Return the number of the shared GPU, if any, the nodes, their hosts, and the GPUs on each."""
         lines = sorted(self.lines, key=lambda line: line.node)
-        return self.lines[0].gpu, [line.node for line in lines], [line.host for line in lines]
+        nodes, hosts = [line.node for line in lines], [line.host for line in lines]
+        return self.lines[0].gpu, nodes, hosts, [line.gpus for line in lines]
 
     @property
     def where(self) -> str:

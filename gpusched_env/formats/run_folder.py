@@ -19,6 +19,7 @@ from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.state import log_columns
 
 FORMAT = "gpusched run"
 VERSION = 2
@@ -207,7 +208,7 @@ def result_of(run: RecordedRun) -> Result:
 
 
 def _log(run: RecordedRun) -> NDArray[np.float64]:
-    """Return the intervals as rows of the simulator's log, (L, LOG_COLUMNS), with cells one column more."""
+    """Return the intervals as rows of the simulator's log, (L, `log_columns`)."""
     instance, rows = run.instance, run.intervals
     place = {configuration.name: i for i, configuration in enumerate(instance.configurations)}
     for field, most in (("job", len(instance.jobs)), ("node", len(instance.nodes))):
@@ -217,9 +218,11 @@ def _log(run: RecordedRun) -> NDArray[np.float64]:
     unknown = [name for name in rows["configuration"].to_list() if name not in place]
     if unknown:
         raise InputError("intervals.csv: configuration", unknown[0], "a configuration of the instance")
-    log = np.empty((len(rows), at.LOG_COLUMNS + bool(instance.hosts)))
+    log = np.full((len(rows), log_columns(instance)), -1.0)
     for name, index in (_INTERVALS | ({"host": at.LOG_HOST} if instance.hosts else {})).items():
         if index not in {None, at.LOG_CONFIG}:
             log[:, index] = rows[name].to_numpy()
+    if instance.most_spread:
+        log[:, at.LOG_GPUS] = rows["gpus"].to_numpy()
     log[:, at.LOG_CONFIG] = [place[name] for name in rows["configuration"].to_list()]
     return log

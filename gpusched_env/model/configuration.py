@@ -17,26 +17,29 @@ MOST_PRIORITIES = 10
 
 _MARKS = ("", "!", *(f"!{priority}" for priority in range(2, MOST_PRIORITIES)))
 
-Kind = Literal["single-node", "multi-node", "shared"]
+Kind = Literal["single-node", "multi-node", "spread", "shared"]
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """A configuration c ∈ C: GPU type, GPUs per node, nodes, share of a GPU, and priority there.
 
-    Three kinds: *single-node* (`nodes` = 1, `share` = 1), *multi-node* (`nodes` ≥ 2 whole nodes, exclusive) and
-    *shared* (one GPU, `share` < 1: a fraction of it, with other small jobs as co-runners).
+    Four kinds: *single-node* (`nodes` = 1, `share` = 1), *multi-node* (`nodes` ≥ 2 whole nodes, exclusive), *spread*
+    (`nodes` ≥ 2 GPUs, one by one on any nodes, several may be on the same one) and *shared* (one GPU, `share` < 1: a
+    fraction of it, with other small jobs as co-runners).
 
     Args:
         gpu_type: Name of the GPU type.
         gpus_per_node: GPUs held on each node, ≥ 1.
-        nodes: Number of nodes, ≥ 1.
+        nodes: Number of nodes, ≥ 1; with `spread` the number of GPUs, which may be on as many nodes.
         share: Share of the GPU, in (0, 1]; below 1 only with one GPU on one node.
         priority: Priority on a shared GPU, from 0 to 9: a job with a share of higher priority gets its time first, the
             others use what it leaves (`UtilisationModel`). 0 unless it is a share.
+        spread: Whether the GPUs may be on any nodes. They are put on as few as can be found; on as few as the same
+            number of GPUs needs, a job is as fast as with those (`Instance.consolidated`).
 
     Raises:
-        InputError: A value is out of its range, or the combination is none of the three kinds.
+        InputError: A value is out of its range, or the combination is none of the four kinds.
     """
 
     gpu_type: str
@@ -44,6 +47,7 @@ class Configuration:
     nodes: int = 1
     share: float = 1.0
     priority: int = 0
+    spread: bool = False
 
     def __post_init__(self) -> None:
         checks.whole("configuration.gpus_per_node", self.gpus_per_node)
@@ -54,13 +58,17 @@ class Configuration:
             raise InputError("configuration.share", self.share, "a number in (0, 1]")
         if self.share < 1.0 and (self.gpus_per_node, self.nodes) != (1, 1):
             raise InputError("configuration.share", self.share, "1, unless the configuration is one GPU on one node")
+        if self.spread and (self.gpus_per_node != 1 or self.nodes == 1):
+            raise InputError("configuration.spread", self.spread, "false, unless it is one GPU each on 2 nodes or more")
         most = MOST_PRIORITIES - 1 if self.share < 1.0 else 0
         if checks.whole("configuration.priority", self.priority, 0) > most:
             raise InputError("configuration.priority", self.priority, f"at most {most}; 0 unless it is a share")
 
     @property
     def kind(self) -> Kind:
-        """Return the kind: one of the three."""
+        """Return the kind: one of the four."""
+        if self.spread:
+            return "spread"
         if self.nodes > 1:
             return "multi-node"
         return "shared" if self.share < 1.0 else "single-node"
@@ -72,7 +80,9 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """Return the short name: `V100x4`, `2*V100x8`, `V100x0.25`; `V100x0.6!` has priority 1, `!2` has 2."""
+        """Return the short name: `V100x4`, `2*V100x8`, `V100~4`, `V100x0.25`; with priority `V100x0.6!`, `!2`."""
+        if self.spread:
+            return f"{self.gpu_type}~{self.nodes}"
         if self.kind == "shared":
             return f"{self.gpu_type}x{self.share:g}{_MARKS[self.priority]}"
         prefix = f"{self.nodes}*" if self.nodes > 1 else ""

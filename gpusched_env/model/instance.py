@@ -168,6 +168,8 @@ class Instance:
                 raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
 
     def _check_synchronisation(self) -> None:
+        if self.synchronisation is not None and self.most_spread:
+            raise InputError("synchronisation", "...", "none with spread configurations, whose times are measured")
         shape = (len(self.gpu_types), len(self.jobs.applications))
         if self.synchronisation is not None and self.synchronisation.compute_s.shape != shape:
             allowed = f"{shape}: GPU types, applications"
@@ -280,18 +282,38 @@ class Instance:
     def fastest_seconds_per_epoch(self) -> NDArray[np.float64]:
         """Return the least seconds per epoch of every job and configuration, with the most help, shape (J, C)."""
         seconds = self.jobs.seconds_per_epoch
+        if self.most_spread:
+            whole = self.consolidated
+            seconds = checks.frozen_array(np.where(whole >= 0, np.minimum(seconds, _or_inf(seconds, whole)), seconds))
         if self.synchronisation is None:
             return seconds
         types = self.type_of_configuration.tolist()
         least = self.synchronisation.least_slowdowns(self.configurations, types, len(self.nodes))
         return checks.frozen_array(seconds * least[self.jobs.application])
 
+    @property
+    def most_spread(self) -> int:
+        """Return the GPUs of the largest spread configuration; 0 if there is none."""
+        return max((c.nodes for c in self.configurations if c.spread), default=0)
+
+    @property
+    def consolidated(self) -> NDArray[np.int64]:
+        """Return for every spread configuration the one with as many GPUs on one node, or on whole ones, shape (C,).
+
+        While the GPUs of a spread configuration are on no more nodes than that one has, a job that may use both is as
+        fast as with that one. -1 for the other kinds, and where there is none.
+        """
+        whole = {(c.gpu_type, c.gpus): i for i, c in enumerate(self.configurations) if not c.spread and c.share == 1.0}
+        wanted = self.configurations
+        return np.array([whole.get((c.gpu_type, c.gpus), -1) if c.spread else -1 for c in wanted], dtype=np.int64)
+
     def _held(self) -> NDArray[np.bool_]:
         """Return which configurations the empty cluster can hold, shape (C,)."""
         gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations
         of_type = self.type_of_node[None, :] == self.type_of_configuration[:, None]
         able = of_type & (gpus[None, :] >= np.array([c.gpus_per_node for c in wanted])[:, None])
-        return able.sum(axis=1) >= np.array([c.nodes for c in wanted])
+        able_gpus = np.where([[c.spread] for c in wanted], of_type * gpus[None, :], able)
+        return able_gpus.sum(axis=1) >= np.array([c.nodes for c in wanted])
 
     def _close_what_does_not_fit(self) -> None:
         seconds = self.jobs.seconds_per_epoch
@@ -328,3 +350,8 @@ class Instance:
         held = ", ".join(self.configurations[c].name for c in np.flatnonzero(~closed)) or "none of them"
         allowed = f"one or more that the nodes of the cluster can hold: {held}"
         return InputError(f"jobs[{job}].seconds_per_epoch", asked, allowed)
+
+
+def _or_inf(seconds: NDArray[np.float64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the given columns of `seconds`, (J, C); inf where `seconds` itself is."""
+    return np.where(np.isfinite(seconds), seconds[:, columns], np.inf)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 TYPE = 0  # index of the GPU type
 GPUS = 1  # GPUs held on each node
 NODES = 2  # nodes held
+SPREAD = 6  # 1 if its GPUs, as many as `NODES`, may be on any nodes
+COLUMNS = 7
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +34,8 @@ class Rates:
 
     Attributes:
         node: r_v(u), the cost rate of a node of type v with u busy GPUs [€/s], (V, G + 1).
-        planning: Planned cost rate of a configuration, alone on its node: r_v(g) · f [€/s], (C,).
+        planning: Planned cost rate of a configuration, alone on its node: r_v(g) · f [€/s], (C,); of a spread one alone
+            on as few nodes as it can be.
         least: Its least cost rate, in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,); inf where its
             type has no node. u runs up to the most GPUs that a node of the type has in this cluster; the bounds must
             use these rates.
@@ -46,10 +49,11 @@ class Rates:
     def of(cls, instance: Instance) -> Rates:
         """Return the rates at the instance's own price."""
         watts, configurations = kilowatts(instance), instance.configurations
-        configs = np.empty((len(configurations), 3), dtype=np.int64)
+        configs = np.zeros((len(configurations), COLUMNS), dtype=np.int64)
         configs[:, TYPE] = instance.type_of_configuration
         configs[:, GPUS] = [c.gpus_per_node for c in configurations]
         configs[:, NODES] = [c.nodes for c in configurations]
+        configs[:, SPREAD] = [c.spread for c in configurations]
         shares = np.array([c.share for c in configurations])
         billed = largest_billed(instance)
         largest = np.array([billed.get(v.name, 0) for v in instance.gpu_types])
@@ -91,6 +95,9 @@ def write_config_rates(
     for c in range(configs.shape[0]):
         v, gpus = configs[c, TYPE], configs[c, GPUS]
         planning[c] = node[v, min(gpus, most)] * configs[c, NODES] * shares[c]
+        if configs[c, SPREAD] > 0 and largest[v] > 0:
+            whole, rest = configs[c, NODES] // largest[v], configs[c, NODES] % largest[v]
+            planning[c] = whole * node[v, min(largest[v], most)] + (node[v, rest] if rest > 0 else 0.0)
         part = np.inf
         for busy in range(gpus, min(largest[v], most) + 1):
             part = min(part, node[v, busy] * gpus / busy)

@@ -105,8 +105,8 @@ def write_options(
 def added_rate(board: Board, spare: Ints, c: int) -> float:
     """Return the increase of the cluster's cost rate if configuration c were placed now [€/s].
 
-    Whole GPUs go to the fullest node in use with enough free GPUs, else to an idle node; for a share and for several
-    nodes it is the rate of a job alone.
+    Whole GPUs go to the fullest node in use with enough free GPUs, else to an idle node; for a share, several nodes and
+    spread GPUs it is the rate of a job alone.
     """
     configs, rate, node_rate = board.facts.configs, board.planning_rate, board.node_rate
     gpus, v = configs[c, at.CONFIG_GPUS], configs[c, at.CONFIG_TYPE]
@@ -122,7 +122,9 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
     configs, capacity = board.facts.configs, board.capacity
     v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
     gap = capacity[v, at.FREE_BLOCK]
-    if configs[c, at.CONFIG_NODES] > 1:
+    if configs[c, at.CONFIG_SPREAD] > 0:
+        gpus = configs[c, at.CONFIG_NODES]
+    elif configs[c, at.CONFIG_NODES] > 1:
         return gap if capacity[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else spare[v, of.FREE_BLOCK_IN_PART], 0.0
     if 0 < configs[c, at.CONFIG_UNITS] <= capacity[v, at.FREE_SHARE]:
         return gap, 1.0
@@ -151,7 +153,9 @@ def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
         if tau[job, c] == float("inf"):
             continue
         change = switch_s(board, job, c)
-        out[c, first + SPEED_NOW] = speed_now(board, job, c) * _least_part(board, job, c) if mask[c + 1] else 0.0
+        out[c, first + SPEED_NOW] = 0.0
+        if mask[c + 1]:
+            out[c, first + SPEED_NOW] = min(1.0, speed_now(board, job, c) * _least_part(board, job, c))
         out[c, first + PRIORITY] = board.facts.configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
         out[c, first + SWITCH] = change / (fastest + change)
         out[c, first + OPPORTUNISTIC] = jobs[job, at.OPPORTUNISTIC]

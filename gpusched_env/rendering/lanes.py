@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.model import Instance, Node
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.result import gpus_on_nodes
 from gpusched_env.simulator.sharing_slowdown import share_units
 
 Run = tuple[float, float]
@@ -170,12 +171,15 @@ def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[GanttBar, ...
 
     Args:
         instance: The instance that is run.
-        log: Rows of the log's form, (L, LOG_COLUMNS), in any order.
+        log: Rows of the log's form, (L, `log_columns`), in any order.
 
     Returns:
         The bars, by start.
     """
-    by_start = sorted(log.tolist(), key=lambda row: (row[at.LOG_START], row[at.LOG_JOB], row[at.LOG_NODE]))
+    gpus = gpus_on_nodes(instance, log)[:, None]
+    by_start = sorted(
+        np.hstack([log, gpus]).tolist(), key=lambda row: (row[at.LOG_START], row[at.LOG_JOB], row[at.LOG_NODE])
+    )
     together: dict[tuple[float, float], tuple[int, ...]] = defaultdict(tuple)
     for row in by_start:
         together[row[at.LOG_JOB], row[at.LOG_START]] += (int(row[at.LOG_NODE]),)
@@ -200,7 +204,7 @@ def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[GanttBar, ...
                 runs = lanes[node].share(gpu, share_units(configuration.share) / at.UNITS)
             else:
                 kept = [] if has_moved(row) else lanes_of(last[job].runs)
-                runs = lanes[node].hold(configuration.gpus_per_node, kept)
+                runs = lanes[node].hold(int(row[-1]), kept)
             bar = GanttBar(job, node, runs, start, row[at.LOG_READY], row[at.LOG_END], gpu, together[job, start])
             last[job] = bar
             heappush(open_bars, (bar.end_s, len(bars), bar))

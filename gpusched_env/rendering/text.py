@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.spread_gpus import gpus_on, next_node, nodes_held
 
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -82,13 +83,15 @@ def _holders(state: State) -> list[dict[tuple[int, int], list[str]]]:
         row = view.jobs[job]
         if row[at.CONFIG] < 0:
             continue
-        configuration, slot = view.configurations[int(row[at.CONFIG])], int(row[at.SLOT])
-        size = f"x{configuration.share:g}" if slot >= 0 else f"x{configuration.gpus_per_node}"
-        several = f" on {configuration.nodes} nodes" if configuration.nodes > 1 else ""
+        config, slot = int(row[at.CONFIG]), int(row[at.SLOT])
+        configuration = view.configurations[config]
+        several = f" on {nodes_held(state.board, job, config)} nodes" if configuration.nodes > 1 else ""
         node, key = int(row[at.NODE]), (-1, job) if slot < 0 else (slot, -1)
         while node >= 0:
+            on_node = gpus_on(state.board, job, config, node, False)
+            size = f"x{configuration.share:g}" if slot >= 0 else f"x{on_node}"
             holders[node][key].append(f"job {job}{_late_mark(state, job)} {size}{several}")
-            node = int(view.nodes[node, at.NEXT])
+            node = int(next_node(state.board, job, config, node, False))
     return holders
 
 

@@ -16,6 +16,7 @@ from gpusched_env.model import Instance
 from gpusched_env.rendering.lanes import GanttBar, bars_of
 from gpusched_env.simulator import Result, State
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.spread_gpus import gpus_on, next_node
 from gpusched_env.simulator.rounds import stays
 
 LATE_TOLERANCE_S = 1e-6
@@ -61,7 +62,7 @@ class Timeline:
             known = float(np.max(ends)), False, bars, np.ones(len(ends), np.bool_), ends.copy()
             return cls(run.instance, run.policy, *known, run.energy_eur, run.tardiness_eur)
         jobs, count, clock = run.view.jobs, run.board.count, run.board.clock
-        log = run.hidden.log[: count[at.LOGGED], : at.LOG_COLUMNS]  # a bar needs no host
+        log = run.hidden.log[: count[at.LOGGED]]
         log = np.concatenate([log[log[:, at.LOG_END] >= since_s], _held(run, ahead_s)])
         bars, running = bars_of(run.instance, log), bool(count[at.DONE] < len(jobs))
         known = run.view.now_s, running, bars, np.arange(len(jobs)) < count[at.SUBMITTED], jobs[:, at.END_S].copy()
@@ -146,17 +147,27 @@ def _held(state: State, ahead_s: float) -> NDArray[np.float64]:
             rows += _rows_of(state, job, times, old=True)
         if row[at.CONFIG] >= 0 and not goes_on and ahead_s > 0.0:
             rows += _rows_of(state, job, (now, now, now + ahead_s), old=False)
-    return np.array(rows, dtype=np.float64).reshape(-1, at.LOG_COLUMNS)
+    return np.array(rows, dtype=np.float64).reshape(-1, state.hidden.log.shape[1])
 
 
 def _rows_of(state: State, job: int, times: tuple[float, float, float], *, old: bool) -> list[list[float]]:
     """Return a row for each node that a job holds, or held when the round began; `times` are start, ready and end."""
-    row, nodes = state.view.jobs[job], state.view.nodes
-    config, slot = row[at.OLD_CONFIG if old else at.CONFIG], row[at.OLD_SLOT if old else at.SLOT]
+    row, board = state.view.jobs[job], state.board
+    config, slot = int(row[at.OLD_CONFIG if old else at.CONFIG]), row[at.OLD_SLOT if old else at.SLOT]
     node, rows = int(row[at.OLD_NODE if old else at.NODE]), []
     while node >= 0:
-        rows.append([job, node, config, *times, 0.0, slot])
-        node = int(nodes[node, at.OLD_NEXT if old else at.NEXT])
+        whole = [
+            job,
+            node,
+            config,
+            *times,
+            0.0,
+            slot,
+            -1.0,
+            gpus_on(board, job, config, node, old),
+        ]  # a bar needs no host
+        rows.append(whole[: state.hidden.log.shape[1]])
+        node = int(next_node(board, job, config, node, old))
     return rows
 
 

@@ -16,6 +16,7 @@ from gpusched_env.cells.tree import choose, clear, comes_before, free_around, ta
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.spread_gpus import gpus_on, next_node
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 from gpusched_env.simulator.run import Board
 
@@ -155,12 +156,12 @@ def bind(board: Board, n: int) -> None:
 @kernel
 def _last_on(board: Board, node: int) -> int:
     """Return the job with the largest index that holds something of a node, of which there must be one."""
-    jobs, nodes, active = board.jobs, board.nodes, board.active
+    jobs, active = board.jobs, board.active
     last = -1
     for i in range(board.count[at.ACTIVE]):
-        n = int(jobs[active[i], at.NODE])
+        n, config = int(jobs[active[i], at.NODE]), int(jobs[active[i], at.CONFIG])
         while n >= 0 and n != node:
-            n = nodes[n, at.NEXT]
+            n = next_node(board, active[i], config, n, False)
         if n == node:
             last = max(last, active[i])
     return last
@@ -202,8 +203,8 @@ def recount_hosts(board: Board) -> None:
     for i in range(board.count[at.ACTIVE]):
         config, n = int(jobs[board.active[i], at.CONFIG]), int(jobs[board.active[i], at.NODE])
         while n >= first and configs[config, at.CONFIG_UNITS] == 0:
-            nodes[n, at.FREE] -= configs[config, at.CONFIG_GPUS]
-            n = nodes[n, at.NEXT]
+            nodes[n, at.FREE] -= gpus_on(board, board.active[i], config, n, False)
+            n = next_node(board, board.active[i], config, n, False)
 
 
 @lean_kernel

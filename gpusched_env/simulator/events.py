@@ -10,6 +10,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import hosts_charge, hosts_rate
 from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
 from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.spread_gpus import gpus_on, most_spread, next_node
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 
@@ -78,7 +79,12 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
 
     With `old`, the interval is that of the holding when the round began, else of the present one.
     """
-    jobs, nodes, count, log = board.jobs, board.nodes, board.count, hidden.log
+    jobs, count, log, config = (
+        board.jobs,
+        board.count,
+        hidden.log,
+        int(board.jobs[job, at.OLD_CONFIG if old else at.CONFIG]),
+    )
     if count[at.LOGGING] == 0 or end <= jobs[job, at.BASE_S]:
         return
     node = int(jobs[job, at.OLD_NODE if old else at.NODE])
@@ -86,7 +92,7 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
         row = log[count[at.LOGGED]]
         row[at.LOG_JOB] = job
         row[at.LOG_NODE] = node
-        row[at.LOG_CONFIG] = jobs[job, at.OLD_CONFIG if old else at.CONFIG]
+        row[at.LOG_CONFIG] = config
         row[at.LOG_START] = jobs[job, at.BASE_S]
         row[at.LOG_READY] = min(end, jobs[job, at.READY_S])
         row[at.LOG_END] = end
@@ -94,8 +100,10 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
         row[at.LOG_SLOT] = jobs[job, at.OLD_SLOT if old else at.SLOT]
         if board.cells.shape[0] > 0:
             row[at.LOG_HOST] = board.cells[node, at.CELL_OLD_HOST if old else at.CELL_HOST]
+        if most_spread(board) > 0:
+            row[at.LOG_GPUS] = gpus_on(board, job, config, node, old)
         count[at.LOGGED] += 1
-        node = nodes[node, at.OLD_NEXT if old else at.NEXT]
+        node = next_node(board, job, config, node, old)
 
 
 @kernel
@@ -133,16 +141,32 @@ def charge(board: Board, job: int, config: int) -> float:
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
-    if board.cells.shape[0] > 0:
+    if configs[config, at.CONFIG_SPREAD] > 0:
+        rate = _spread_charge(board, job, config)
+    elif board.cells.shape[0] > 0:
         rate = hosts_charge(board, node, configs[config, at.CONFIG_GPUS])
     else:
         busy = nodes[node, at.USABLE] - nodes[node, at.FREE]
         rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
     if configs[config, at.CONFIG_UNITS] > 0:
         rate = rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
-    elif board.cells.shape[0] == 0:
+    elif board.cells.shape[0] == 0 and configs[config, at.CONFIG_SPREAD] == 0:
         rate *= configs[config, at.CONFIG_NODES]
     return rate if board.facts.idle_saving.shape[0] == 0 else rate - idle_saving_rate(board, job, config)
+
+
+@kernel
+def _spread_charge(board: Board, job: int, config: int) -> float:
+    """Return the part of a spread configuration in the cost rate of its nodes, with cells of their hosts [€/s]."""
+    nodes, rate, n = board.nodes, 0.0, int(board.jobs[job, at.NODE])
+    while n >= 0:
+        gpus, busy = gpus_on(board, job, config, n, False), nodes[n, at.USABLE] - nodes[n, at.FREE]
+        if board.cells.shape[0] > 0:
+            rate += hosts_charge(board, n, gpus)
+        else:
+            rate += board.node_rate[nodes[n, at.NODE_TYPE], busy] * gpus / busy
+        n = next_node(board, job, config, n, False)
+    return rate
 
 
 @kernel

@@ -24,11 +24,14 @@ def apply_holding(board: Board, job: int, config: int, nodes: Sequence[int], gpu
         board: The board.
         job: The job.
         config: The configuration.
-        nodes: Its node, or all of several, rising.
+        nodes: Its node, or all of several, rising; of a spread configuration the node of every GPU.
         gpu: The shared GPU on its node; None for whole ones.
     """
     chain = np.full(len(board.nodes), -1, dtype=np.int64)
-    chain[list(nodes[:-1])] = nodes[1:]
+    if board.facts.configs[config, at.CONFIG_SPREAD] > 0:
+        chain = np.array(nodes, dtype=np.int64)
+    else:
+        chain[list(nodes[:-1])] = nodes[1:]
     return int(hold_at(board, job, config, nodes[0], -1 if gpu is None else gpu, chain))
 
 
@@ -42,7 +45,7 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
         config: The configuration, ≥ 0; it may be one that does not exist.
         node: The node, or the first of several; it may be one that does not exist.
         slot: The shared GPU on the node; -1 for whole ones.
-        chain: The node that follows on each, or -1, (N,).
+        chain: The node that follows on each, or -1, (N,); of a spread configuration the node of every GPU.
     """
     configs, nodes = board.facts.configs, board.nodes
     if config >= configs.shape[0] or not board.tau[job, config] < np.inf:
@@ -52,17 +55,20 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
     wrong = 0 if within_quota(board, job, config) else QUOTA
     if configs[config, at.CONFIG_UNITS] > 0:
         wrong = wrong if _has_share(board, config, node, slot) else SHARE
+    elif configs[config, at.CONFIG_SPREAD] > 0:
+        wrong = wrong if slot == -1 and _are_free(board, config, chain) else GPUS
     elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
         wrong = GPUS
     elif configs[config, at.CONFIG_NODES] > 1 and not _are_empty(board, config, node, chain):
         wrong = CHAIN
     if wrong:
         return wrong
-    n = node if configs[config, at.CONFIG_NODES] > 1 else -1
+    spread = configs[config, at.CONFIG_SPREAD] > 0
+    n = node if configs[config, at.CONFIG_NODES] > 1 and not spread else -1
     while n >= 0:
         nodes[n, at.NEXT] = chain[n]
         n = chain[n]
-    put_back(board, job, config, node, slot, nodes[:, at.NEXT].copy())
+    put_back(board, job, config, node, slot, chain if spread else nodes[:, at.NEXT].copy())
     return 0
 
 
@@ -74,6 +80,20 @@ def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
         return False
     used = nodes[node, at.NODE_COLUMNS + slot]
     return used + units <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
+
+
+@kernel
+def _are_free(board: Board, config: int, places: Ints) -> bool:
+    """Whether `places` are the nodes of as many free GPUs of a type as a spread configuration has, rising."""
+    configs, nodes, before, used = board.facts.configs, board.nodes, 0, 0
+    for n in places:
+        if n < before or n >= nodes.shape[0] or nodes[n, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
+            return False
+        used = used + 1 if n == before else 1
+        before = n
+        if nodes[n, at.FREE] < used:
+            return False
+    return places.shape[0] == configs[config, at.CONFIG_NODES]
 
 
 @kernel

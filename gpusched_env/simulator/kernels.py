@@ -33,6 +33,7 @@ from gpusched_env.simulator.placement.placement import (
 from gpusched_env.simulator.placement.release import can_resize, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
+from gpusched_env.simulator.placement.spread_gpus import chain_of, gpus_on, next_node
 from gpusched_env.simulator.planned import (
     GPU,
     HELD,
@@ -46,6 +47,7 @@ from gpusched_env.simulator.planned import (
     end_plan,
     give,
     grow,
+    held_columns,
     keep,
     restore,
     set_timer_at,
@@ -109,6 +111,7 @@ __all__ = [
     "bin_of",
     "can_place",
     "can_resize",
+    "chain_of",
     "charge",
     "check_order",
     "clear",
@@ -127,7 +130,9 @@ __all__ = [
     "fit_key",
     "fits",
     "give",
+    "gpus_on",
     "grow",
+    "held_columns",
     "is_opportunistic_config",
     "keep",
     "keeps_config",
@@ -138,6 +143,7 @@ __all__ = [
     "measure",
     "misses",
     "neighbours",
+    "next_node",
     "order_by",
     "pause_s",
     "place",

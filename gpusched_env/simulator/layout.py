@@ -52,7 +52,7 @@ TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 -
 STATE_BYTES = 42  # size of its state; 0 where host memory has no limit
 MOVING_S = 43  # seconds more that continuing takes it for each further GPU on a PCIe link
 POOL_NODE = 44  # node whose host memory has room for its state while it is paused, or -1
-JOB_COLUMNS = 45
+JOB_COLUMNS = 45  # then, with spread configurations, where their GPUs are, now and at the round's begin (`spread_gpus`)
 
 NO_MARK = -1.0  # in LAST_NODES: the state is not where it was, so that the job restarts everywhere
 
@@ -77,11 +77,13 @@ UNITS = 2**40  # units of a shared GPU: whole numbers, so that shares add up exa
 # configs: int64 (C, CONFIG_COLUMNS).
 CONFIG_TYPE = 0  # index of the GPU type
 CONFIG_GPUS = 1  # GPUs held on each node
-CONFIG_NODES = 2  # nodes held; whole ones if more than one
+CONFIG_NODES = 2  # nodes held; whole ones if more than one; of a spread configuration its GPUs
 CONFIG_UNITS = 3  # units held of a shared GPU; 0 for whole GPUs
 CONFIG_SIZE = 4  # units held in all
 CONFIG_PRIORITY = 5  # priority of a share
-CONFIG_COLUMNS = 6
+CONFIG_SPREAD = 6  # 1 if its GPUs may be on any nodes
+CONFIG_CONSOLIDATED = 7  # of a spread one, the configuration of as many GPUs on one node or on whole ones; -1: none
+CONFIG_COLUMNS = 8
 
 PRIORITIES = 10  # priorities that shares may have
 
@@ -98,7 +100,8 @@ EMPTY = 1  # whole nodes that are empty: nodes of the largest size of the type
 FREE_SHARE = 2  # most units free on a GPU that is shared already
 LARGEST = 3  # GPUs of the largest node; never changes
 SIZES = 4  # numbers of free GPUs that the index behind these columns has; 0: there is no index
-CAPACITY_COLUMNS = 5  # then the index of `node_index`
+FREE_GPUS = 5  # free GPUs on all nodes
+CAPACITY_COLUMNS = 6  # then the index of `node_index`
 
 # quota: int64 (T, 2 V), T tenants; no rows without quotas. The units of every GPU type that a tenant's jobs may hold at
 # one time, then those that they hold.
@@ -165,3 +168,4 @@ LOG_EPOCHS = 6  # epochs done in the interval, the same in the rows of all its n
 LOG_SLOT = 7  # the shared GPU of the node, or -1
 LOG_COLUMNS = 8
 LOG_HOST = 8  # with cells one column more: the host to which the node is bound
+LOG_GPUS = 9  # with spread configurations two columns more: that one, and the GPUs held on the node

@@ -16,6 +16,7 @@ from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.placement import place, set_preferred_node
 from gpusched_env.simulator.placement.release import recount, resize
+from gpusched_env.simulator.placement.spread_gpus import most_spread
 from gpusched_env.simulator.policy import Choice, apply_choice
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ GPU = 3  # the shared GPU there, -1 for whole GPUs
 TIMER = 4  # its timer [s]; inf for never
 
 HELD = 3  # what a job holds: configuration, node, shared GPU
-HELD_BEFORE = HELD + 2  # and its previous place
+HELD_BEFORE = HELD + 2  # and its previous place; then the node of every spread GPU
 
 
 @lean_kernel
@@ -44,14 +45,22 @@ def _copy(into: Ints, rows: Ints) -> None:
             into[row, column] = rows[row, column]
 
 
+@lean_kernel
+def held_columns(board: Board) -> int:
+    """Return the columns that `keep` needs: `HELD_BEFORE`, and one for each spread GPU that a job may hold."""
+    return HELD_BEFORE + most_spread(board)
+
+
 @kernel
 def keep(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
-    """Write what every job of `order`, (A,), holds to `held`, (A, HELD), and the state of the nodes to `kept`."""
+    """Write what every job of `order`, (A,), holds to `held`, (A, `held_columns`), and the nodes to `kept`."""
     jobs, nodes = board.jobs, board.nodes
     for i in range(order.shape[0]):
         held[i, 0] = jobs[order[i], at.CONFIG]
         held[i, 1] = jobs[order[i], at.NODE]
         held[i, 2] = jobs[order[i], at.SLOT]
+        for k in range(most_spread(board)):
+            held[i, HELD_BEFORE + k] = jobs[order[i], at.JOB_COLUMNS + k]
     _copy(kept, nodes)
 
 
@@ -63,6 +72,8 @@ def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
         jobs[order[i], at.CONFIG] = held[i, 0]
         jobs[order[i], at.NODE] = held[i, 1]
         jobs[order[i], at.SLOT] = held[i, 2]
+        for k in range(most_spread(board)):
+            jobs[order[i], at.JOB_COLUMNS + k] = held[i, HELD_BEFORE + k]
     _copy(nodes, kept)
 
 
@@ -71,10 +82,10 @@ def begin_plan(board: Board, emptied: bool) -> tuple[Floats, Ints]:
     """Keep what the active jobs hold and where they were, and begin to plan: on an empty cluster if `emptied`.
 
     Returns:
-        What jobs held, (A, HELD_BEFORE), and the nodes. No job has a timer in `memory` yet.
+        What jobs held, (A, `held_columns`), and the nodes. No job has a timer in `memory` yet.
     """
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    held, kept = np.empty((active.shape[0], HELD_BEFORE)), np.empty_like(board.nodes)
+    held, kept = np.empty((active.shape[0], held_columns(board))), np.empty_like(board.nodes)
     keep(board, active, held, kept)
     for i in range(active.shape[0]):
         held[i, HELD], held[i, HELD + 1] = jobs[active[i], at.PREFERRED_NODE], jobs[active[i], at.PREFERRED_SLOT]

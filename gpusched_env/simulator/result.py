@@ -64,12 +64,18 @@ def _row(instance: Instance, log: NDArray[np.float64], number: int, end_s: float
     )
 
 
+def gpus_on_nodes(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return how many GPUs each row of a log holds on its node, a shared one as 1, (L,)."""
+    if log.shape[1] > at.LOG_GPUS:
+        return log[:, at.LOG_GPUS].astype(np.int64)
+    gpus = np.array([configuration.gpus_per_node for configuration in instance.configurations], dtype=np.int64)
+    return gpus[log[:, at.LOG_CONFIG].astype(np.int64)]
+
+
 def _busy(instance: Instance, log: NDArray[np.float64]) -> tuple[list[float], list[float]]:
     """Return the times at which GPUs are held or released, and how many are held from then on; shares add up."""
-    held = [
-        configuration.gpus_per_node if configuration.kind != "shared" else configuration.share
-        for configuration in (instance.configurations[int(row)] for row in log[:, at.LOG_CONFIG])
-    ]
+    shares = np.array([configuration.share for configuration in instance.configurations])
+    held = (gpus_on_nodes(instance, log) * shares[log[:, at.LOG_CONFIG].astype(np.int64)]).tolist()
     changes = sorted(
         [*zip(log[:, at.LOG_START], held, strict=True), *zip(log[:, at.LOG_END], (-h for h in held), strict=True)]
     )
@@ -185,7 +191,7 @@ class Result:
                 "job": self.log[:, at.LOG_JOB].astype(np.int64),
                 "node": self.log[:, at.LOG_NODE].astype(np.int64),
                 "configuration": [configurations[i].name for i in index],
-                "gpus": np.array([configurations[i].gpus_per_node for i in index], dtype=np.int64),
+                "gpus": gpus_on_nodes(self.instance, self.log),
                 "gpu": self.log[:, at.LOG_SLOT].astype(np.int64),
                 "start_s": self.log[:, at.LOG_START],
                 "ready_s": self.log[:, at.LOG_READY],

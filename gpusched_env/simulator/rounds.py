@@ -12,7 +12,7 @@ from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, should_consolidate
 from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.placement.whole_gpus import same_chain
+from gpusched_env.simulator.placement.spread_gpus import most_spread, next_node, remember_spread, same_nodes
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.sorting import pressure, ranked
@@ -40,6 +40,8 @@ def begin_round(board: Board, preemption: bool) -> None:
         jobs[job, at.OLD_CONFIG] = jobs[job, at.CONFIG]
         jobs[job, at.OLD_NODE] = jobs[job, at.NODE]
         jobs[job, at.OLD_SLOT] = jobs[job, at.SLOT]
+        if most_spread(board) > 0:
+            remember_spread(board, job)
         jobs[job, at.PREFERRED_NODE] = jobs[job, at.NODE]
         jobs[job, at.PREFERRED_SLOT] = jobs[job, at.SLOT]
         cheaper = jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]
@@ -62,9 +64,14 @@ def stays(board: Board, job: int) -> bool:
         return False
     if jobs[job, at.CONFIG] < 0:
         return True
-    chained = same_chain(board, int(jobs[job, at.NODE]), int(jobs[job, at.OLD_NODE]))
-    chained = chained and binding_unchanged(board, int(jobs[job, at.NODE]))
-    return chained and jobs[job, at.SLOT] == jobs[job, at.OLD_SLOT]
+    if jobs[job, at.SLOT] != jobs[job, at.OLD_SLOT] or not same_nodes(board, job):
+        return False
+    n = int(jobs[job, at.NODE])
+    while n >= 0 and board.cells.shape[0] > 0:
+        if not binding_unchanged(board, n):
+            return False
+        n = next_node(board, job, int(jobs[job, at.CONFIG]), n, False)
+    return True
 
 
 @kernel

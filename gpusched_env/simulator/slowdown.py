@@ -9,6 +9,7 @@ from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.interconnect import interconnect_slowdown, write_interconnect_slowdowns
+from gpusched_env.simulator.placement.spread_gpus import consolidated_factor, most_spread, nodes_held
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
     neighbours,
@@ -84,6 +85,15 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
     return best, best_gpu, best_speed
 
 
+@kernel
+def write_spread_slowdowns(board: Board, slowdowns: Floats) -> None:
+    """Multiply the times of jobs whose spread GPUs are on as few nodes as can be: they are as fast as consolidated."""
+    for i in range(board.count[at.ACTIVE]):
+        job, config = board.active[i], int(board.jobs[board.active[i], at.CONFIG])
+        if config >= 0 and board.facts.configs[config, at.CONFIG_SPREAD] > 0:
+            slowdowns[i] *= consolidated_factor(board, job, config, nodes_held(board, job, config))
+
+
 def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
     """Return the least speed that each application can have on every configuration, with any co-runners, (A, C)."""
     least = 1.0 / facts.planned
@@ -103,5 +113,7 @@ def write_slowdowns(board: Board, slowdowns: Floats) -> None:
         write_pair_slowdowns(board, slowdowns)
     if board.facts.utilisation.shape[0] > 0:
         write_utilisation_slowdowns(board, slowdowns)
+    if most_spread(board) > 0:
+        write_spread_slowdowns(board, slowdowns)
     if board.facts.iteration.shape[0] > 0:
         write_interconnect_slowdowns(board, slowdowns)

@@ -151,12 +151,13 @@ class State:
     def grow_arrays(self) -> None:
         """Grow the log so that the next round and event surely fit: each active job ends at most two intervals.
 
-        An interval takes a row, and one on several nodes at most a row for every node of the cluster.
+        An interval takes a row, those on several nodes at most one for every node, or spread GPU, of the cluster.
         """
         count, log = self.board.count, self.hidden.log
-        most = 2 * int(count[at.ACTIVE]) + 2 * len(self.board.nodes) + 2
+        places = self.board.nodes[:, at.NODE_GPUS].sum() if self.instance.most_spread else len(self.board.nodes)
+        most = 2 * int(count[at.ACTIVE]) + 2 * int(places) + 2
         if count[at.LOGGING] and len(log) - count[at.LOGGED] < most:
-            more = np.empty((max(len(log), most), log.shape[1]))
+            more = np.full((max(len(log), most), log.shape[1]), -1.0)
             self.hidden = Hidden(**self.hidden.__getstate__() | {"log": np.concatenate([log, more])})
 
 
@@ -168,7 +169,7 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
     tenants = quotas(instance) * at.UNITS
     board = Board(
         facts=facts,
-        jobs=np.full((jobs, at.JOB_COLUMNS), np.nan),
+        jobs=np.full((jobs, at.JOB_COLUMNS + 2 * instance.most_spread), np.nan),
         tau=np.full(shape, np.nan),
         nodes=_node_table(instance, busy - 1),
         capacity=new_capacity(types, len(instance.nodes), busy - 1),
@@ -212,12 +213,14 @@ def _facts(instance: Instance, common: Common) -> Facts:
     configurations = instance.configurations
     configs = np.zeros((len(configurations), at.CONFIG_COLUMNS), dtype=np.int64)
     configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
+    configs[:, at.CONFIG_CONSOLIDATED] = instance.consolidated
     for row, configuration in zip(configs, configurations, strict=True):
         units = sharing.share_units(configuration.share)
         row[at.CONFIG_GPUS] = configuration.gpus_per_node
         row[at.CONFIG_NODES] = configuration.nodes
         row[at.CONFIG_UNITS] = units
         row[at.CONFIG_PRIORITY] = configuration.priority
+        row[at.CONFIG_SPREAD] = configuration.spread
         row[at.CONFIG_SIZE] = units or configuration.gpus_per_node * configuration.nodes * at.UNITS
     return common.facts(
         Facts(
@@ -284,6 +287,13 @@ def _levels(gpus: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[int, ...
     return tuple(sorted(in_nodes | set(sizes.tolist())))
 
 
+def log_columns(instance: Instance) -> int:
+    """Return the columns of the log of a run."""
+    if instance.most_spread:
+        return at.LOG_GPUS + 1
+    return at.LOG_HOST + 1 if instance.hosts else at.LOG_COLUMNS
+
+
 def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:
     """Make the hidden part: epochs needed, and all values of every job until it is submitted."""
     table = instance.jobs
@@ -298,7 +308,7 @@ def _new_hidden(instance: Instance, board: Board, distributions: DistributionTab
         edges=distributions.edges,
         survival=distributions.survival,
         tail=distributions.tail,
-        log=np.empty((log_rows, at.LOG_COLUMNS + (instance.hosts > 0))),
+        log=np.full((log_rows, log_columns(instance)), -1.0),
     )
 
 
@@ -307,7 +317,8 @@ def _first_rows(
 ) -> NDArray[np.float64]:
     """Make every job's first row of the board; `seconds` per epoch are those with which policies plan, (J, C)."""
     table = instance.jobs
-    jobs = np.zeros((len(table), at.JOB_COLUMNS))
+    jobs = np.zeros((len(table), at.JOB_COLUMNS + 2 * instance.most_spread))
+    jobs[:, at.JOB_COLUMNS :] = -1.0
     jobs[:, at.SUBMISSION] = table.submission_s
     jobs[:, at.DUE] = table.due_s
     jobs[:, at.WEIGHT] = table.tardiness_weight_eur_per_s

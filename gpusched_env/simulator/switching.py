@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.whole_gpus import mark
+from gpusched_env.simulator.placement.spread_gpus import mark_of
 from gpusched_env.simulator.run import Board
 
 
@@ -21,7 +21,7 @@ def remember_place(board: Board, job: int, now: float) -> None:
     jobs = board.jobs
     if jobs[job, at.READY_S] <= now:
         jobs[job, at.LAST_NODE] = jobs[job, at.OLD_NODE]
-        jobs[job, at.LAST_NODES] = mark(board, int(jobs[job, at.OLD_NODE]), True)
+        jobs[job, at.LAST_NODES] = mark_of(board, job, True)
 
 
 @kernel
@@ -33,7 +33,7 @@ def ready_s(board: Board, job: int, now: float) -> float:
     if jobs[job, at.LAST_NODE] < 0.0:
         return now + jobs[job, at.STARTING_S]
     there = told and jobs[job, at.NODE] == jobs[job, at.LAST_NODE]
-    if there and mark(board, int(jobs[job, at.NODE]), False) == jobs[job, at.LAST_NODES]:
+    if there and mark_of(board, job, False) == jobs[job, at.LAST_NODES]:
         return now + resume_s(board, job, int(jobs[job, at.CONFIG]))
     return now + jobs[job, at.RESTART_S]
 

@@ -132,6 +132,7 @@ def _added(built_in: Application | None, own: Application) -> Application:
         state_gib=own.state_gib or built_in.state_gib,
         seconds_per_epoch=dict(built_in.seconds_per_epoch) | dict(own.seconds_per_epoch),
         whole_nodes_s=dict(built_in.whole_nodes_s) | dict(own.whole_nodes_s),
+        spread_factor=dict(built_in.spread_factor) | dict(own.spread_factor),
     )
 
 
@@ -145,7 +146,13 @@ def _like(application: Application, own: OwnGpuType, *, replaces: bool) -> Appli
         return alike | {key: seconds for key, seconds in table.items() if not replaces or key[0] != own.name}
 
     times, whole_nodes = moved(application.seconds_per_epoch), moved(application.whole_nodes_s)
-    return replace(application, seconds_per_epoch=times, whole_nodes_s=whole_nodes)
+    slower = {(own.name, gpus): factor for (v, gpus), factor in application.spread_factor.items() if v == own.like}
+    return replace(
+        application,
+        seconds_per_epoch=times,
+        whole_nodes_s=whole_nodes,
+        spread_factor=dict(application.spread_factor) | slower,
+    )
 
 
 def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: Mapping[str, GpuType]) -> None:
@@ -188,8 +195,8 @@ class Site:
     def of(cls, scenario: Scenario) -> Site:
         """Build the cluster of a scenario, and the configurations on offer.
 
-        Single-node configurations come first, then shares of a GPU, then whole nodes, each by GPU type; shares from the
-        largest to the smallest.
+        Single-node configurations come first, then shares of a GPU, then whole nodes, then spread GPUs, each by GPU
+        type; shares from the largest to the smallest.
 
         Raises:
             InputError: No node has as many GPUs as the least of `jobs.gpu_counts`, or no GPU type has as many nodes as
@@ -211,7 +218,8 @@ class Site:
             for fraction, priority in offers
         ]
         several = _several_nodes(gpu_types, nodes, jobs.node_counts)
-        return cls(gpu_types, nodes, (*single, *shared, *several))
+        spread = _spread(gpu_types, nodes, jobs.spread_counts)
+        return cls(gpu_types, nodes, (*single, *shared, *several, *spread))
 
     def of_kind(self, kind: Kind) -> NDArray[np.bool_]:
         """Return which configurations are of a kind, shape (C,)."""
@@ -272,6 +280,17 @@ def _several_nodes(
         allowed = f"at most the nodes that a GPU type has: {', '.join(f'{v.name} {has[v.name]}' for v in gpu_types)}"
         raise InputError("jobs.node_counts", list(counts), allowed)
     return several
+
+
+def _spread(gpu_types: tuple[GpuType, ...], nodes: tuple[Node, ...], counts: tuple[int, ...]) -> list[Configuration]:
+    """List the numbers of GPUs on any nodes that a type has in all."""
+    has: Counter[str] = Counter()
+    for node in nodes:
+        has[node.gpu_type] += node.gpus
+    spread = [Configuration(v.name, 1, g, spread=True) for v in gpu_types for g in sorted(counts) if g <= has[v.name]]
+    if counts and not spread:
+        raise InputError("jobs.spread_counts", list(counts), f"at most the GPUs of a type: {dict(has)}")
+    return spread
 
 
 def _with_figures(cluster: Cluster, gpu_type: GpuType) -> GpuType:

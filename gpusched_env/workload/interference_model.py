@@ -233,6 +233,11 @@ def application_times(applications: tuple[Application, ...], site: Site) -> NDAr
                 f"GPUs have {_list(_memory_of_types(site))}"
             )
             raise InputError("sharing.fractions", fraction, allowed)
+    spread = site.of_kind("spread")
+    if np.any(spread) and not np.any(known[:, spread]):
+        measured = sorted({f"{v}~{g}" for application in applications for v, g in application.spread_factor})
+        allowed = f"numbers of GPUs that one of the applications was measured on: {', '.join(measured) or 'none'}"
+        raise InputError("jobs.spread_counts", sorted({c.nodes for c in site.configurations if c.spread}), allowed)
     several = site.of_kind("multi-node")
     if np.any(several) and not np.any(known[:, several]):
         counts = [1, *sorted({c.nodes for c in site.configurations if c.nodes > 1})]

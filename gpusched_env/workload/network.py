@@ -38,11 +38,16 @@ def over_network(
         of the network for instances; None where it is the same at all times.
 
     Raises:
-        InputError: The scenario asks for a network, but no application has known times of synchronising.
+        InputError: The scenario asks for a network, but GPUs are spread, or no application has known times of
+            synchronising.
     """
     asked = scenario.interconnect
     if asked.measured:
         return seconds, None
+    if scenario.jobs.spread_counts:
+        raise InputError(
+            "jobs.spread_counts", list(scenario.jobs.spread_counts), "nothing, unless the network is the measured one"
+        )
     own = {v.name for v in scenario.gpu_types}  # which the table does not know
     index = {application.name: a for a, application in enumerate(applications)}
     rows = builtin_communication().items()

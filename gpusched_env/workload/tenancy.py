@@ -114,7 +114,12 @@ def _made(
         for column, configuration in enumerate(instance.configurations):
             several = configuration.kind == "multi-node"
             fits = configuration.gpus_per_node == largest if several else configuration.gpus_per_node <= largest
-            enough = sum(node.gpus >= configuration.gpus_per_node for node in own_nodes) >= configuration.nodes
+            able = [
+                node.gpus if configuration.spread else 1
+                for node in own_nodes
+                if node.gpus >= configuration.gpus_per_node
+            ]
+            enough = sum(able) >= configuration.nodes
             if configuration.gpu_type == gpu_type.name and fits and enough:
                 configurations.append(replace(configuration, gpu_type=name))
                 columns.append(np.where(jobs, instance.jobs.seconds_per_epoch[:, column], np.inf))

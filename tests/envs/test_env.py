@@ -286,6 +286,23 @@ def test_a_mask_sees_what_was_placed_through_the_view():
     assert after.dtype == before.dtype == np.bool_
 
 
+def test_spread_gpus_may_be_chosen_where_no_node_has_as_many():
+    """Two nodes of four GPUs with three in use on each: two GPUs are free, on different nodes."""
+    settings = {"cluster.pools": [{"gpu_type": "V100", "nodes": 2, "gpus_per_node": 4}], "jobs.gpu_counts": [2, 3]}
+    settings |= {"jobs.spread_counts": [2], "jobs.applications": ["lm-wikitext2-bs5"], "jobs.count": 3}
+    settings |= {"arrivals.kind": "simultaneous", "arrivals.lambda_s": None}
+    env = GpuClusterEnv(load_scenario("tiny").replace(settings))
+    env.reset(seed=0)
+    assert [configuration.name for configuration in env.configurations] == ["V100x2", "V100x3", "V100~2"]
+    for job in (job for job in env.view.waiting.tolist() if job != env.job):
+        assert env.view.place(job, 1)
+    assert env.action_masks().tolist() == [True, False, False, True]
+    job = env.job
+    env.step(3)
+    assert int(env.view.jobs[job, at.CONFIG]) == 2
+    assert env.view.nodes[:, at.FREE].tolist() == [0, 0]
+
+
 def test_reset_with_a_seed_makes_the_instance_that_compare_uses():
     env = GpuClusterEnv("tiny")
     env.reset(seed=7)

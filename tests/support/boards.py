@@ -17,7 +17,8 @@ LENGTHS = {"sharing": at.SHARING_COLUMNS, "clock": at.CLOCK_COLUMNS, "count": at
 
 def board_of(*, configs: np.ndarray | None = None, **arrays: np.ndarray) -> Board:
     """Make a board that holds copies of these arrays, and has 0 as its times and counts; the others have no rows."""
-    facts = Facts(**_filled(Facts, {} if configs is None else {"configs": configs}))
+    given = {} if configs is None else {"configs": np.pad(configs, ((0, 0), (0, at.CONFIG_COLUMNS - configs.shape[1])))}
+    facts = Facts(**_filled(Facts, given))
     return Board(facts=facts, **_filled(Board, arrays))
 
 

@@ -32,10 +32,10 @@ class Whatever:
                 any(view.place(job, config) for config in tried)
 
 
-def crowded(seed: int, restart_s: float = 5.0, interference: bool = True) -> Instance:
+def crowded(seed: int, restart_s: float = 5.0, interference: bool = True, *, spread: bool = False) -> Instance:
     """Make an instance in which jobs wait, each with its own restart overhead of up to twice `restart_s`."""
     instance = random_instance(
-        seed, jobs=25, nodes=6, types=1 + seed % 2, span_s=500.0, kinds=True, interference=interference
+        seed, jobs=25, nodes=6, types=1 + seed % 2, span_s=500.0, kinds=True, interference=interference, spread=spread
     )
     own = np.random.default_rng(seed).uniform(0.0, 2.0 * restart_s, len(instance.jobs))
     return replace(instance, jobs=replace(instance.jobs, restart_s=own))

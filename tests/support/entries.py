@@ -77,6 +77,7 @@ class OnACopy:
         """Decide a round."""
         from copy import deepcopy  # noqa: PLC0415
 
+        from gpusched_env.simulator.placement.spread_gpus import most_spread  # noqa: PLC0415
         from gpusched_experiments.sandbox.decisions import (  # noqa: PLC0415
             apply_decisions,
             decisions_of,
@@ -86,4 +87,5 @@ class OnACopy:
         copy = deepcopy(view)
         self.policy.decide(copy, rng)
         view.memory[:] = copy.memory
-        apply_decisions(view.board, *parts_of(b"".join(decisions_of(copy.board, view.active)), len(view.active)))
+        data, spread = b"".join(decisions_of(copy.board, view.active)), int(most_spread(view.board))
+        apply_decisions(view.board, *parts_of(data, len(view.active), spread))

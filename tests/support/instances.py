@@ -54,11 +54,12 @@ def random_instance(
     kinds: bool = False,
     interference: bool = False,
     equal: bool = False,
+    spread: bool = False,
 ) -> Instance:
     """Make a small instance: unequal nodes, closed configurations, non-monotone speed-ups, several distributions.
 
     With `kinds`, jobs may share GPUs and take several whole nodes too; with `interference`, sharing slows them down by
-    pairs. With `equal`, all nodes are as large as they can be.
+    pairs. With `equal`, all nodes are as large as they can be. With `spread`, jobs may also take GPUs of any nodes.
     """
     rng = np.random.default_rng(seed)
     gpu_types = [GpuType(f"T{i}", rng.uniform(60, 400), rng.uniform(0, 600), 16.0, 4) for i in range(types)]
@@ -70,6 +71,10 @@ def random_instance(
         shares = [Configuration(name, 1, share=share) for name in largest for share in (0.2, 0.3, 0.5)]
         several = [Configuration(name, gpus, nodes=k) for name, gpus in largest.items() for k in (2, 3)]
         configurations = (*configurations, *shares, *several)
+    if spread:
+        names = dict.fromkeys(c.gpu_type for c in configurations)
+        on_any = [Configuration(name, 1, nodes=gpus, spread=True) for name in names for gpus in (2, 3, 5)]
+        configurations = (*configurations, *on_any)
     distributions = tuple(EpochDistribution.from_masses(rng.dirichlet(np.full(bins, 0.5))) for bins in (1, 4, 20, 100))
     kind = rng.integers(0, len(distributions), jobs)
     largest = rng.uniform(2.0, 60.0, jobs)

@@ -14,10 +14,11 @@ from instances import by_utilisation, random_instance, with_switching
 
 
 def mixed_instance(seed: int) -> Instance:
-    """Make a crowded instance with pairs or utilisations, networks, switching costs, labels and quotas, each or not."""
+    """Make a crowded instance, with or without pairs, utilisation, networks, switching, labels, quotas, spread GPUs."""
     rng = np.random.default_rng([seed, 12])
     make = helped_instance if rng.random() < 0.4 else random_instance
-    more = {"varied": seed % 2 == 1} if make is helped_instance else {"kinds": True}
+    spread = bool(np.random.default_rng([seed, 13]).random() < 0.5)
+    more = {"varied": seed % 2 == 1} if make is helped_instance else {"kinds": True, "spread": spread}
     instance = make(seed, jobs=20, nodes=6, span_s=500.0, interference=bool(rng.random() < 0.5), **more)
     if rng.random() < 0.6:
         instance = by_utilisation(instance, priorities=bool(rng.random() < 0.8), power=bool(rng.random() < 0.5))

@@ -23,13 +23,15 @@ def few_jobs(jobs: int = 3, nodes: int = 2, **more: object) -> Scenario:
 
 
 def all_kinds(jobs: int = 4, nodes: int = 4) -> Scenario:
-    """Make a scenario with shares, several whole nodes, interference by pairs and restarts."""
+    """Make a scenario with shares, several whole nodes, spread GPUs, interference by pairs and restarts."""
     values = {
         "jobs.count": jobs,
         "jobs.applications": None,
         "cluster.nodes": nodes,
         "epochs.library_size": 2,
         "jobs.node_counts": [1, 2],
+        "jobs.spread_counts": [2, 8],
+        "cluster.gpu_types": ["V100", "T4"],
         "sharing.fractions": [0.5, 0.25],
         "sharing.interference": "measured",
         "restart_s": 30.0,

@@ -46,6 +46,7 @@ def test_all_numbers_are_finite_and_positive() -> None:
         "application_facts.csv",
         "gpu_types.csv",
         "whole_nodes.csv",
+        "spread.csv",
         "communication.csv",
         "colocation.csv",
         "inflation.csv",

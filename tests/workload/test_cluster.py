@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpusched_env.workload import Scenario, load_scenario
+import pytest
+
+from gpusched_env.workload import Scenario, load_scenario, make_instance
 from gpusched_env.workload.catalogue import Site
 from refusals import refused
 
@@ -33,6 +35,26 @@ def test_whole_nodes_are_offered_only_where_a_type_has_so_many():
 def test_whole_nodes_have_the_gpus_that_the_clusters_nodes_have():
     values = {"cluster.nodes": 6, "cluster.gpus_per_node": 3, "jobs.gpu_counts": [1], "jobs.node_counts": [1, 2]}
     assert names(**values)[3:] == ["2*V100x3", "2*A100x3", "2*T4x3"]
+
+
+def test_spread_gpus_come_last_and_only_as_many_as_a_type_has():
+    """Three nodes: two of V100 with 8 GPUs each, one of A100."""
+    values = {"cluster.nodes": 3, "cluster.gpu_types": ["V100", "A100"], "jobs.spread_counts": [2, 16]}
+    assert [n for n in names(**values) if "~" in n] == ["V100~2", "V100~16", "A100~2"]
+    with refused("jobs.spread_counts", [64], "at most the GPUs of a type"):
+        names(**values | {"jobs.spread_counts": [64]})
+    with refused("jobs.spread_counts", [1, 2], "from 2 on"):
+        names(**values | {"jobs.spread_counts": [1, 2]})
+
+
+def test_spread_times_are_the_measured_ones_times_a_factor():
+    values = {"cluster.gpu_types": ["V100"], "jobs.applications": ["lm-wikitext2-bs5"], "jobs.spread_counts": [4]}
+    instance = make_instance(Scenario().replace(values | {"jobs.count": 1}), 0)
+    together, spread = ([c.name for c in instance.configurations].index(name) for name in ("V100x4", "V100~4"))
+    seconds = instance.jobs.seconds_per_epoch[0]
+    assert seconds[spread] / seconds[together] == pytest.approx(2.822, abs=5e-4)  # Gavel's LM (batch size 5) on four
+    with refused("jobs.spread_counts", [4], "measured on: none"):
+        make_instance(Scenario().replace(values | {"jobs.applications": ["bert-cola-global64"]}), 0)
 
 
 def test_more_nodes_than_the_cluster_has_are_one_clear_error():

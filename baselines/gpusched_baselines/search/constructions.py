@@ -146,7 +146,7 @@ class Constructions:
         order = sim.ask_order(view, "pressure" if epochs == "worst-case" else by_pressure(epochs), waiting_only=False)
         left = epochs_left(view, order, epochs)
         costs = np.full(size, np.inf)
-        held = np.empty((size, len(order), sim.HELD))
+        held = np.empty((size, len(order), int(sim.held_columns(view.board))))
         kept = np.empty((size, *view.nodes.shape), dtype=np.int64)
         most = len(view.nodes) * len(order) * int(view.nodes[:, at.NODE_GPUS].max())
         settings = ConstructionSettings(min(constructions, most), fill)

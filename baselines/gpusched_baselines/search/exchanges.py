@@ -96,7 +96,7 @@ def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
     bill = sim.bill_rate(board)
     for i in range(order.shape[0]):
         job, held = order[i], int(seen.jobs[i, its.HOLDS])
-        node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), _chain(board, job)
+        node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), sim.chain_of(board, job)
         cost = _cost_with(seen, i, seen.jobs[i, its.ENDS_IN], bill)
         idle = bill - _own_rate(board, job)
         sim.release(board, job)
@@ -110,28 +110,21 @@ def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
 
 
 @kernel
-def _chain(board: Board, job: int) -> Ints:
-    """Copy the column NEXT of the nodes, if `job` holds several of them; else return an empty array."""
-    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
-    config = int(jobs[job, at.CONFIG])
-    if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
-        return nodes[:, at.NEXT].copy()
-    return np.empty(0, dtype=np.int64)
-
-
-@kernel
 def _own_rate(board: Board, job: int) -> float:
     """Return the part of the nodes' cost rate that `job` adds [€/s]."""
     jobs, nodes, configs, node_rate = board.jobs, board.nodes, board.facts.configs, board.node_rate
     config, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
     if config < 0:
         return 0.0
-    gpus = configs[config, at.CONFIG_GPUS]
     units = configs[config, at.CONFIG_UNITS]
     if units > 0 and nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])] > units:
         return 0.0
-    rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.USABLE] - nodes[node, at.FREE]
-    return configs[config, at.CONFIG_NODES] * (rates[busy] - rates[busy - gpus])
+    added = 0.0
+    while node >= 0:
+        rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.USABLE] - nodes[node, at.FREE]
+        added += rates[busy] - rates[busy - sim.gpus_on(board, job, config, node, False)]
+        node = sim.next_node(board, job, config, node, False)
+    return added
 
 
 @kernel

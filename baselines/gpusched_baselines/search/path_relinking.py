@@ -248,7 +248,7 @@ def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: boo
         iterations: Most iterations: each makes the best exchange and, with `moves`, the best move of every job.
         moves: Whether jobs may move.
     """
-    held, kept = np.empty((order.shape[0], sim.HELD)), np.empty_like(board.nodes)
+    held, kept = np.empty((order.shape[0], sim.held_columns(board))), np.empty_like(board.nodes)
     cost = proxy_with(board, order, left)
     for done in range(iterations):
         sim.keep(board, order, held, kept)

@@ -259,6 +259,8 @@ def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, m
     configs = board.facts.configs
     if configs[config, at.CONFIG_NODES] > 1 and closed.any():
         return False
+    if configs[config, at.CONFIG_SPREAD] > 0:
+        return sim.place(board, job, config)
     chosen = nodes_for(board, gpus, config, closed, False)
     if chosen.shape[0] == 0 and moving:
         chosen = nodes_for(board, gpus, config, closed, True)

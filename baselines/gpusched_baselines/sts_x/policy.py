@@ -78,11 +78,11 @@ def _compare(
     """Place the round in the other ways, too; leave the jobs where they are expected to cost least.
 
     Args:
-        held: What jobs held and their previous places, as `begin_plan` returned them, (A, HELD_BEFORE).
+        held: What jobs held and their previous places, as `begin_plan` returned them, (A, `held_columns`).
         timer: The timers of the jobs before they were placed [s], (A,).
     """
     total, least = plans.jobs.shape[0], np.inf
-    best, nodes, timers = np.empty((total, sim.HELD)), np.empty_like(board.nodes), plans.timer.copy()
+    best, nodes, timers = np.empty((total, sim.held_columns(board))), np.empty_like(board.nodes), plans.timer.copy()
     for placement in (FRESH, KEPT, ALONE, MARGINAL):
         if placement != FRESH:
             plans.timer[:] = timer
@@ -226,7 +226,7 @@ def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats, consolid
         moved |= group[i] == 0 and (elsewhere or jobs[chosen[i], at.SLOT] != jobs[chosen[i], at.OLD_SLOT])
     if not moved:
         return
-    held, kept = np.empty((chosen.shape[0], sim.HELD)), np.empty_like(board.nodes)
+    held, kept = np.empty((chosen.shape[0], sim.held_columns(board))), np.empty_like(board.nodes)
     sim.keep(board, chosen, held, kept)
     for i in range(chosen.shape[0]):
         sim.set_preferred_node(board, chosen[i], int(preferred[i, 0]), int(preferred[i, 1]))

@@ -13,6 +13,7 @@ from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
+from gpusched_env.simulator.result import gpus_on_nodes
 from gpusched_env.workload import Scenario
 from gpusched_env.workload.mixture import variants_of
 
@@ -207,7 +208,7 @@ def busy_s(result: Result) -> tuple[float, float]:
     log = result.log
     node = log[:, at.LOG_HOST if result.instance.hosts else at.LOG_NODE].astype(np.int64)
     start_s, end_s = log[:, at.LOG_START], log[:, at.LOG_END]
-    gpus = np.array([c.gpus_per_node for c in result.instance.configurations])[log[:, at.LOG_CONFIG].astype(np.int64)]
+    gpus = gpus_on_nodes(result.instance, log)
     slot = log[:, at.LOG_SLOT].astype(np.int64)
     shared = slot >= 0
     whole_s = float((gpus * (end_s - start_s))[~shared].sum())

@@ -12,6 +12,7 @@ from gpusched_env.model import Instance, UtilisationModel
 from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Policy, Result, simulate
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.result import gpus_on_nodes
 from gpusched_experiments.report.cell import Measure
 from gpusched_experiments.report.metrics import busy_s
 
@@ -46,7 +47,7 @@ class Usage:
         gpus = np.array([node.gpus for node in machines(instance)])
         memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node][-instance.hosts :]
         job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
-        on_node = np.array([c.gpus_per_node for c in instance.configurations])[_configs(log)]
+        on_node = gpus_on_nodes(instance, log)
         resident = instance.jobs.memory_gib[job] * on_node * length_s
         computing_s = float((_duties(instance, log) * on_node * _alone_s(instance, log)).sum())
         whole_s, whole_gib_s = float(gpus.sum()) * makespan_s, float((gpus * memory_gib).sum()) * makespan_s

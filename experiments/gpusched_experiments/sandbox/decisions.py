@@ -13,16 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.arrays import Floats, Ints
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import hold_at
 from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.spread_gpus import chain_of, most_spread
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_experiments.sandbox.submitted import SubmissionError
 
 CONFIG, NODE, SLOT, TIMER = range(4)
-"""Columns of what is wanted of a job: configuration, first node, shared GPU (-1 for none), and timer [s]."""
+"""Columns of what is wanted of a job: configuration, first node, shared GPU (-1 for none), and timer [s].
+
+Behind them, with spread configurations, the node of every GPU.
+"""
 
 MOST_INDEX = 2**31
 
@@ -41,7 +45,8 @@ WRONG = (
 
 def decisions_of(board: Board, active: Ints) -> list[bytes]:
     """Write what a policy made of the board in a round: what every active job holds, and how nodes follow."""
-    rows = board.jobs[active][:, [at.CONFIG, at.NODE, at.SLOT, at.TIMER_S]]
+    spread = range(at.JOB_COLUMNS, at.JOB_COLUMNS + int(most_spread(board)))
+    rows = board.jobs[active][:, [at.CONFIG, at.NODE, at.SLOT, at.TIMER_S, *spread]]
     return [rows.tobytes(), board.nodes[:, at.NEXT].tobytes()]
 
 
@@ -50,13 +55,13 @@ def apply_decisions(board: Board, decisions: Floats, chain: Ints) -> None:
 
     Args:
         board: The true board.
-        decisions: What is wanted of every active job, (A, 4).
+        decisions: What is wanted of every active job, (A, 4 and the GPUs of the largest spread configuration).
         chain: The node that follows on each in a job's chain of whole nodes, or -1, (N,).
 
     Raises:
         SubmissionError: Something cannot be given; the round is then not whole.
     """
-    places = decisions[:, :TIMER]
+    places = np.delete(decisions, TIMER, axis=1)
     whole = ((np.abs(places) < MOST_INDEX) & (np.floor(places) == places)).all(axis=1)
     if not whole.all():
         raise SubmissionError(f"job {board.active[np.argmin(whole)]} was given what is no number of anything")
@@ -82,12 +87,26 @@ def _apply_decisions(board: Board, decisions: Floats, chain: Ints) -> tuple[int,
         job = active[i]
         board.jobs[job, at.TIMER_S] = decisions[i, TIMER]
         if changes[i] and decisions[i, CONFIG] >= 0.0:
-            wrong = hold_at(
-                board, job, int(decisions[i, CONFIG]), int(decisions[i, NODE]), int(decisions[i, SLOT]), chain
-            )
+            config, place = int(decisions[i, CONFIG]), (int(decisions[i, NODE]), int(decisions[i, SLOT]))
+            if _is_spread(board, config):
+                wrong = hold_at(board, job, config, place[0], place[1], _gpus_of(board, config, decisions[i]))
+            else:
+                wrong = hold_at(board, job, config, place[0], place[1], chain)
             if wrong > 0:
                 return job, wrong
     return -1, 0
+
+
+@lean_kernel
+def _is_spread(board: Board, config: int) -> bool:
+    """Whether a configuration, which may be one that is not there, is spread."""
+    return config < board.facts.configs.shape[0] and board.facts.configs[config, at.CONFIG_SPREAD] > 0
+
+
+@kernel
+def _gpus_of(board: Board, config: int, decisions: Floats) -> Ints:
+    """Return the node of every GPU of a spread configuration that is wanted for a job."""
+    return decisions[TIMER + 1 : TIMER + 1 + board.facts.configs[config, at.CONFIG_NODES]].astype(np.int64)
 
 
 @kernel
@@ -98,7 +117,10 @@ def _holds(board: Board, job: int, decisions: Floats, chain: Ints) -> bool:
         return jobs[job, at.CONFIG] < 0.0 and decisions[CONFIG] < 0.0
     if jobs[job, at.NODE] != decisions[NODE] or jobs[job, at.SLOT] != decisions[SLOT]:
         return False
-    if board.facts.configs[int(jobs[job, at.CONFIG]), at.CONFIG_NODES] == 1:
+    config = int(jobs[job, at.CONFIG])
+    if _is_spread(board, config):
+        return np.array_equal(chain_of(board, job), _gpus_of(board, config, decisions))
+    if board.facts.configs[config, at.CONFIG_NODES] == 1:
         return True
     n = int(jobs[job, at.NODE])
     while n >= 0:
@@ -111,7 +133,7 @@ def _holds(board: Board, job: int, decisions: Floats, chain: Ints) -> bool:
 OWN = ("facts", "memory", "keys", "order")
 """What is not sent again: facts never change, and the others are the policy's own scratch."""
 SEEN = tuple(name for name in Board.__annotations__ if name not in OWN)
-CONFIGURATION = ("gpu_type", "gpus_per_node", "nodes", "share", "priority")
+CONFIGURATION = ("gpu_type", "gpus_per_node", "nodes", "share", "priority", "spread")
 
 
 def rows_of(array: NDArray[Any]) -> NDArray[np.int64]:
@@ -177,12 +199,13 @@ class SentBoard:
         return self._sent["active"][: self._sent["count"][at.ACTIVE]]
 
 
-def decision_bytes(active: int, nodes: int) -> int:
+def decision_bytes(active: int, nodes: int, spread: int) -> int:
     """Return the size of what `decisions` writes."""
-    return 8 * (4 * active + nodes)
+    return 8 * ((TIMER + 1 + spread) * active + nodes)
 
 
-def parts_of(data: bytes, active: int) -> Iterator[NDArray[Any]]:
-    """Yield what is wanted of every active job, (A, 4), and how nodes follow one another, (N,)."""
-    yield np.frombuffer(data, dtype=np.float64, count=4 * active).reshape(active, 4)
-    yield np.frombuffer(data, dtype=np.int64, offset=32 * active)
+def parts_of(data: bytes, active: int, spread: int) -> Iterator[NDArray[Any]]:
+    """Yield what is wanted of every active job, (A, 4 + `spread`), and how nodes follow one another, (N,)."""
+    columns = TIMER + 1 + spread
+    yield np.frombuffer(data, dtype=np.float64, count=columns * active).reshape(active, columns)
+    yield np.frombuffer(data, dtype=np.int64, offset=8 * columns * active)

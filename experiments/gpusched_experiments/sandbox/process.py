@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.spread_gpus import most_spread
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_env.workload.mixture import variant_of, variants_of
 from gpusched_experiments.sandbox.decisions import (
@@ -237,13 +238,14 @@ class RemotePolicy:
             raise self.process.wrong(f"a run took longer than {limits.run_s:g} s")
         counts, parts = self._sent.changes(board)
         active, nodes = int(board.count[at.ACTIVE]), len(board.nodes)
-        most = decision_bytes(active, nodes)
+        spread = int(most_spread(board))
+        most = decision_bytes(active, nodes, spread)
         head = {"kind": "round", "changes": counts}
         _, data = self.process.ask(head, parts, most=most, seconds=limits.start_s if first else limits.round_s)
         if len(data) != most:
             raise self.process.wrong("its process answered with what is no answer")
         try:
-            apply_decisions(board, *parts_of(data, active))
+            apply_decisions(board, *parts_of(data, active, spread))
         except SubmissionError as error:
             raise self.process.wrong(str(error)) from None
 

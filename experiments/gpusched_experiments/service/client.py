@@ -16,7 +16,7 @@ from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, 
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
-from gpusched_env.simulator.placement.whole_gpus import mark
+from gpusched_env.simulator.placement.spread_gpus import mark_of, places_of
 from gpusched_experiments.service.fields import ConfigurationFields
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _job(
     tenant = {"tenant": instance.tenants[int(row[at.TENANT])].name} if instance.tenants else {}
     running = _running(view, job)
     if running is not None:
-        seen[mark(view.board, int(row[at.OLD_NODE]), True)] = running["nodes"]
+        seen[mark_of(view.board, job, True)] = list(dict.fromkeys(running["nodes"]))
     state_on = {"state_on": seen[int(row[at.LAST_NODES])]} if row[at.LAST_NODE] >= 0 else {}
     return {
         "id": f"job-{job}",
@@ -141,10 +141,7 @@ def _running(view: View, job: int) -> dict[str, Any] | None:
     config = int(row[at.OLD_CONFIG])
     if config < 0:
         return None
-    slot, nodes, n = int(row[at.OLD_SLOT]), [], int(row[at.OLD_NODE])
-    while n >= 0:
-        nodes.append(f"node-{n}")
-        n = int(view.nodes[n, at.OLD_NEXT])
+    slot, nodes = int(row[at.OLD_SLOT]), [f"node-{n}" for n in places_of(view.board, job, old=True)]
     return {
         "configuration": view.configurations[config].name,
         "nodes": nodes,

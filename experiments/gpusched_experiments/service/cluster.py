@@ -160,7 +160,10 @@ def configuration_of(name: str) -> Configuration:
     """
     found = _NAME.fullmatch(name)
     if found is None:
-        raise InputError("configuration", name, "a name such as V100x4, 2*V100x8, V100x0.5 or V100x0.6!")
+        gpu_type, spread, count = name.rpartition("~")
+        if spread and gpu_type and count.isdigit():
+            return Configuration(gpu_type, 1, int(count), spread=True)
+        raise InputError("configuration", name, "a name such as V100x4, 2*V100x8, V100~4, V100x0.5 or V100x0.6!")
     gpus, nodes = found["gpus"], int(found["nodes"] or 1)
     if "." not in gpus:
         return Configuration(found["type"], int(gpus), nodes)
@@ -258,7 +261,15 @@ def _held(names: ClusterNames, configurations: Sequence[Configuration]) -> NDArr
     """Return which configurations the nodes that are there could hold if they were empty, (C,)."""
     gpus = {v.name: np.array([n.gpus for n in names.nodes if n.gpu_type == v.name]) for v in names.gpu_types}
     none = np.zeros(0)
-    able = [np.count_nonzero(gpus.get(c.gpu_type, none) >= c.gpus_per_node) >= c.nodes for c in configurations]
+    able = [
+        (
+            gpus.get(c.gpu_type, none).sum()
+            if c.spread
+            else np.count_nonzero(gpus.get(c.gpu_type, none) >= c.gpus_per_node)
+        )
+        >= c.nodes
+        for c in configurations
+    ]
     return np.array(able, dtype=np.bool_)
 
 

@@ -21,6 +21,7 @@ from gpusched_baselines.registry import POLICIES, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Board, Policy, State
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.spread_gpus import places_of
 from gpusched_env.simulator.policy import check_fit, memory_columns
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import agent_version, code_version
@@ -178,14 +179,11 @@ def _job(
     if config < 0:
         return base | {"action": "wait" if given.running is None else "stop", "configuration": None}
     configuration = names.configurations[config]
-    nodes, node = [], int(row[at.NODE])
-    while node >= 0:
-        nodes.append(request.cluster.nodes[node].name)
-        node = int(board.nodes[node, at.NEXT]) if configuration.nodes > 1 else -1
+    nodes = [request.cluster.nodes[node].name for node in places_of(board, job, old=False)]
     slot = int(row[at.SLOT])
     held = given.running
-    now = configuration.name, set(nodes), None if slot < 0 else slot
-    same = held is not None and (held.configuration, set(held.nodes), held.gpu) == now
+    now = configuration.name, sorted(nodes), None if slot < 0 else slot
+    same = held is not None and (held.configuration, sorted(held.nodes), held.gpu) == now
     return base | {
         "action": "keep" if same else "start" if held is None else "change",
         "configuration": configuration.name,

@@ -170,6 +170,7 @@ class ConfigurationFields(Fields):
     nodes: Gpus = 1
     share: float = Field(default=1.0, gt=0.0, le=1.0)
     priority: int = Field(default=0, ge=0)
+    spread: bool = Field(default=False, description="Whether `nodes` is a number of GPUs, on any nodes.")
 
 
 TimesList: TypeAlias = Annotated[list[Positive | None], Field(max_length=MOST_CONFIGURATIONS)]

@@ -100,7 +100,7 @@ def _write_place_of_state(board: Board, job: int, where: str, given: JobFields, 
     """Write where a job was last ready before what it holds now."""
     row = board.jobs[job]
     if given.state_on:
-        nodes = sorted(_node(f"{where}.state_on[{i}]", name, names) for i, name in enumerate(given.state_on))
+        nodes = sorted({_node(f"{where}.state_on[{i}]", name, names) for i, name in enumerate(given.state_on)})
         row[at.LAST_NODE], row[at.LAST_NODES] = nodes[0], _mark(board, nodes)
     elif given.running is None and row[at.EPOCHS] > 0.0:
         if given.resume_s is not None:
@@ -129,8 +129,13 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
     if given.ready_s is not None:
         _from(f"{where}.ready_s", given.ready_s, "since_s", given.since_s)
     nodes = sorted(_node(f"{where}.nodes[{i}]", name, names) for i, name in enumerate(given.nodes))
-    if len(set(nodes)) != configuration.nodes or len(nodes) != configuration.nodes:
-        raise InputError(f"{where}.nodes", list(given.nodes), f"{configuration.nodes} different nodes")
+    if len(nodes) != configuration.nodes or (len(set(nodes)) != configuration.nodes and not configuration.spread):
+        wanted = (
+            f"the node of each of {configuration.nodes} GPUs"
+            if configuration.spread
+            else f"{configuration.nodes} different nodes"
+        )
+        raise InputError(f"{where}.nodes", list(given.nodes), wanted)
     if (given.gpu is None) == (configuration.kind == "shared"):
         raise InputError(f"{where}.gpu", given.gpu, "the number of the GPU if it is shared, else null")
     name, types = given.nodes[0] if len(nodes) == 1 else str(list(given.nodes)), board.nodes[nodes, at.NODE_TYPE]

@@ -39,10 +39,12 @@ def measure(board: Board) -> None:
     for v in range(capacity.shape[0]):
         for column in range(at.SIZES):
             capacity[v, column] = 0
+        capacity[v, at.FREE_GPUS] = 0
     for n in range(nodes.shape[0]):
         v, free = nodes[n, at.NODE_TYPE], nodes[n, at.FREE]
         capacity[v, at.LARGEST] = max(capacity[v, at.LARGEST], nodes[n, at.NODE_GPUS])
         capacity[v, at.FREE_BLOCK] = max(capacity[v, at.FREE_BLOCK], free)
+        capacity[v, at.FREE_GPUS] += free
     for n in range(nodes.shape[0]):
         v = nodes[n, at.NODE_TYPE]
         capacity[v, at.EMPTY] += 1 if nodes[n, at.FREE] == capacity[v, at.LARGEST] else 0

@@ -9,6 +9,7 @@ from gpusched_env.simulator.cell_binding import bind
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.release import count_in, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import best_slot, join
+from gpusched_env.simulator.placement.spread_gpus import can_return, chain_of, exchange_spread, most_spread
 from gpusched_env.simulator.placement.whole_gpus import choose_nodes, hold, hold_nodes
 from gpusched_env.simulator.run import Board
 
@@ -26,6 +27,8 @@ def fits(board: Board, config: int) -> bool:
     v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
     if configs[config, at.CONFIG_UNITS] > 0:
         return (capacity[v, at.FREE_BLOCK] > 0) | (capacity[v, at.FREE_SHARE] >= configs[config, at.CONFIG_UNITS])
+    if configs[config, at.CONFIG_SPREAD] > 0:
+        return capacity[v, at.FREE_GPUS] >= configs[config, at.CONFIG_NODES]
     if configs[config, at.CONFIG_NODES] > 1:
         return (capacity[v, at.LARGEST] == gpus) & (capacity[v, at.EMPTY] >= configs[config, at.CONFIG_NODES])
     return capacity[v, at.FREE_BLOCK] >= gpus
@@ -52,7 +55,8 @@ def place(board: Board, job: int, config: int) -> bool:
     """Place `job` with the configuration `config` in its best place, instead of what it holds in this round.
 
     Whole GPUs go to the best-fit node, a share to the fullest shared GPU on which it fits, several nodes to empty
-    ones; the job's previous place comes first wherever it fits, unless a policy cleared it
+    ones, spread GPUs to as few as can be; the job's previous place comes first wherever it fits, unless a policy
+    cleared it
     (`View.clear_preferred_node`).
 
     Returns:
@@ -75,7 +79,7 @@ def _replace(board: Board, job: int, config: int) -> bool:
     """Place `job`, which holds something in this round, with `config` instead, if it fits after the release."""
     jobs = board.jobs
     held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
-    chain = board.nodes[:, at.NEXT].copy()
+    chain = chain_of(board, job)
     release(board, job)
     if can_place(board, job, config):
         _put(board, job, config)
@@ -86,8 +90,12 @@ def _replace(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> None:
-    """Restore what `job` held before its release, if anything; `chain` is the column NEXT of then."""
-    if config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1:
+    """Restore what `job` held before its release, if anything; `chain` is the `chain_of` then."""
+    if config >= 0 and board.facts.configs[config, at.CONFIG_SPREAD] > 0:
+        for i in range(chain.shape[0]):
+            _hold_one(board, job, i, chain[i])
+        _enter_spread(board, job, config)
+    elif config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1:
         for n in range(chain.shape[0]):
             board.nodes[n, at.NEXT] = chain[n]
         _hold_all(board, node)
@@ -113,6 +121,7 @@ def exchange(board: Board, job: int, other: int) -> None:
     jobs = board.jobs
     for column in (at.CONFIG, at.NODE, at.SLOT):
         jobs[job, column], jobs[other, column] = jobs[other, column], jobs[job, column]
+    exchange_spread(board, job, other)
 
 
 @kernel
@@ -135,6 +144,8 @@ def _put(board: Board, job: int, config: int) -> None:
     if configs[config, at.CONFIG_UNITS] > 0:
         node, slot = best_slot(board, job, config)
         take(board, job, config, node, slot)
+    elif configs[config, at.CONFIG_SPREAD] > 0:
+        _put_spread(board, job, config)
     elif configs[config, at.CONFIG_NODES] > 1:
         node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], preferred)
         _hold_all(board, node)
@@ -144,6 +155,48 @@ def _put(board: Board, job: int, config: int) -> None:
     else:
         node = find_node(board, gpu_type, configs[config, at.CONFIG_GPUS], preferred)
         take(board, job, config, node, -1)
+
+
+@kernel
+def _put_spread(board: Board, job: int, config: int) -> None:
+    """Place `job`, which holds nothing, with a spread configuration, which fits.
+
+    It returns to its place if that is free. Else it takes, again and again, the node with fewest free GPUs that has all
+    that are still wanted, or, if none has, all of the node with most: so it is on as few nodes as can be.
+    """
+    jobs, configs, capacity = board.jobs, board.facts.configs, board.capacity
+    v, wanted, taken = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_NODES], 0
+    back = can_return(board, job, config)
+    while taken < wanted:
+        size = 1 if back else min(wanted - taken, capacity[v, at.FREE_BLOCK])
+        if back:
+            n = int(jobs[job, at.JOB_COLUMNS + most_spread(board) + taken])
+        else:
+            n = find_node(board, v, size, int(jobs[job, at.PREFERRED_NODE]) if taken == 0 else -1)
+        for _ in range(size):
+            _hold_one(board, job, taken, n)
+            taken += 1
+    _enter_spread(board, job, config)
+
+
+@kernel
+def _hold_one(board: Board, job: int, i: int, node: int) -> None:
+    """Hold a free GPU of a node as a job's spread GPU number `i`; the cell is bound."""
+    if board.cells.shape[0] > 0:
+        bind(board, node)
+    hold(board, node, 1)
+    at_i = at.JOB_COLUMNS + i
+    while at_i > at.JOB_COLUMNS and board.jobs[job, at_i - 1] > node:
+        board.jobs[job, at_i] = board.jobs[job, at_i - 1]
+        at_i -= 1
+    board.jobs[job, at_i] = node
+
+
+@kernel
+def _enter_spread(board: Board, job: int, config: int) -> None:
+    """Write that a job holds a spread configuration, of which all GPUs are held."""
+    count_in(board, job, config, 1)
+    board.jobs[job, at.CONFIG], board.jobs[job, at.NODE] = config, board.jobs[job, at.JOB_COLUMNS]
 
 
 @kernel

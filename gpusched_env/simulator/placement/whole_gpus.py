@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import enter, most_free, take_out
 from gpusched_env.simulator.run import Board
@@ -18,6 +18,7 @@ def hold(board: Board, node: int, gpus: int) -> None:
     if capacity[gpu_type, at.SIZES] > 0:
         take_out(board, node)
     nodes[node, at.FREE] = before - gpus
+    capacity[gpu_type, at.FREE_GPUS] -= gpus
     if capacity[gpu_type, at.SIZES] > 0:
         enter(board, node)
     if before == capacity[gpu_type, at.LARGEST]:
@@ -34,6 +35,7 @@ def let_go(board: Board, node: int, gpus: int) -> None:
     if capacity[gpu_type, at.SIZES] > 0:
         take_out(board, node)
     nodes[node, at.FREE] += gpus
+    capacity[gpu_type, at.FREE_GPUS] += gpus
     if capacity[gpu_type, at.SIZES] > 0:
         enter(board, node)
     capacity[gpu_type, at.FREE_BLOCK] = max(capacity[gpu_type, at.FREE_BLOCK], nodes[node, at.FREE])
@@ -122,6 +124,12 @@ def let_nodes_go(board: Board, first: int) -> None:
         n = following
 
 
+@lean_kernel
+def add_to_mark(total: int, node: int) -> int:
+    """Return the number of a set of nodes with one node more, after the others."""
+    return (total * MARK_FACTOR + node + 1) % MARK_MODULUS
+
+
 @kernel
 def mark(board: Board, first: int, old: bool) -> int:
     """Return a number that identifies the set of nodes of a chain, or of one node.
@@ -136,7 +144,7 @@ def mark(board: Board, first: int, old: bool) -> int:
     nodes = board.nodes
     total, n = 0, first
     while n >= 0:
-        total = (total * MARK_FACTOR + n + 1) % MARK_MODULUS
+        total = add_to_mark(total, n)
         n = nodes[n, at.OLD_NEXT if old else at.NEXT]
     return total
 

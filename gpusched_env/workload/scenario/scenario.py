@@ -80,6 +80,9 @@ class Jobs(Settings):
     node_counts: Many[Count] = setting(
         (1,), "Numbers of whole nodes that a job is offered, where there are so many; 1 stands for gpu_counts."
     )
+    spread_counts: Many[Count] = setting(
+        (), "Numbers of GPUs, from 2 on, that a job is offered on any nodes, where that was measured."
+    )
     opportunistic: Part = setting(
         0.0, "Probability that a job is opportunistic: a label, for policies that serve guaranteed jobs first."
     )
@@ -87,6 +90,8 @@ class Jobs(Settings):
     @model_validator(mode="after")
     def _check(self) -> Self:
         check_each_once(self, "applications", "gpu_counts", "node_counts")
+        if 1 in self.spread_counts or len(set(self.spread_counts)) < len(self.spread_counts):
+            raise InputError("spread_counts", list(self.spread_counts), "numbers from 2 on, each once")
         if 1 not in self.node_counts:
             raise InputError(
                 "node_counts", list(self.node_counts), "1, from which due dates follow, and larger numbers"

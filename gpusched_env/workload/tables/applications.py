@@ -89,6 +89,8 @@ class Application:
         seconds_per_epoch: Time of one epoch τ [s] by (GPU type, number of GPUs), > 0; copied, and read-only afterwards.
         whole_nodes_s: Time of one epoch [s] by (GPU type, whole nodes, GPUs of a node), > 0, where known; the same.
         restart_s: Seconds without progress after a change of configuration or node, ≥ 0.
+        spread_factor: Factor on the time of an epoch by (GPU type, number of GPUs) if they are on different nodes, > 0,
+            where known; the same.
         state_gib: State that is moved when jobs are switched: weights, gradients, optimiser state [GiB], ≥ 0.
 
     Raises:
@@ -102,6 +104,7 @@ class Application:
     whole_nodes_s: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
     restart_s: float = 0.0
     state_gib: float = 0.0
+    spread_factor: Mapping[tuple[str, int], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         where = f"applications.{self.name}"
@@ -111,7 +114,7 @@ class Application:
         checks.not_negative(f"{where}.state_gib", self.state_gib)
         if not self.seconds_per_epoch and not self.whole_nodes_s:
             raise InputError(f"{where}.seconds_per_epoch", self.seconds_per_epoch, "at least one entry")
-        for column in ("seconds_per_epoch", "whole_nodes_s"):
+        for column in ("seconds_per_epoch", "whole_nodes_s", "spread_factor"):
             for key, seconds in getattr(self, column).items():
                 checks.positive(f"{where}.{column}[{', '.join(map(str, key))}]", seconds)
             object.__setattr__(self, column, MappingProxyType(dict(getattr(self, column))))
@@ -131,6 +134,9 @@ class Application:
         On a share of a GPU it is the time alone on that GPU: the effect of co-runners is not part of the application.
         """
         c = configuration
+        if c.spread:
+            key = c.gpu_type, c.nodes
+            return self.seconds_per_epoch.get(key, math.inf) * self.spread_factor.get(key, math.inf)
         if c.nodes > 1:
             return self.whole_nodes_s.get((c.gpu_type, c.nodes, c.gpus_per_node), math.inf)
         return self.seconds_per_epoch.get((c.gpu_type, c.gpus_per_node), math.inf)
@@ -138,7 +144,15 @@ class Application:
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
         """Return the constructor and arguments that rebuild the value; the read-only views cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
-        return type(self), (self.name, self.max_epochs, self.memory_gib, *times, self.restart_s, self.state_gib)
+        return type(self), (
+            self.name,
+            self.max_epochs,
+            self.memory_gib,
+            *times,
+            self.restart_s,
+            self.state_gib,
+            dict(self.spread_factor),
+        )
 
 
 def builtin_applications() -> dict[str, Application]:
@@ -163,6 +177,7 @@ def builtin_gpu_types() -> dict[str, GpuType]:
 def _applications() -> Mapping[str, Application]:
     times = _table("applications.csv", ("application", "gpu_type", "gpus"), "seconds_per_epoch")
     whole_nodes = _table("whole_nodes.csv", ("application", "gpu_type", "nodes", "gpus_per_node"), "seconds_per_epoch")
+    spread = _table("spread.csv", ("application", "gpu_type", "gpus"), "factor")
     columns = ("max_epochs", "memory_gib", "restart_s", "state_gib")
     facts = {name: values for (name,), values in _table("application_facts.csv", ("application",), columns).items()}
     known = {name for name, *_ in times}
@@ -180,6 +195,7 @@ def _applications() -> Mapping[str, Application]:
                 {key[1:]: seconds for key, seconds in whole_nodes.items() if key[0] == name},
                 restart_s,
                 state_gib,
+                {key[1:]: factor for key, factor in spread.items() if key[0] == name},
             )
             for name, (max_epochs, memory_gib, restart_s, state_gib) in facts.items()
         }

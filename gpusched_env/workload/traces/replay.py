@@ -62,7 +62,7 @@ def demand_of(trace: Trace, site: Site, size: NDArray[np.float64], known: NDArra
     """
     counts = np.unique(size[site.of_kind("single-node")])
     demand: NDArray[np.float64] = counts[np.maximum(np.searchsorted(counts, trace.gpus, side="right") - 1, 0)]
-    shared, several = site.of_kind("shared"), site.of_kind("multi-node")
+    shared, several = site.of_kind("shared"), site.of_kind("multi-node") | site.of_kind("spread")
     for job in np.flatnonzero((trace.gpus < 1.0) | (trace.gpus > site.most_gpus)):
         asked = trace.gpus[job]
         fit = size[known[job] & (shared if asked < 1.0 else several)]

@@ -20,7 +20,7 @@ from gpusched_env.simulator import Policy, State, View, simulate
 from gpusched_experiments.report.store import document_json
 from gpusched_experiments.report.table import PLAIN, Column, Form, Table
 from gpusched_reproductions.certify.round import certify_round
-from gpusched_reproductions.certify.static import certify_static
+from gpusched_reproductions.certify.static import certify_static, refuse_spread
 
 
 def static_instance(instance: Instance, *, known: bool) -> Instance:
@@ -121,7 +121,8 @@ def certify(
         The runs by seed, problem and policy, in the order given.
 
     Raises:
-        InputError: There is no policy or seed, an instance is not small, or jobs on one GPU slow one another down.
+        InputError: There is no policy or seed, an instance is not small, jobs on one GPU slow one another down, or GPUs
+            are spread.
         SolverMissingError: Pyomo or highspy is missing.
         SolverFailedError: The solver found no solution of a problem.
         BoundBrokenError: A policy costs less than the bound.
@@ -150,6 +151,7 @@ def _certified(
 ) -> Iterator[CertifiedRun]:
     if problem not in PROBLEMS:
         raise InputError("problems", problem, f"one of {', '.join(PROBLEMS)}")
+    refuse_spread(instance)
     static = static_instance(instance, known=problem == "known")
     if problem == "round":
         optimum = certify_round(_first_round(static), limit_s=limit_s)

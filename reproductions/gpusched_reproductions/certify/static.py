@@ -340,8 +340,20 @@ def _check(instance: Instance) -> None:
         raise InputError("jobs.submission_s", submission_s.tolist(), "0 for every job: the instance is static")
     if instance.interference is not None:
         raise InputError("interference", "a model", "none: what a job holds must say how fast it is")
+    refuse_spread(instance)
     if instance.synchronisation is not None:
         raise InputError("synchronisation", "a model", "none: what a job holds must say how fast it is")
+
+
+def refuse_spread(instance: Instance) -> None:
+    """Refuse spread configurations.
+
+    Raises:
+        InputError: There is one.
+    """
+    names = [configuration.name for configuration in instance.configurations if configuration.spread]
+    if names:
+        raise InputError("configurations", names, "none that is spread: what a job holds must say how fast it is")
 
 
 def _finer(boundaries_s: list[float], instance: Instance, schedules: Iterable[StaticSchedule]) -> list[float]:

@@ -80,8 +80,11 @@ def test_rounds_that_go_on_between_events_are_remembered(name: str):
 
 @pytest.mark.parametrize("name", ["edf", "edf-preemptive", "sts", "sts-x", "fill", "antman"])
 @pytest.mark.parametrize("seed", [0, 1])
-def test_shares_and_several_nodes_come_back_to_where_they_were(name: str, seed: int):
-    instance = random_instance(seed, jobs=10, nodes=5, span_s=800.0, restart_s=15.0, kinds=True, equal=True)
+def test_shares_several_nodes_and_spread_gpus_come_back_to_where_they_were(name: str, seed: int):
+    spread = seed > 0
+    instance = random_instance(
+        seed, jobs=10, nodes=5, span_s=800.0, restart_s=15.0, kinds=True, equal=True, spread=spread
+    )
     assert_same(over_requests(instance, name), simulate(instance, make_any_policy(name)))
 
 

@@ -12,7 +12,7 @@ from gpusched_env import Configuration, Instance
 from gpusched_env.simulator import View, simulate
 from gpusched_reproductions.certify import StaticCertificate, certify_static
 from gpusched_reproductions.certify.patterns import Patterns
-from gpusched_reproductions.certify.static import StaticSolution, solve_static
+from gpusched_reproductions.certify.static import StaticSolution, refuse_spread, solve_static
 from instances import HOUR, random_instance
 from refusals import refused
 from small_instances import hours_job, kilowatt_cluster, small_random_instance
@@ -153,3 +153,9 @@ def test_jobs_that_come_later_are_refused():
 def test_jobs_that_slow_one_another_down_are_refused():
     with refused("interference", "a model"):
         certify_static(random_instance(0, jobs=3, span_s=0.0, kinds=True, interference=True))
+
+
+def test_spread_gpus_are_refused():
+    instance = random_instance(0, jobs=3, spread=True)
+    with refused("configurations", ["T0~2", "T0~3", "T0~5", "T1~2", "T1~3", "T1~5"], "none that is spread"):
+        refuse_spread(instance)

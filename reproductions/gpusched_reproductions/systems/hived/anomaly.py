@@ -1,20 +1,28 @@
-"""The sharing anomaly on Philly's virtual clusters: private nodes, quotas, and cells with and without lending."""
+"""What affinity is worth on Philly's virtual clusters: private nodes, quotas that wait for it or spread, and cells."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from gpusched_baselines import HiveD
-from gpusched_env.model import Cells, Configuration, EpochDistribution, GpuType, Instance, JobTable, Node, Tenant
 from gpusched_env.simulator import Policy, State, View, simulate
 from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, set_preferred_node
 from gpusched_env.simulator.placement.release import within_quota
-from gpusched_env.workload import with_tenancy
+from gpusched_env.workload import builtin_applications, with_tenancy
+from gpusched_experiments.report.chart import Chart, Panel, series
+from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.hived.philly import (
+    NODE_GPUS,
+    TRACE,
+    TenantTrace,
+    private_nodes,
+    read_trace,
+    shared_cluster,
+    with_spread,
+)
 from gpusched_reproductions.systems.validation import Check, Measured
 
 if TYPE_CHECKING:
@@ -22,152 +30,51 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.arrays import Ints
+    from gpusched_env.model import Instance
     from gpusched_env.simulator.run import Board
-
-TRACE = Path("../shared/data/philly/philly.csv")
-FIRST, LAST = pl.datetime(2017, 10, 1), pl.datetime(2017, 12, 1)
-QUICK_LAST = pl.datetime(2017, 10, 15)
-LARGEST_TENANTS = 11
-HEADROOM = 1.3
-"""A tenant was promised so much more than it uses in the mean."""
-NODE_GPUS = 8
-GPU = GpuType("K80", gpu_power_w=150.0, node_base_power_w=350.0, memory_gib=12.0, max_gpus_per_node=NODE_GPUS)
-DAY_S = 86400.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TenantTrace:
-    """Some of the trace's jobs, by submission.
-
-    Attributes:
-        submission_s: Submission times, from the first [s], (J,).
-        duration_s: Durations [s], (J,).
-        gpus: GPUs asked for, (J,).
-        tenant: Index of the virtual cluster, (J,).
-        names: Their names.
-        nodes: Nodes that each was promised.
-    """
-
-    submission_s: NDArray[np.float64]
-    duration_s: NDArray[np.float64]
-    gpus: NDArray[np.int64]
-    tenant: NDArray[np.int64]
-    names: tuple[str, ...]
-    nodes: tuple[int, ...]
-
-
-def read_trace(path: Path, *, quick: bool) -> TenantTrace:
-    """Read October and November 2017 of the largest virtual clusters, by GPU time; quick: the jobs of two weeks.
-
-    What tenants were promised follows from both months either way.
-    """
-    table = pl.read_csv(path, try_parse_dates=True).filter(
-        (pl.col("timestamp") >= FIRST) & (pl.col("timestamp") < LAST)
-    )
-    use = table.group_by("cluster").agg(pl.col("gpu_time").sum()).sort("gpu_time", "cluster", descending=True)
-    use = use.head(LARGEST_TENANTS)
-    months_s = (table["timestamp"].max() - table["timestamp"].min()).total_seconds()  # type: ignore[operator,union-attr]
-    nodes = [int(np.ceil(HEADROOM * s / months_s / NODE_GPUS)) for s in use["gpu_time"]]
-    if quick:
-        table = table.filter(pl.col("timestamp") < QUICK_LAST)
-    names = use["cluster"].to_list()
-    table = table.filter(pl.col("cluster").is_in(names)).sort("timestamp", maintain_order=True)
-    seconds = table["timestamp"].dt.epoch("s").to_numpy().astype(np.float64)
-    return TenantTrace(
-        submission_s=seconds - seconds[0],
-        duration_s=table["duration"].to_numpy().astype(np.float64),
-        gpus=table["num_gpus"].to_numpy().astype(np.int64),
-        tenant=np.array([names.index(name) for name in table["cluster"]], dtype=np.int64),
-        names=tuple(names),
-        nodes=tuple(nodes),
-    )
-
-
-def shared_cluster(trace: TenantTrace) -> Instance:
-    """Make the cluster that all tenants share, with quotas: as many GPUs as each was promised nodes of.
-
-    A job gets just the GPUs that it asked for, on one node or on whole ones; none more than its tenant was promised.
-    """
-    size = np.where(trace.gpus > NODE_GPUS, -(-trace.gpus // NODE_GPUS) * NODE_GPUS, trace.gpus)
-    size = np.minimum(size, NODE_GPUS * np.array(trace.nodes)[trace.tenant])
-    sizes = np.unique(size).tolist()
-    configurations = tuple(Configuration(GPU.name, min(s, NODE_GPUS), nodes=max(1, s // NODE_GPUS)) for s in sizes)
-    seconds = np.where(size[:, None] == np.array(sizes)[None, :], trace.duration_s[:, None], np.inf)
-    tenants = tuple(
-        Tenant(name, (Cells(GPU.name, NODE_GPUS, nodes),)) for name, nodes in zip(trace.names, trace.nodes, strict=True)
-    )
-    nodes = (Node(GPU.name, NODE_GPUS),) * sum(trace.nodes)
-    return Instance((GPU,), nodes, configurations, _table(trace, seconds), tenants=tenants, tenancy="quota")
-
-
-def _table(trace: TenantTrace, seconds: NDArray[np.float64]) -> JobTable:
-    """Make the jobs: one epoch each, of a length that is known, and no due dates."""
-    count = len(trace.submission_s)
-    return JobTable(
-        submission_s=trace.submission_s,
-        due_s=np.full(count, 1e10),
-        tardiness_weight_eur_per_s=np.zeros(count),
-        max_epochs=np.ones(count),
-        epochs_needed=np.ones(count),
-        memory_gib=np.zeros(count),
-        seconds_per_epoch=seconds,
-        application=np.zeros(count, dtype=np.int64),
-        applications=("job",),
-        distribution=np.zeros(count, dtype=np.int64),
-        distributions=(EpochDistribution.certain(),),
-        tenant=trace.tenant,
-    )
-
-
-def private_nodes(instance: Instance, tenant: int) -> tuple[Instance, NDArray[np.int64]]:
-    """Return the cluster of one tenant alone, with its nodes and its jobs, and the indices of those."""
-    jobs = instance.jobs
-    own = np.flatnonzero(jobs.tenant == tenant)
-    columns = {field.name: getattr(jobs, field.name) for field in fields(jobs)}
-    rows = {name: column[own] for name, column in columns.items() if isinstance(column, np.ndarray)}
-    rows["tenant"] = np.zeros(len(own), dtype=np.int64)
-    table = replace(jobs, **rows)  # type: ignore[arg-type]
-    nodes = (Node(GPU.name, NODE_GPUS),) * (instance.tenants[tenant].gpus(GPU.name) // NODE_GPUS)
-    alone = replace(instance, nodes=nodes, jobs=table, tenants=(instance.tenants[tenant],), tenancy="none")
-    return alone, own
-
 
 REFUSED = 0  # column of memory: in how many rounds a job was the first of its tenant and size that found no room
 
 
 @dataclass(frozen=True, slots=True)
 class Backfill:
-    """Waiting jobs by submission, each on the one configuration that it may use, wherever that fits now.
+    """Waiting jobs by submission, each on one node, or on whole ones, where that fits now, as long as its quota allows.
+
+    Where it does not fit, a job that may use spread GPUs takes those at once.
 
     Args:
         name: Name, as tables show it.
-        spreads: Whether a job goes to the node with most free GPUs; else to the one with fewest that has room.
+        emptiest: Whether a job goes to the node with most free GPUs; else to the one with fewest that has room.
     """
 
     name: str
-    spreads: bool
+    emptiest: bool
     preemption: bool = False
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place the waiting jobs, and count those that their quota would have allowed."""
-        backfill(view.board, ask_order(view, "submission", waiting_only=True), self.spreads)
+        backfill(view.board, ask_order(view, "submission", waiting_only=True), self.emptiest)
 
 
 @kernel
-def backfill(board: Board, order: Ints, spreads: bool) -> None:
+def backfill(board: Board, order: Ints, emptiest: bool) -> None:
     """Place the jobs of `order`, (A,), in turn."""
     refused = np.zeros((board.quota.shape[0], board.tau.shape[1]), dtype=np.bool_)
     for job in order:
-        config = _only(board, job)
+        config = _first(board, job)
         if not within_quota(board, job, config):
             continue
         if not fits(board, config):
+            config = _spread(board, job, config)
+            if fits(board, config):
+                place(board, job, config)
+                continue
             tenant = int(board.jobs[job, at.TENANT])
             if board.quota.shape[0] > 0 and not refused[tenant, config]:
                 refused[tenant, config] = True
                 board.memory[job, REFUSED] += 1.0
             continue
-        if spreads:
+        if emptiest:
             set_preferred_node(board, job, _emptiest(board, config), -1)
         place(board, job, config)
 
@@ -178,11 +85,20 @@ def refusals(view: View) -> int:
 
 
 @kernel
-def _only(board: Board, job: int) -> int:
+def _first(board: Board, job: int) -> int:
     """Return the first configuration that a job may use."""
     config = 0
     while board.tau[job, config] > 1e300:
         config += 1
+    return config
+
+
+@kernel
+def _spread(board: Board, job: int, config: int) -> int:
+    """Return the configuration with which a job spreads as many GPUs as `config` has; `config` if it may not."""
+    for c in range(config + 1, board.tau.shape[1]):
+        if board.facts.configs[c, at.CONFIG_SPREAD] > 0 and board.tau[job, c] < np.inf:
+            return c
     return config
 
 
@@ -200,7 +116,9 @@ def _emptiest(board: Board, config: int) -> int:
 OUT_OF_FOUR = 4
 """Every so many jobs of a tenant one is submitted as an opportunistic one."""
 SOURCE = "Zhao et al., OSDI 2020: up to 1,000 min of extra delay with quotas, none with cells"
-BAND = "our band, from a prototype on the same trace"
+PRIVATE, WAITS, FITS, SPREADS, CELLS = (
+    "private nodes", "quotas, emptiest node", "quotas, best fit", "quotas, any nodes", "cells"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -209,11 +127,13 @@ class AnomalyOutcome:
 
     Attributes:
         delay_min: How long each job waited in all, before it ran and between [min], (J,).
+        hours: How long each job took from its submission to its completion [h], (J,).
         completion_s: When each job was complete [s], (J,).
         refused: How often a tenant within its quota found no room for jobs of a size, each round counted once.
     """
 
     delay_min: NDArray[np.float64]
+    hours: NDArray[np.float64]
     completion_s: NDArray[np.float64]
     refused: int
 
@@ -222,52 +142,102 @@ def run(quick: bool) -> Measured:
     """Run the tenants of Philly on private nodes, under quotas and in cells; quick: the jobs of two weeks."""
     trace = read_trace(TRACE, quick=quick)
     shared = shared_cluster(trace)
-    private = alone(trace, shared)
-    spread = outcome(trace, shared, Backfill("quota, spreading", spreads=True))
-    packed = outcome(trace, shared, Backfill("quota, best fit", spreads=False))
-    cells = outcome(trace, with_tenancy(shared, "cells"), HiveD())
+    runs = {
+        PRIVATE: alone(trace, shared),
+        WAITS: outcome(trace, shared, Backfill(WAITS, emptiest=True)),
+        FITS: outcome(trace, shared, Backfill(FITS, emptiest=False)),
+        SPREADS: outcome(trace, with_spread(shared, "V100"), Backfill(SPREADS, emptiest=True)),
+        CELLS: outcome(trace, with_tenancy(shared, "cells"), HiveD()),
+    }
+    p100 = outcome(trace, with_spread(shared, "P100"), Backfill(SPREADS, emptiest=True))
     opportunistic = np.arange(len(trace.tenant)) % OUT_OF_FOUR == 0
     labelled = replace(shared, jobs=replace(shared.jobs, opportunistic=opportunistic))
     lending = outcome(trace, with_tenancy(labelled, "cells"), HiveD())
-    extra = by_tenant(trace, spread) - by_tenant(trace, private)
-    delayed, refused = float(np.sum(extra > 100.0)), 100.0 * packed.refused / spread.refused
-    differ = int(np.sum(cells.completion_s != private.completion_s))
-    guaranteed = by_tenant(trace, lending, ~opportunistic) - by_tenant(trace, private)
-    mean = float(lending.delay_min.mean() - private.delay_min.mean())
-    low, high = (0.0, 10_000.0) if quick else (500.0, 5000.0)
+    private = by_tenant(trace, runs[PRIVATE].delay_min)
+    guaranteed = by_tenant(trace, lending.delay_min, ~opportunistic) - private
     return Measured(
-        (
-            Check("tenants that quotas delay by more than 100 min, of 11", delayed, 3.0, 11.0, None, BAND),
-            Check("largest extra mean delay of a tenant [min]", float(extra.max()), low, high, 1000.0, SOURCE),
-            Check("refused within quota, spreading", float(spread.refused), low=1.0),
-            Check("refused within quota, best fit [% of those]", refused, 0.0, 1.0, None, BAND),
-            Check("jobs that end otherwise in cells than on private nodes", float(differ), 0.0, 0.0, 0.0, SOURCE),
-            Check("largest extra mean delay of guaranteed jobs, lending [min]", float(guaranteed.max()), high=0.0),
-            Check("extra mean delay of all jobs, lending [min]", mean, high=0.0),
-        )
+        (*anomaly_checks(trace, runs, float(guaranteed.max())), *affinity_checks(trace, runs, p100)),
+        chart_of(trace, runs),
     )
+
+
+def anomaly_checks(trace: TenantTrace, runs: dict[str, AnomalyOutcome], guaranteed: float) -> tuple[Check, ...]:
+    """Compare the delays of tenants with those on private nodes.
+
+    Args:
+        trace: The trace.
+        runs: The runs by name.
+        guaranteed: The largest extra mean delay of a tenant's guaranteed jobs with opportunistic ones in cells [min].
+    """
+    private = by_tenant(trace, runs[PRIVATE].delay_min)
+    extra = {name: float((by_tenant(trace, each.delay_min) - private).max()) for name, each in runs.items()}
+    differ = int(np.sum(runs[CELLS].completion_s != runs[PRIVATE].completion_s))
+    what = "largest extra mean delay of a tenant, {} [min]"
+    refused = 100.0 * runs[FITS].refused / max(1, runs[WAITS].refused)
+    return (
+        Check(what.format(WAITS), extra[WAITS], 500.0, 2000.0, 1000.0, f"{SOURCE}; within a factor of 2", "prediction"),
+        Check(what.format(FITS), extra[FITS]),
+        Check(what.format(SPREADS), extra[SPREADS]),
+        Check("refused within quota, best fit [% of those with emptiest node]", refused),
+        Check("jobs that end otherwise in cells than on private nodes", differ, 0.0, 0.0, 0.0, SOURCE, "prediction"),
+        Check(
+            "the same of guaranteed jobs, cells that lend [min]", guaranteed, -np.inf, 0.0, 0.0, SOURCE, "prediction"
+        ),
+    )
+
+
+def affinity_checks(trace: TenantTrace, runs: dict[str, AnomalyOutcome], p100: AnomalyOutcome) -> tuple[Check, ...]:
+    """Return what spreading costs a job, and mean completion by policy, of all jobs and of those that need a node."""
+    eight = [each.spread_factor.get(("V100", NODE_GPUS)) for each in builtin_applications().values()]
+    factor = float(np.median([f for f in eight if f is not None]))
+    large = trace.gpus >= NODE_GPUS
+    told = [*runs.items(), (f"{SPREADS}, factors of P100", p100)]
+    rows = [Check(f"mean completion, {name} [h]", float(each.hours.mean())) for name, each in told]
+    rows += [Check(f"jobs of 8 GPUs and more, {name} [h]", float(each.hours[large].mean())) for name, each in told]
+    about = "Zhao et al., OSDI 2020: 5 times between machines; ours: Gavel's measurements"
+    what = "time on 8 V100 of different nodes over together, median"
+    return (Check(what, factor, published=5.0, source=about, kind="input"), *rows)
+
+
+def chart_of(trace: TenantTrace, runs: dict[str, AnomalyOutcome]) -> Chart:
+    """Draw queueing delay and completion by tenant, as HiveD's figures do; tenants by their GPU time."""
+    order = [f"{name}\n{gpus}" for name, gpus in zip(trace.names, trace.promised, strict=True)]
+
+    def panel(title: str, label: str, values: dict[str, NDArray[np.float64]]) -> Panel:
+        bars = [
+            series(name, ((x, Estimate(float(y), None, 1)) for x, y in zip(order, by_tenant(trace, each), strict=True)))
+            for name, each in values.items()
+        ]
+        return Panel(title, "tenant, GPUs promised", label, tuple(bars), kind="bars", logarithmic="y")
+
+    delays = panel("Queueing", "mean delay [min]", {name: each.delay_min for name, each in runs.items()})
+    hours = panel("Completion", "mean from submission [h]", {name: each.hours for name, each in runs.items()})
+    return Chart("Philly's tenants: what affinity is worth", ((delays,), (hours,)), (9.0, 2.9))
 
 
 def alone(trace: TenantTrace, shared: Instance) -> AnomalyOutcome:
     """Run every tenant on its own nodes, in a cluster of its own."""
-    delay, completion = np.empty(len(trace.tenant)), np.empty(len(trace.tenant))
+    start, completion = np.empty(len(trace.tenant)), np.empty(len(trace.tenant))
     for tenant in range(len(trace.names)):
         instance, own = private_nodes(shared, tenant)
-        result = simulate(instance, Backfill("private", spreads=False), record=False)
-        completion[own] = result.completion_s
-        delay[own] = (result.completion_s - trace.submission_s[own] - trace.duration_s[own]) / 60.0
-    return AnomalyOutcome(delay, completion, 0)
+        result = simulate(instance, Backfill(PRIVATE, emptiest=False), record=False)
+        start[own], completion[own] = result.start_s, result.completion_s
+    took = completion - trace.submission_s
+    return AnomalyOutcome((took - trace.duration_s) / 60.0, took / 3600.0, completion, 0)
 
 
 def outcome(trace: TenantTrace, instance: Instance, policy: Policy) -> AnomalyOutcome:
-    """Run a policy."""
+    """Run a policy; where jobs spread, they start once, and wait until then."""
     first: list[State] = []
     result = simulate(instance, policy, record=False, on_round=lambda state: first.append(state) if not first else None)
-    delay = (result.completion_s - trace.submission_s - trace.duration_s) / 60.0
-    return AnomalyOutcome(delay, result.completion_s, refusals(first[0].view))
+    took = result.completion_s - trace.submission_s
+    delay_s = result.start_s - trace.submission_s if instance.most_spread else took - trace.duration_s
+    return AnomalyOutcome(delay_s / 60.0, took / 3600.0, result.completion_s, refusals(first[0].view))
 
 
-def by_tenant(trace: TenantTrace, what: AnomalyOutcome, some: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
-    """Return every tenant's mean delay [min], of some of its jobs or all, (tenants,)."""
+def by_tenant(
+    trace: TenantTrace, values: NDArray[np.float64], some: NDArray[np.bool_] | None = None
+) -> NDArray[np.float64]:
+    """Return every tenant's mean, of some of its jobs or all, (tenants,)."""
     chosen = np.ones(len(trace.tenant), dtype=np.bool_) if some is None else some
-    return np.array([what.delay_min[chosen & (trace.tenant == t)].mean() for t in range(len(trace.names))])
+    return np.array([values[chosen & (trace.tenant == t)].mean() for t in range(len(trace.names))])

@@ -1,0 +1,188 @@
+"""Configurations spread over nodes: by hand, and what holds for every run."""
+
+from __future__ import annotations
+
+import csv
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from crowded import Whatever, crowded
+from gpusched_baselines import make_policy
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, View, simulate
+from gpusched_env.audit import audit
+from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.formats.run_folder import read_result
+from gpusched_env.model.rates import least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.simulator import Choice, State
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.spread_gpus import places_of
+from refusals import refused
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpusched_env import Result
+
+HOUR = 3600.0
+TWO, FOUR, SPREAD = Configuration("V", 2), Configuration("V", 4), Configuration("V", 1, nodes=4, spread=True)
+CONFIGS = (TWO, FOUR, SPREAD)
+CERTAIN = EpochDistribution.certain()
+GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=4)
+LARGE = {FOUR: 1.0, SPREAD: 2.0}
+"""A job of four GPUs, that takes an hour together and two hours spread."""
+
+
+def cluster(*jobs: dict[Configuration, float], nodes: int = 2, restart_s: float = 0.0, due_h: float = 99.0) -> Instance:
+    """Make jobs of one epoch, submitted together, with these hours; a kW costs 1 € in an hour."""
+    made = [Job(0.0, due_h * HOUR, 0.001, 1.0, CERTAIN, 1.0, {c: h * HOUR for c, h in each.items()}) for each in jobs]
+    price = {"energy_price_eur_per_kwh": 1.0, "pue": 1.0, "restart_s": restart_s}
+    return Instance.from_jobs([GPU], [Node("V", 4)] * nodes, made, CONFIGS, **price)
+
+
+TWO_BESIDE = cluster({TWO: 1.0}, {TWO: 3.0}, LARGE)
+"""Two jobs with half a node each, and the large one."""
+
+
+class Scripted:
+    """Place every waiting job with the configuration given, first on the node given; -1 for any node."""
+
+    name = "scripted"
+    preemption = False
+
+    def __init__(self, *places: tuple[int, int]) -> None:
+        self.places = places
+
+    def decide(self, view: View, rng: np.random.Generator) -> None:
+        for job in view.waiting.tolist():
+            config, node = self.places[job]
+            if node >= 0:
+                view.apply(job, Choice(config, node=node))
+            view.place(job, config)
+
+
+def test_the_name_and_the_kind_say_that_it_is_spread() -> None:
+    assert (SPREAD.name, SPREAD.kind, SPREAD.gpus) == ("V~4", "spread", 4)
+    for wrong in ({"gpus_per_node": 2, "nodes": 4}, {"gpus_per_node": 1, "nodes": 1}):
+        with refused("configuration.spread", True, "one GPU each on 2 nodes or more"):
+            Configuration("V", spread=True, **wrong)
+
+
+def test_a_spread_job_runs_where_no_node_has_enough_free_gpus() -> None:
+    result = simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1)))
+    rows = [row for row in result.intervals().select("job", "node", "gpus", "end_s").rows() if row[0] == 2]
+    assert rows == [(2, 0, 2, 2 * HOUR), (2, 1, 2, 2 * HOUR)]
+
+
+def test_a_spread_job_pays_its_part_of_each_of_its_nodes() -> None:
+    result = simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1)))
+    # Hour 1: two nodes of 5 kW, half of each. Hour 2: 3 kW alone on the first, half of the second. Hour 3: 3 kW.
+    assert result.job_energy_eur.tolist() == pytest.approx([2.5, 2.5 + 2.5 + 3.0, 5.0 + 3.0 + 2.5])
+    assert result.energy_eur == pytest.approx(10.0 + 8.0 + 3.0)
+
+
+def test_spread_gpus_that_fit_one_node_are_as_fast_as_together() -> None:
+    result = simulate(cluster(LARGE), Scripted((2, -1)))
+    assert result.completion_s.tolist() == [HOUR]
+    assert simulate(cluster({SPREAD: 2.0}), Scripted((2, -1))).completion_s.tolist() == [2 * HOUR]  # not known together
+
+
+def test_gpus_are_on_as_few_nodes_as_can_be() -> None:
+    # Free are 1, 2 and 3 GPUs: all of the node with three, then one of the fullest node that still has one.
+    one, three = Configuration("V", 1), Configuration("V", 3)
+    jobs = [Job(0.0, 1e6, 0.001, 1.0, CERTAIN, 1.0, {c: HOUR}) for c in (three, TWO, one, SPREAD)]
+    instance = Instance.from_jobs([GPU], [Node("V", 4)] * 3, jobs, (one, TWO, three, SPREAD))
+    state = State(instance)
+    state.advance()
+    state.begin_round(preemption=False)
+    for job, (config, node) in enumerate([(2, 0), (1, 1), (0, 2)]):
+        state.view.apply(job, Choice(config, node=node))
+        assert state.view.place(job, config)
+    assert state.view.place(3, 3)
+    assert places_of(state.board, 3, old=False) == [0, 2, 2, 2]
+    state.view.release(3)
+    assert state.view.nodes[:, at.FREE].tolist() == [1, 2, 3]
+
+
+class Again(Scripted):
+    """Place all jobs anew in every round, on the nodes given in the first one."""
+
+    preemption = True
+
+    def decide(self, view: View, rng: np.random.Generator) -> None:
+        for job in view.active.tolist():
+            config, node = self.places[job]
+            if node >= 0 and view.now_s == 0.0:
+                view.apply(job, Choice(config, node=node))
+            view.place(job, config)
+
+
+def test_a_spread_job_keeps_its_gpus_although_it_would_fit_one_node_now() -> None:
+    # After an hour the first job is complete, and its node has four GPUs for the large one.
+    result = simulate(cluster({TWO: 1.0}, {TWO: 3.0}, LARGE, restart_s=60.0), Again((0, 0), (0, 1), (2, -1)))
+    assert result.switches.tolist() == [0, 0, 0]
+    assert result.completion_s[2] == 2 * HOUR
+
+
+def test_plans_count_on_as_few_nodes_as_can_be_and_bounds_on_full_ones() -> None:
+    instance = cluster(LARGE)
+    assert planning_rate_eur_per_s(instance) * HOUR == pytest.approx([3.0, 5.0, 5.0])
+    assert least_rate_eur_per_s(instance) * HOUR == pytest.approx([2.5, 5.0, 5.0])
+    assert instance.fastest_seconds_per_epoch.tolist() == [[np.inf, HOUR, HOUR]]
+
+
+@pytest.mark.parametrize("name", ["sts-x", "sts", "edf", "greedy", "path-relinking"])
+def test_policies_gain_by_spreading_where_no_node_has_two_free_gpus(name: str) -> None:
+    # Two jobs of three GPUs leave one GPU free on each node for eight hours. A job of two takes an hour together: it
+    # is late by 0.8 h then, or one of the large ones by an hour, at 3.60 € an hour. Spread it takes two, in time.
+    three, spread = Configuration("V", 3), Configuration("V", 1, nodes=2, spread=True)
+
+    def run(own: dict[Configuration, float]) -> Result:
+        kinds = [({three: 8 * HOUR}, 8.0), ({three: 8 * HOUR}, 8.0), (own, 8.2)]
+        jobs = [Job(0.0, h * HOUR, 0.001, 1.0, CERTAIN, 1.0, seconds) for seconds, h in kinds]
+        instance = Instance.from_jobs(
+            [GPU], [Node("V", 4)] * 2, jobs, (TWO, three, spread), energy_price_eur_per_kwh=0.01
+        )
+        return simulate(instance, make_policy(name))
+
+    with_it, without = run({TWO: HOUR, spread: 2 * HOUR}), run({TWO: HOUR})
+    assert (with_it.completion_s / HOUR).tolist() == [8.0, 8.0, 2.0]
+    assert with_it.tardiness_eur == 0.0
+    assert without.tardiness_eur == pytest.approx(0.8 * 3.6) or without.tardiness_eur >= 3.6
+
+
+@pytest.mark.parametrize("preemption", [False, True])
+def test_any_run_audits_clean_and_can_be_read_again(tmp_path: Path, preemption: bool) -> None:
+    spread = 0
+    for seed in range(8):
+        result = simulate(crowded(seed, spread=True), Whatever(preemption), seed=seed, review_s=20.0)
+        write_run(result, tmp_path / "run")
+        assert audit(tmp_path / "run") == [], seed
+        assert read_result(tmp_path / "run").intervals().equals(result.intervals())
+        spread += sum("~" in name for name in result.intervals()["configuration"])
+    assert spread > 40
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("gpus", "1"), ("end_s", str(HOUR)), ("node", "1"), ("epochs", "0.5"), ("configuration", "Vx4")],
+)
+def test_the_audit_finds_a_spread_interval_that_was_changed(tmp_path: Path, column: str, value: str) -> None:
+    write_run(simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1))), tmp_path / "run")
+    path = tmp_path / "run" / "intervals.csv"
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    row = next(row for row in rows if row["configuration"] == "V~4" and row["node"] == "0")
+    row[column] = value
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    assert audit(tmp_path / "run")
+
+
+def test_an_instance_file_keeps_spread_configurations_and_others_have_no_such_column(tmp_path: Path) -> None:
+    save_instance(TWO_BESIDE, tmp_path / "i.json")
+    assert load_instance(tmp_path / "i.json").configurations == CONFIGS
+    save_instance(crowded(0), tmp_path / "i.json")
+    assert "spread" not in (tmp_path / "i.json").read_text()
