@@ -85,11 +85,11 @@ def test_a_lazy_gang_runs_on_as_an_opportunistic_one_where_there_is_room_for_bot
 
 
 def test_lazy_preemption_is_reverted_if_it_leads_to_nothing() -> None:
-    allocator = Allocator(cluster(a=(4,), b=(4, 8)))
+    allocator = Allocator(cluster(a=(4, 4), b=(8,)))
     allocator.schedule("low", Request("a", (4,), 1, lazy=True))
     cells = allocator.gangs["low"].cells
     before = allocator.binding.physical.priority.tolist()
-    assert allocator.schedule("high", Request("a", (4,), 2, suggested=frozenset({"none"}))) == Allocation()
+    assert allocator.schedule("high", Request("a", (4, 4), 2, suggested=frozenset({"r0a"}))) == Allocation()
     assert allocator.gangs["low"].cells == cells
     assert allocator.binding.physical.priority.tolist() == before
 

@@ -121,12 +121,9 @@ def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases: Cases)
 
 @needs_cases
 def test_what_hived_refuses_is_refused(config, cases: Cases) -> None:
-    for group in cases.refused:
-        pods, last = Pods(config, cases), group[-1]
-        for pod in group[:-1]:
-            pods.ask(pod)
+    for first in (group[0] for group in cases.refused):  # its gangs have no such pods, or ask for what there cannot be
         with pytest.raises(InputError):
-            pods.ask(last)
+            Pods(config, cases).ask(first)
     other = copy.deepcopy(config)
     cells = other["virtualClusters"]["VC1"]["virtualCells"]
     cells[0]["cellType"], cells[1] = "CT1-NODE", {"cellType": "CT1-NODE.CT1", "cellNumber": 2}
