@@ -157,16 +157,6 @@ class Binding:
         equal = np.flatnonzero(np.isin(tree[:, at.PIECE], of_chain) & (tree[:, at.SIZE] == size))
         return int(tree[equal[0], at.LIST])
 
-    def equals_of(self, top: int) -> list[int]:
-        """Return the promised cells of a tenant that are equal to one of them; a pinned cell is alone."""
-        for tenant, promised in self.promised.items():
-            if top in self.pinned[tenant].values():
-                return [top]
-            for cells in promised.values():
-                if top in cells:
-                    return [cell for cell in cells if self.virtual.size(cell) == self.virtual.size(top)]
-        raise AssertionError  # pragma: no cover - every promised cell is a tenant's
-
     def _fix(self, virtual: int, piece: int, start: int, size: int) -> None:
         """Bind a pinned virtual cell for good, by the place of its physical one."""
         physical = self.physical
