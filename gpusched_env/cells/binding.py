@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -82,13 +83,14 @@ class Side:
         first = int(self.tree[cell, at.CHILD])
         return range(first, first + int(self.tree[cell, at.CHILDREN]))
 
+    def parts(self, cell: int, size: int) -> list[int]:
+        """List the cells of a size in a cell, in their order."""
+        inside = [c for gpu in self.gpus_of(cell) for c in self.path(int(gpu)) if self.size(c) == size]
+        return list(dict.fromkeys(inside))
+
     def nodes(self, tops: list[int], node: int) -> list[int]:
         """List the nodes in some cells, then those of the cells that are less than a node, the largest first."""
-        inside = [
-            cell
-            for top in tops
-            for cell in sorted({c for gpu in self.gpus_of(top) for c in self.path(int(gpu)) if self.size(c) == node})
-        ]
+        inside = [cell for top in tops for cell in self.parts(top, node)]
         smaller = [top for top in tops if self.size(top) < node]
         return inside + sorted(smaller, key=self.size, reverse=True)
 
@@ -156,6 +158,11 @@ class Binding:
         of_chain = [p for p, piece in enumerate(self.cluster.pieces) if piece.chain == chain]
         equal = np.flatnonzero(np.isin(tree[:, at.PIECE], of_chain) & (tree[:, at.SIZE] == size))
         return int(tree[equal[0], at.LIST])
+
+    def unbound(self) -> Counter[int]:
+        """Count the promised cells that are not bound, by the row where the list of their free physical ones begins."""
+        promised = (top for of_tenant in self.promised.values() for cells in of_tenant.values() for top in cells)
+        return Counter(self.level_of(top) for top in promised if self.virtual.bound[top] < 0)
 
     def _fix(self, virtual: int, piece: int, start: int, size: int) -> None:
         """Bind a pinned virtual cell for good, by the place of its physical one."""

@@ -118,6 +118,15 @@ def test_a_pinned_cell_is_nobody_elses_and_its_nodes_can_be_left_out() -> None:
     assert allocator.schedule("d", replace(elsewhere, sizes=(2,), suggested=None)) == Allocation()
 
 
+def test_a_larger_cell_is_split_for_a_suggested_node_only_if_what_is_promised_still_fits() -> None:
+    """Of rack r0 a node is free, but r1b is suggested: r1 may be split unless it is all that is left for b's rack."""
+    for others, places in (((4,), (("r1b", WHOLE),)), ((8,), ())):
+        allocator = Allocator(cluster(a=(4, 4), b=others))
+        allocator.schedule("one", Request("a", (4,)))
+        second = Request("a", (4,), suggested=frozenset({"r1b"}))
+        assert allocator.schedule("two", second).places == places
+
+
 @pytest.mark.parametrize(
     ("change", "field"),
     [
