@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -81,3 +82,36 @@ def test_what_is_no_answer_is_refused(arguments: tuple[str, ...], says: str, tmp
     done = gpusched("conform", *arguments)
     assert done.exit_code == 2
     assert says in done.stderr
+
+
+EPISODE = {
+    "Mode": "one",
+    "Steps": [
+        {"Op": "schedule", "Gang": "g", "VC": "A", "Prio": 0, "Lazy": False, "Pinned": "", "Type": "G"}
+        | {"Members": [[1, 2]], "Outcome": "bind", "Pods": [{"Node": "n", "Gpus": [0, 1]}]},
+        {"Op": "delete", "Gang": "g"},
+        {"Op": "schedule", "Gang": "h", "VC": "A", "Prio": 0, "Lazy": False, "Pinned": "", "Type": "H"}
+        | {"Members": [[1, 2]], "Outcome": "error", "Pods": None},
+    ],
+}
+CLUSTER = """
+physicalCluster:
+  cellTypes: {N: {childCellType: G, childCellNumber: 2, isNodeLevel: true}}
+  physicalCells: [{cellType: N, cellAddress: n}]
+virtualClusters: {A: {virtualCells: [{cellType: N, cellNumber: 1}]}}
+"""
+
+
+def test_requests_to_hiveds_program_are_answered_step_by_step(tmp_path: Path):
+    (tmp_path / "some.jsonl").write_text(json.dumps(EPISODE), encoding="utf-8")
+    assert "episodes with cluster.yaml beside them" in gpusched("conform", "hived", tmp_path).stderr
+    (tmp_path / "cluster.yaml").write_text(CLUSTER, encoding="utf-8")
+    assert gpusched("conform", "hived", tmp_path).stdout.strip() == "2 of 2 agree"
+    other = json.dumps(EPISODE).replace("[0, 1]", "[1, 0]")
+    (tmp_path / "some.jsonl").write_text(other, encoding="utf-8")
+    done = gpusched("conform", "hived", tmp_path / "some.jsonl")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "some.jsonl, episode 0 (one), step 0, g: published bind n:1,0, ours bind n:0,1",
+        "0 of 1 agree",
+    ]
