@@ -279,7 +279,7 @@ class _Maker:
             **self._states(columns["application"][order]),
         )
 
-    def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[np.float64]]:
+    def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         """Return the column of states of jobs with these applications, where host memory asks for it."""
         return {} if self._scenario.switching.host_memory is None else {"state_gib": self._state_gib[application]}
 
