@@ -58,8 +58,10 @@ class Configuration:
             raise InputError("configuration.share", self.share, "a number in (0, 1]")
         if self.share < 1.0 and (self.gpus_per_node, self.nodes) != (1, 1):
             raise InputError("configuration.share", self.share, "1, unless the configuration is one GPU on one node")
-        if self.spread and (self.gpus_per_node != 1 or self.nodes == 1):
-            raise InputError("configuration.spread", self.spread, "false, unless it is one GPU each on 2 nodes or more")
+        if self.spread and (self.gpus_per_node != 1 or self.nodes == 1 or self.share < 1.0):
+            raise InputError(
+                "configuration.spread", self.spread, "false, unless it is one whole GPU each on 2 nodes or more"
+            )
         most = MOST_PRIORITIES - 1 if self.share < 1.0 else 0
         if checks.whole("configuration.priority", self.priority, 0) > most:
             raise InputError("configuration.priority", self.priority, f"at most {most}; 0 unless it is a share")

@@ -73,4 +73,4 @@ def test_lending_costs_guaranteed_jobs_nothing() -> None:
 @pytest.mark.skipif(not anomaly.TRACE.is_file(), reason=f"no public trace in {anomaly.TRACE}")
 def test_the_largest_virtual_clusters_of_philly_have_the_gpus_that_they_were_promised() -> None:
     found = anomaly.read_trace(anomaly.TRACE, quick=False)
-    assert (len(found.tenant), sum(found.promised), len(found.names)) == (68_503, 614, 11)
+    assert (len(found.tenant), sum(found.promised), len(found.names)) == (68_503, 619, 11)
