@@ -102,6 +102,7 @@ _UTILISATION: dict[str, Schema] = {
     "least_speed": float,
     "idle_power_w": ([float], None),
     "fastest": bool,
+    "below?": [[[float]]],
 }
 _SYNCHRONISATION: dict[str, Schema] = {"compute_s": [[float]], "sync_s": [[float]], "cpu_machines": int}
 
@@ -197,7 +198,8 @@ def interference_fields(model: Interference | UtilisationModel | None) -> dict[s
         return None
     if isinstance(model, Interference):
         return {"slowdown": model.slowdown.tolist(), **({"fastest": True} if model.fastest else {})}
-    values = {name: getattr(model, name) for name in _UTILISATION}
+    values = {name: getattr(model, name) for name in (field.rstrip("?") for field in _UTILISATION)}
+    values = {name: value for name, value in values.items() if name != "below" or value is not None}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
@@ -351,6 +353,8 @@ def interference_of(entry: Any) -> Interference | UtilisationModel | None:
     read = checked("interference", entry, _UTILISATION)
     if read["idle_power_w"] is not None:
         read["idle_power_w"] = np.array(read["idle_power_w"])
+    if "below" in read:
+        read["below"] = _array("interference.below", read["below"], 3)
     return UtilisationModel(_array("interference.utilisation", read.pop("utilisation"), 2), **read)
 
 

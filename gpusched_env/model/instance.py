@@ -115,9 +115,11 @@ class Instance:
             where = f"configurations[{index}]"
             self.type_index(f"{where}.gpu_type", configuration.gpu_type)
             gpus = largest.get(configuration.gpu_type, 0)
-            if configuration.kind == "multi-node" and configuration.gpus_per_node < gpus:
+            if configuration.nodes > 1 and configuration.gpus_per_node < gpus:
                 allowed = f"whole nodes: {gpus} GPUs on each of the nodes of {configuration.gpu_type}"
                 raise InputError(where, configuration.name, allowed)
+            if configuration.kind == "shared" and configuration.gpus_per_node * configuration.nodes > 1 and self.hosts:
+                raise InputError(where, configuration.name, "shares of one GPU with tenancy = 'cells'")
         names = [c.name for c in self.configurations]
         if len(set(names)) != len(names) or not names:
             raise InputError("configurations", names, "one or more, all with different names")
@@ -138,6 +140,9 @@ class Instance:
             axes = "GPU types, applications" + (", applications" if table.ndim == 3 else "")
             wanted = ", ".join(map(str, (types, kinds, kinds)[: table.ndim]))
             raise InputError(f"interference.{name}", table.shape, f"({wanted}): {axes}")
+        below = model.below if isinstance(model, UtilisationModel) else None
+        if below is not None and below.shape != (types, kinds, kinds):
+            raise InputError("interference.below", below.shape, f"({types}, {kinds}, {kinds}): GPU types, applications")
         shared = [configuration.kind == "shared" for configuration in self.configurations]
         full_s = self.jobs.seconds_per_epoch[:, shared] * self.jobs.max_epochs[:, None]
         longest_s = float(np.max(full_s, initial=0.0, where=np.isfinite(full_s)))

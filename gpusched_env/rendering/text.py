@@ -87,8 +87,11 @@ def _holders(state: State) -> list[dict[tuple[int, int], list[str]]]:
         several = f" on {configuration.nodes} nodes" if configuration.nodes > 1 else ""
         node, key = int(row[at.NODE]), (-1, job) if slot < 0 else (slot, -1)
         while node >= 0:
-            holders[node][key].append(f"job {job}{_late_mark(state, job)} {size}{several}")
-            node = int(view.nodes[node, at.NEXT])
+            gpus = configuration.gpus_per_node if slot >= 0 else 1
+            for gpu in range(gpus):
+                holders[node][key[0] + gpu, key[1]].append(f"job {job}{_late_mark(state, job)} {size}{several}")
+            last = int(row[at.NODE]) + configuration.nodes - 1
+            node = node + 1 if slot >= 0 and node < last else int(view.nodes[node, at.NEXT])
     return holders
 
 

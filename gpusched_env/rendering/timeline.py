@@ -154,9 +154,10 @@ def _rows_of(state: State, job: int, times: tuple[float, float, float], *, old: 
     row, nodes = state.view.jobs[job], state.view.nodes
     config, slot = row[at.OLD_CONFIG if old else at.CONFIG], row[at.OLD_SLOT if old else at.SLOT]
     node, rows = int(row[at.OLD_NODE if old else at.NODE]), []
+    last = node + state.view.configurations[int(config)].nodes - 1 if slot >= 0 else -1
     while node >= 0:
         rows.append([job, node, config, *times, 0.0, slot])
-        node = int(nodes[node, at.OLD_NEXT if old else at.NEXT])
+        node = node + 1 if node < last else int(nodes[node, at.OLD_NEXT if old else at.NEXT])
     return rows
 
 

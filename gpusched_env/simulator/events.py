@@ -9,6 +9,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import hosts_charge, hosts_rate
 from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.shared_gpus import of_several
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 
@@ -80,12 +81,14 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
     jobs, nodes, count, log = board.jobs, board.nodes, board.count, hidden.log
     if count[at.LOGGING] == 0 or end <= jobs[job, at.BASE_S]:
         return
-    node = int(jobs[job, at.OLD_NODE if old else at.NODE])
+    node, config = int(jobs[job, at.OLD_NODE if old else at.NODE]), int(jobs[job, at.OLD_CONFIG if old else at.CONFIG])
+    shared = board.facts.configs[config, at.CONFIG_UNITS] > 0
+    left = board.facts.configs[config, at.CONFIG_NODES] if shared else 1  # nodes of a share are consecutive
     while node >= 0:
         row = log[count[at.LOGGED]]
         row[at.LOG_JOB] = job
         row[at.LOG_NODE] = node
-        row[at.LOG_CONFIG] = jobs[job, at.OLD_CONFIG if old else at.CONFIG]
+        row[at.LOG_CONFIG] = config
         row[at.LOG_START] = jobs[job, at.BASE_S]
         row[at.LOG_READY] = min(end, jobs[job, at.READY_S])
         row[at.LOG_END] = end
@@ -94,7 +97,8 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
         if board.cells.shape[0] > 0:
             row[at.LOG_HOST] = board.cells[node, at.CELL_OLD_HOST if old else at.CELL_HOST]
         count[at.LOGGED] += 1
-        node = nodes[node, at.OLD_NEXT if old else at.NEXT]
+        left -= 1
+        node = node + 1 if left > 0 else nodes[node, at.OLD_NEXT if old else at.NEXT]
 
 
 @kernel
@@ -128,6 +132,9 @@ def charge(board: Board, job: int, config: int) -> float:
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
+    if of_several(board, config):
+        rate = _charge_of_shares(board, job, config)
+        return rate if board.facts.idle_saving.shape[0] == 0 else rate - idle_saving_rate(board, job, config)
     if board.cells.shape[0] > 0:
         rate = hosts_charge(board, node, configs[config, at.CONFIG_GPUS])
     else:
@@ -141,13 +148,29 @@ def charge(board: Board, job: int, config: int) -> float:
 
 
 @kernel
+def _charge_of_shares(board: Board, job: int, config: int) -> float:
+    """Return the charge for a share of several GPUs [€/s]: each GPU's part of its node, split by share."""
+    nodes, configs, rate = board.nodes, board.facts.configs, 0.0
+    first, slot, units = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS]
+    for n in range(first, first + configs[config, at.CONFIG_NODES]):
+        busy = nodes[n, at.USABLE] - nodes[n, at.FREE]
+        each = board.node_rate[nodes[n, at.NODE_TYPE], busy] / busy
+        for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
+            rate += each * units / nodes[n, at.NODE_COLUMNS + gpu]
+    return rate
+
+
+@kernel
 def idle_saving_rate(board: Board, job: int, config: int) -> float:
     """Return the idle-power saving of a job's GPUs [€/s]: its part of them, less its work on them."""
     jobs, nodes, configs, clock = board.jobs, board.nodes, board.facts.configs, board.clock
     gpus, part = configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES], 1.0
     if configs[config, at.CONFIG_UNITS] > 0:
-        used = nodes[int(jobs[job, at.NODE]), at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
-        part = configs[config, at.CONFIG_UNITS] / used
+        part, node, slot = 0.0, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
+        for n in range(node, node + configs[config, at.CONFIG_NODES]):
+            for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
+                part += configs[config, at.CONFIG_UNITS] / nodes[n, at.NODE_COLUMNS + gpu]
+        part /= gpus
     kilowatts = board.facts.idle_saving[configs[config, at.CONFIG_TYPE]] * gpus * (part - work(board, job, config))
     return kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
 

@@ -11,6 +11,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import put_back
 from gpusched_env.simulator.placement.release import within_quota
+from gpusched_env.simulator.placement.shared_gpus import has_room
 from gpusched_env.simulator.run import Board
 
 CONFIGURATION, NODE, GPUS, SHARE, CHAIN, QUOTA = range(1, 7)
@@ -41,7 +42,7 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
         job: The job.
         config: The configuration, ≥ 0; it may be one that does not exist.
         node: The node, or the first of several; it may be one that does not exist.
-        slot: The shared GPU on the node; -1 for whole ones.
+        slot: The shared GPU on the node, the first of several; -1 for whole ones.
         chain: The node that follows on each, or -1, (N,).
     """
     configs, nodes = board.facts.configs, board.nodes
@@ -51,29 +52,19 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
         return NODE
     wrong = 0 if within_quota(board, job, config) else QUOTA
     if configs[config, at.CONFIG_UNITS] > 0:
-        wrong = wrong if _has_share(board, config, node, slot) else SHARE
+        wrong = wrong if has_room(board, config, node, slot, False) else SHARE
     elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
         wrong = GPUS
     elif configs[config, at.CONFIG_NODES] > 1 and not _are_empty(board, config, node, chain):
         wrong = CHAIN
     if wrong:
         return wrong
-    n = node if configs[config, at.CONFIG_NODES] > 1 else -1
+    n = node if configs[config, at.CONFIG_NODES] > 1 and configs[config, at.CONFIG_UNITS] == 0 else -1
     while n >= 0:
         nodes[n, at.NEXT] = chain[n]
         n = chain[n]
     put_back(board, job, config, node, slot, nodes[:, at.NEXT].copy())
     return 0
-
-
-@kernel
-def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
-    """Whether the share of a configuration is free on a GPU of a node."""
-    nodes, units = board.nodes, board.facts.configs[config, at.CONFIG_UNITS]
-    if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
-        return False
-    used = nodes[node, at.NODE_COLUMNS + slot]
-    return used + units <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
 
 
 @kernel

@@ -31,7 +31,7 @@ from gpusched_env.simulator.placement.placement import (
     would_restart,
 )
 from gpusched_env.simulator.placement.release import can_resize, release, within_quota
-from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_env.simulator.placement.shared_gpus import has_room, of_several, slots
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.planned import (
     GPU,
@@ -55,13 +55,14 @@ from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
-    neighbours,
+    Residents,
+    residents,
     share_units,
     sharing_numbers,
     speed_by_utilisation,
     write_demand,
 )
-from gpusched_env.simulator.slowdown import speed_beside
+from gpusched_env.simulator.slowdown import speed_beside, speed_in_place
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
 from gpusched_env.simulator.survival import (
     Curve,
@@ -99,6 +100,7 @@ __all__ = [
     "Mask",
     "Order",
     "PlannedPolicy",
+    "Residents",
     "View",
     "apply_choice",
     "ask_order",
@@ -128,6 +130,7 @@ __all__ = [
     "fits",
     "give",
     "grow",
+    "has_room",
     "is_opportunistic_config",
     "keep",
     "keeps_config",
@@ -137,7 +140,7 @@ __all__ = [
     "likely_bin",
     "measure",
     "misses",
-    "neighbours",
+    "of_several",
     "order_by",
     "place",
     "place_of_state",
@@ -148,6 +151,7 @@ __all__ = [
     "ranked",
     "ranked_in_groups",
     "release",
+    "residents",
     "restore",
     "seconds_now",
     "set_preferred_node",
@@ -158,6 +162,7 @@ __all__ = [
     "slots",
     "speed_beside",
     "speed_by_utilisation",
+    "speed_in_place",
     "speed_now",
     "survey",
     "survival_after",

@@ -67,7 +67,7 @@ def _row(instance: Instance, log: NDArray[np.float64], number: int, end_s: float
 def _busy(instance: Instance, log: NDArray[np.float64]) -> tuple[list[float], list[float]]:
     """Return the times at which GPUs are held or released, and how many are held from then on; shares add up."""
     held = [
-        configuration.gpus_per_node if configuration.kind != "shared" else configuration.share
+        configuration.gpus_per_node * configuration.share
         for configuration in (instance.configurations[int(row)] for row in log[:, at.LOG_CONFIG])
     ]
     changes = sorted(

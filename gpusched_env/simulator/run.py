@@ -22,6 +22,8 @@ class Facts(NamedArrays):
         utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared
             by utilisation.
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
+        below: Factor on the time of an application beside a job of higher priority, (V, A, A); (0, 0, 0): by
+            utilisation.
         idle_saving: Idle-power saving of a held GPU [kW], (V,); (0,): none.
         planned: The factor on the time of every application with which policies plan, (A, C).
         iteration: How long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) without help.
@@ -34,6 +36,7 @@ class Facts(NamedArrays):
     slowdown: Annotated[Floats, 3]
     utilisation: Annotated[Floats, 2]
     sharing: Annotated[Floats, 1]
+    below: Annotated[Floats, 3]
     idle_saving: Annotated[Floats, 1]
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]

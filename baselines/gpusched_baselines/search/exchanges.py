@@ -114,7 +114,7 @@ def _chain(board: Board, job: int) -> Ints:
     """Copy the column NEXT of the nodes, if `job` holds several of them; else return an empty array."""
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     config = int(jobs[job, at.CONFIG])
-    if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
+    if config >= 0 and configs[config, at.CONFIG_NODES] > 1 and configs[config, at.CONFIG_UNITS] == 0:
         return nodes[:, at.NEXT].copy()
     return np.empty(0, dtype=np.int64)
 
@@ -128,8 +128,10 @@ def _own_rate(board: Board, job: int) -> float:
         return 0.0
     gpus = configs[config, at.CONFIG_GPUS]
     units = configs[config, at.CONFIG_UNITS]
-    if units > 0 and nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])] > units:
-        return 0.0
+    if units > 0:
+        gpus, slot = 0, int(jobs[job, at.SLOT])
+        for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
+            gpus += 1 if nodes[node, at.NODE_COLUMNS + gpu] == units else 0
     rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.USABLE] - nodes[node, at.FREE]
     return configs[config, at.CONFIG_NODES] * (rates[busy] - rates[busy - gpus])
 

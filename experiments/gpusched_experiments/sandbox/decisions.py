@@ -98,7 +98,8 @@ def _holds(board: Board, job: int, decisions: Floats, chain: Ints) -> bool:
         return jobs[job, at.CONFIG] < 0.0 and decisions[CONFIG] < 0.0
     if jobs[job, at.NODE] != decisions[NODE] or jobs[job, at.SLOT] != decisions[SLOT]:
         return False
-    if board.facts.configs[int(jobs[job, at.CONFIG]), at.CONFIG_NODES] == 1:
+    config = int(jobs[job, at.CONFIG])
+    if board.facts.configs[config, at.CONFIG_NODES] == 1 or board.facts.configs[config, at.CONFIG_UNITS] > 0:
         return True
     n = int(jobs[job, at.NODE])
     while n >= 0:

@@ -16,7 +16,7 @@ from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, 
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
-from gpusched_env.simulator.placement.whole_gpus import mark
+from gpusched_env.simulator.placement.whole_gpus import mark, mark_of_consecutive
 from gpusched_experiments.service.fields import ConfigurationFields
 
 if TYPE_CHECKING:
@@ -110,7 +110,9 @@ def _job(
     tenant = {"tenant": instance.tenants[int(row[at.TENANT])].name} if instance.tenants else {}
     running = _running(view, job)
     if running is not None:
-        seen[mark(view.board, int(row[at.OLD_NODE]), True)] = running["nodes"]
+        first, several = int(row[at.OLD_NODE]), len(running["nodes"])
+        shared = running["gpu"] is not None
+        seen[mark_of_consecutive(first, several) if shared else mark(view.board, first, True)] = running["nodes"]
     state_on = {"state_on": seen[int(row[at.LAST_NODES])]} if row[at.LAST_NODE] >= 0 else {}
     return {
         "id": f"job-{job}",
@@ -140,9 +142,10 @@ def _running(view: View, job: int) -> dict[str, Any] | None:
     if config < 0:
         return None
     slot, nodes, n = int(row[at.OLD_SLOT]), [], int(row[at.OLD_NODE])
-    while n >= 0:
+    wanted = view.configurations[config].nodes
+    while len(nodes) < wanted:
         nodes.append(f"node-{n}")
-        n = int(view.nodes[n, at.OLD_NEXT])
+        n = n + 1 if slot >= 0 else int(view.nodes[n, at.OLD_NEXT])
     return {
         "configuration": view.configurations[config].name,
         "nodes": nodes,

@@ -181,7 +181,8 @@ def _job(
     nodes, node = [], int(row[at.NODE])
     while node >= 0:
         nodes.append(request.cluster.nodes[node].name)
-        node = int(board.nodes[node, at.NEXT]) if configuration.nodes > 1 else -1
+        following = node + 1 if configuration.kind == "shared" else int(board.nodes[node, at.NEXT])
+        node = following if len(nodes) < configuration.nodes else -1
     slot = int(row[at.SLOT])
     held = given.running
     now = configuration.name, set(nodes), None if slot < 0 else slot

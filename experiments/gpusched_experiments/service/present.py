@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.arrays import Floats
-    from gpusched_env.model import Instance
+    from gpusched_env.model import Configuration, Instance
     from gpusched_experiments.service.cluster import ClusterNames
     from gpusched_experiments.service.fields import DecideRequest, JobFields, RunningFields
 
@@ -131,6 +131,7 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
     nodes = sorted(_node(f"{where}.nodes[{i}]", name, names) for i, name in enumerate(given.nodes))
     if len(set(nodes)) != configuration.nodes or len(nodes) != configuration.nodes:
         raise InputError(f"{where}.nodes", list(given.nodes), f"{configuration.nodes} different nodes")
+    _check_consecutive(f"{where}.nodes", given, nodes, configuration)
     if (given.gpu is None) == (configuration.kind == "shared"):
         raise InputError(f"{where}.gpu", given.gpu, "the number of the GPU if it is shared, else null")
     name, types = given.nodes[0] if len(nodes) == 1 else str(list(given.nodes)), board.nodes[nodes, at.NODE_TYPE]
@@ -147,6 +148,11 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
     row = board.jobs[job]
     row[at.BASE_S] = given.since_s
     row[at.READY_S] = row[at.ANCHOR_S] = given.since_s if given.ready_s is None else given.ready_s
+
+
+def _check_consecutive(field: str, given: RunningFields, nodes: list[int], configuration: Configuration) -> None:
+    if configuration.kind == "shared" and nodes != list(range(nodes[0], nodes[0] + len(nodes))):
+        raise InputError(field, list(given.nodes), "nodes that follow each other, for a share of several")
 
 
 def _past(field: str, time_s: float, now_s: float) -> float:

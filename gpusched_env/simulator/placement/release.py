@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.shared_gpus import leave
+from gpusched_env.simulator.placement.shared_gpus import leave_all
 from gpusched_env.simulator.placement.whole_gpus import let_go, let_nodes_go
 from gpusched_env.simulator.run import Board
 
@@ -68,7 +68,7 @@ def release(board: Board, job: int) -> None:
         return
     node = int(jobs[job, at.NODE])
     if configs[config, at.CONFIG_UNITS] > 0:
-        leave(board, node, int(jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS])
+        leave_all(board, config, node, int(jobs[job, at.SLOT]))
     elif configs[config, at.CONFIG_NODES] > 1:
         let_nodes_go(board, node)
     else:

@@ -6,10 +6,10 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import can_place
 from gpusched_env.simulator.placement.release import can_resize
-from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
+from gpusched_env.simulator.placement.shared_gpus import best_slot, of_several, slots
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.sharing_slowdown import neighbours
-from gpusched_env.simulator.slowdown import speed_beside
+from gpusched_env.simulator.sharing_slowdown import residents
+from gpusched_env.simulator.slowdown import speed_beside, speed_in_place
 
 
 @kernel
@@ -21,6 +21,8 @@ def speed_now(board: Board, job: int, config: int) -> float:
     nodes, facts = board.nodes, board.facts
     units, v = facts.configs[config, at.CONFIG_UNITS], facts.configs[config, at.CONFIG_TYPE]
     held = int(board.jobs[job, at.CONFIG])
+    if of_several(board, config) or (held >= 0 and of_several(board, held)):
+        return _speed_of_several(board, job, config)
     if held != config and units == 0:
         return 1.0 if can_place(board, job, config) else 0.0
     if units == 0 or (facts.slowdown.shape[0] == 0 and facts.utilisation.shape[0] == 0):
@@ -35,8 +37,21 @@ def speed_now(board: Board, job: int, config: int) -> float:
         node, gpu = best_slot(board, job, config)
     elif not can_resize(board, job, config):
         return 0.0
-    last, before = neighbours(board)
-    return speed_beside(board, job, config, last[node * slots(board) + gpu], before)
+    return speed_beside(board, job, config, node * slots(board) + gpu, residents(board))
+
+
+@kernel
+def _speed_of_several(board: Board, job: int, config: int) -> float:
+    """Return `speed_now` where the job holds, or would hold, a share of several GPUs."""
+    held, modelled = int(board.jobs[job, at.CONFIG]), board.facts.utilisation.shape[0] + board.facts.slowdown.shape[0]
+    if held != config and not can_place(board, job, config):
+        return 0.0
+    if board.facts.configs[config, at.CONFIG_UNITS] == 0 or modelled == 0:
+        return 1.0
+    node, slot = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
+    if held != config:
+        node, slot = best_slot(board, job, config)
+    return speed_in_place(board, job, config, node, slot, residents(board))
 
 
 @kernel

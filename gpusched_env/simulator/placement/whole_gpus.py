@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import enter, most_free, take_out
 from gpusched_env.simulator.run import Board
@@ -120,6 +120,15 @@ def mark(board: Board, first: int, old: bool) -> int:
     while n >= 0:
         total = (total * MARK_FACTOR + n + 1) % MARK_MODULUS
         n = nodes[n, at.OLD_NEXT if old else at.NEXT]
+    return total
+
+
+@lean_kernel
+def mark_of_consecutive(first: int, nodes: int) -> int:
+    """Return the number, as `mark` does, of a set of consecutive nodes."""
+    total = 0
+    for n in range(first, first + nodes):
+        total = (total * MARK_FACTOR + n + 1) % MARK_MODULUS
     return total
 
 

@@ -1,0 +1,133 @@
+"""Shares of GPUs: which GPUs an interval has a share of, and how fast jobs run beside each other on them."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+
+from gpusched_env.audit.record import IntervalRecord, Record
+
+Piece = tuple[float, float, float]
+"""A period and the speed in it: start, end [s], 1 for a job alone."""
+
+
+def gpus_of(interval: IntervalRecord) -> list[tuple[int, int]]:
+    """List the shared GPUs of a line, as node and number; empty for whole GPUs."""
+    count = interval.configuration.gpus if interval.configuration.is_shared else 0
+    return [(interval.node, gpu) for gpu in range(interval.gpu, interval.gpu + count)]
+
+
+def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
+    """Return the part of the time for which the job alone would keep each of its GPUs busy; None without a model."""
+    utilisations = record.gpu_types[interval.configuration.gpu_type].utilisation
+    return None if utilisations is None else utilisations[record.jobs[interval.job].application]
+
+
+def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
+    """Return the speed of each of the jobs that hold shares of one GPU, 1 as alone.
+
+    The GPU's time is given from the highest priority down. A level gets its demand or what is left; if there are
+    levels below it, it runs slower by the overhead. What the highest leaves is only partly usable. The levels below
+    it never run slower than their minimum. Where there are factors for pairs, these slow the levels below instead.
+    """
+    levels: dict[int, list[float]] = {}
+    for interval in holding:
+        levels.setdefault(interval.configuration.priority, []).append(utilisation_of(record, interval) or 0.0)
+    asked = {level: math.fsum(utilisations) for level, utilisations in levels.items()}
+    highest, lowest = max(asked), min(asked)
+    below = math.fsum(demand for level, demand in asked.items() if level < highest)
+    least = record.utilisation_model.least_speed / max(1.0, below)
+    speed: dict[int, float] = {}
+    free = 1.0
+    for level in sorted(asked, reverse=True):
+        granted = min(asked[level], free)
+        speed[level] = granted / asked[level] / (1.0 + record.utilisation_model.overhead if level > lowest else 1.0)
+        free -= granted
+        if level == highest:
+            free *= record.utilisation_model.filled
+        else:
+            speed[level] = max(speed[level], least)
+    pairs = record.gpu_types[holding[0].configuration.gpu_type].below
+    if pairs is None:
+        return [speed[interval.configuration.priority] for interval in holding]
+    slowed = _speeds_by_pairs(record, pairs, holding)
+    levels_of = [interval.configuration.priority for interval in holding]
+    return [speed[p] if p == highest else by_pairs for p, by_pairs in zip(levels_of, slowed, strict=True)]
+
+
+def _speeds_by_pairs(record: Record, factor: list[list[float]], holding: list[IntervalRecord]) -> list[float]:
+    """Return the speeds of jobs on one GPU that each slow the others: a job takes 1 + Σ (factor - 1) times as long."""
+    application = [record.jobs[interval.job].application for interval in holding]
+    return [
+        1.0 / (1.0 + math.fsum(factor[own][other] - 1.0 for j, other in enumerate(application) if j != i))
+        for i, own in enumerate(application)
+    ]
+
+
+def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, float, list[IntervalRecord]]]:
+    """Yield start and end of each stretch of time in which the same `intervals` last, at least one, and those."""
+    lasting = [interval for interval in intervals if interval.start_s < interval.end_s]
+    boundaries = sorted({time for interval in lasting for time in (interval.start_s, interval.end_s)})
+    waiting = sorted(lasting, key=lambda interval: interval.start_s, reverse=True)
+    holding: list[IntervalRecord] = []
+    for start, end in pairwise(boundaries):
+        holding = [interval for interval in holding if interval.end_s > start]
+        while waiting and waiting[-1].start_s <= start:
+            holding.append(waiting.pop())
+        if holding:
+            yield start, end, list(holding)
+
+
+def speed_pieces(record: Record) -> dict[int, list[Piece]]:
+    """Return the speeds of each line with shares, by line: a job on several GPUs is as fast as on the slowest.
+
+    Lines without a model of sharing are left out.
+    """
+    on_gpu: dict[tuple[int, int], list[IntervalRecord]] = defaultdict(list)
+    lines: dict[tuple[int, float], list[int]] = defaultdict(list)
+    for interval in record.intervals:
+        gpu_type = record.gpu_types[record.nodes[interval.node].gpu_type]
+        if gpu_type.slowdown is not None or gpu_type.utilisation is not None:
+            for gpu in gpus_of(interval):
+                on_gpu[gpu].append(interval)
+            if interval.configuration.is_shared:
+                lines[interval.job, interval.start_s].append(interval.line)
+    each: dict[tuple[int, float], list[list[Piece]]] = defaultdict(list)
+    for (node, _), intervals in on_gpu.items():
+        slowdown = record.gpu_types[record.nodes[node].gpu_type].slowdown
+        pieces: dict[tuple[int, float], list[Piece]] = defaultdict(list)
+        for start, end, holding in stretches(intervals):
+            speeds = speeds_on_gpu(record, holding) if slowdown is None else _speeds_by_pairs(record, slowdown, holding)
+            for interval, speed in zip(holding, speeds, strict=True):
+                pieces[interval.job, interval.start_s].append((start, end, speed))
+        for key, of_gpu in pieces.items():
+            each[key].append(of_gpu)
+    slowest = {key: _slowest(pieces) for key, pieces in each.items()}
+    return {line: slowest[key] for key, numbers in lines.items() for line in numbers if key in slowest}
+
+
+def _slowest(on_gpus: list[list[Piece]]) -> list[Piece]:
+    """Return the least of several speeds over time."""
+    if len(on_gpus) == 1:
+        return on_gpus[0]
+    times = sorted({time for pieces in on_gpus for start, end, _ in pieces for time in (start, end)})
+    starts = [[start for start, _, _ in pieces] for pieces in on_gpus]
+    found: list[Piece] = []
+    for start, end in pairwise(times):
+        now = [pieces[bisect_right(begins, start) - 1] for pieces, begins in zip(on_gpus, starts, strict=True)]
+        found.append((start, end, min(speed for _, _, speed in now)))
+    return found
+
+
+def worked_s(pieces: list[Piece], start_s: float, end_s: float) -> float:
+    """Return the seconds of work, as alone, that are done from one time to another."""
+    first = max(0, bisect_right(pieces, start_s, key=lambda piece: piece[0]) - 1)
+    parts: list[float] = []
+    for start, end, speed in pieces[first:]:
+        if start >= end_s:
+            break
+        parts.append(max(0.0, min(end, end_s) - max(start, start_s)) * speed)
+    return math.fsum(parts)
