@@ -84,7 +84,8 @@ def _covers(board: Board, job: int, node: int, gpu: int) -> bool:
 @kernel
 def _take_away(board: Board, gpus: Gpus, job: int) -> None:
     """Preempt a job with a share, and update the state of its GPUs, on which all jobs are opportunistic."""
-    config, node, slot = (int(board.jobs[job, column]) for column in (at.CONFIG, at.NODE, at.SLOT))
+    jobs = board.jobs
+    config, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     sim.release(board, job)
     look_again(board, np.ones(board.facts.configs.shape[0], dtype=np.int8), gpus, config, node, slot)
 
