@@ -47,7 +47,8 @@ def check_allowed(record: Record) -> Iterator[Difference]:
             yield Difference(where, configuration.gpu_type, node.gpu_type, f"GPU type on node {interval.node}")
         if job.seconds_per_epoch[configuration.column] is None:
             yield Difference(where, configuration.name, "not allowed", "configuration of the job")
-        memory = record.gpu_types[configuration.gpu_type].memory_gib * configuration.share
+        memory = record.gpu_types[configuration.gpu_type].memory_gib
+        memory *= configuration.share if record.shared_memory is None else 1.0
         if job.memory_gib > memory:
             yield Difference(where, job.memory_gib, memory, "memory needed on a GPU, and there [GiB]")
         if configuration.is_shared and interval.gpu < 0:

@@ -44,7 +44,7 @@ _JOB_RANGES = {
     "due_s": TIME, "tardiness_weight_eur_per_s": NOT_NEGATIVE, "max_epochs": POSITIVE, "epochs_needed": POSITIVE,
     "memory_gib": NOT_NEGATIVE, "restart_s": TIME,
 }  # fmt: skip
-_UTILISATION_FIELDS = ("utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest", "below")
+_UTILISATION_FIELDS = ("utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest", "below", "memory")
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
@@ -137,6 +137,20 @@ class UtilisationRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedMemoryRecord:
+    """What applications need of a GPU's memory at most and at least [GiB], and seconds of a mini-batch by GPU type.
+
+    What does not fit is moved over a link, and limits follow after some seconds.
+    """
+
+    need_gib: list[float]
+    least_gib: list[float]
+    iteration_s: dict[str, list[float]]
+    host_gb_per_s: float
+    adapt_s: float
+
+
+@dataclass(frozen=True, slots=True)
 class SynchronisationRecord:
     """Seconds of computing and synchronising, by GPU type and application, and the number of CPU machines that help."""
 
@@ -172,6 +186,12 @@ class InstanceRecord:
     utilisation_model: UtilisationRecord
     synchronisation: SynchronisationRecord | None
     tenants: TenantsRecord
+    shared_memory: SharedMemoryRecord | None
+
+    @property
+    def adapt_s(self) -> float:
+        """Return the seconds until limits follow the jobs on a GPU."""
+        return 0.0 if self.shared_memory is None else self.shared_memory.adapt_s
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -193,7 +213,23 @@ def read_instance(path: Path) -> InstanceRecord:
     name, seed = instance.get("name", text), instance.get("seed", whole)
     synchronisation = _synchronisation(instance, list(gpu_types), applications)
     told = (name, seed, gpu_types, nodes, configurations, jobs, price, utilisation_model, synchronisation, tenants)
-    return InstanceRecord(*told)
+    return InstanceRecord(*told, _shared_memory(instance, list(gpu_types), applications))
+
+
+def _shared_memory(instance: FieldReader, names: Sequence[str], applications: int) -> SharedMemoryRecord | None:
+    if instance.get("interference") is None or not instance.get("interference", FieldReader).has("memory"):
+        return None
+    own = instance.get("interference", FieldReader).get("memory", FieldReader)
+    own.only("need_gib", "least_gib", "iteration_s", "host_gb_per_s", "adapt_s")
+    need, least = (own.column(key, number, applications, NOT_NEGATIVE) for key in ("need_gib", "least_gib"))
+    for i, (each, most) in enumerate(zip(least, need, strict=True)):
+        Range(f"at most need_gib ({most})", 0.0, most).check(f"{own.name('least_gib')}[{i}]", each)
+    rows = zip(names, own.column("iteration_s", anything, len(names)), strict=True)
+    table = {
+        name: list_of(f"{own.name('iteration_s')}[{name}]", row, number, applications, POSITIVE) for name, row in rows
+    }
+    bandwidth, delay = own.get("host_gb_per_s", number, POSITIVE), own.get("adapt_s", number, NOT_NEGATIVE)
+    return SharedMemoryRecord(need, least, table, bandwidth, delay)
 
 
 def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuTypeRecord], UtilisationRecord]:

@@ -10,7 +10,7 @@ from itertools import pairwise
 from gpusched_env.audit.instance_record import JobRecord, SynchronisationRecord
 from gpusched_env.audit.reading import Difference, same_epochs, same_time
 from gpusched_env.audit.record import Holding, IntervalRecord, Record
-from gpusched_env.audit.shares import speed_pieces, stretches, worked_s
+from gpusched_env.audit.shares import done_s, speed_pieces, stretches
 
 
 def seconds_worth(record: Record) -> dict[int, float]:
@@ -23,7 +23,7 @@ def seconds_worth(record: Record) -> dict[int, float]:
     pieces = speed_pieces(record)
     for line in record.intervals:
         if line.line in pieces and worth[line.line] > 0.0:
-            worth[line.line] = worked_s(pieces[line.line], line.ready_s, line.end_s)
+            worth[line.line] = done_s(pieces[line.line], line.ready_s, record.adapt_s)
     return worth | _on_several_nodes(record)
 
 

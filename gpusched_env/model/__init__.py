@@ -7,6 +7,7 @@ from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.model.shared_memory import SharedMemory
 from gpusched_env.model.synchronisation import Synchronisation, iteration_s, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
@@ -20,6 +21,7 @@ __all__ = [
     "Job",
     "JobTable",
     "Node",
+    "SharedMemory",
     "Synchronisation",
     "Tenancy",
     "Tenant",

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.model.shared_memory import SharedMemory
 from gpusched_env.renamed import takes_old_names
 
 
@@ -96,6 +97,7 @@ class UtilisationModel:
         below: Factor on the time of application a beside an application b of higher priority on type v, (V, A, A),
             ≥ 1, in place of what the utilisations leave: a job below another one takes 1 + Σ_b (below - 1) times as
             long, b all its co-runners. None: by utilisation.
+        memory: The memory of GPUs moves between jobs while they run; None: every share has its part of it.
 
     Raises:
         InputError: It has another form, or a number is out of its range.
@@ -108,6 +110,7 @@ class UtilisationModel:
     idle_power_w: NDArray[np.float64] | None = None
     fastest: bool = True
     below: NDArray[np.float64] | None = None
+    memory: SharedMemory | None = None
 
     def __post_init__(self) -> None:
         utilisation = checks.frozen_array(self.utilisation)
@@ -146,7 +149,8 @@ class UtilisationModel:
     def most_slowdown(self, least_share: float) -> float:
         """Return the greatest possible factor, where no share is smaller than `least_share`."""
         pairs = 1.0 if self.below is None else 1.0 + (float(self.below.max(initial=1.0)) - 1.0) / least_share
-        return max(pairs, (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed)
+        moved = 0.0 if self.memory is None else self.memory.longest()
+        return moved + max(pairs, (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed)
 
     def __repr__(self) -> str:
         """Return a line with its size."""
@@ -161,7 +165,7 @@ class UtilisationModel:
             return False
         numbers = (self.overhead, self.filled, self.least_speed, self.fastest)
         same = numbers == (other.overhead, other.filled, other.least_speed, other.fastest)
-        same = same and np.array_equal(self.utilisation, other.utilisation)
+        same = same and np.array_equal(self.utilisation, other.utilisation) and self.memory == other.memory
         for own, its in ((self.idle_power_w, other.idle_power_w), (self.below, other.below)):
             same = same and (own is its if own is None or its is None else np.array_equal(own, its))
         return same

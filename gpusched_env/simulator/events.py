@@ -307,16 +307,16 @@ def take_speeds(board: Board, hidden: Hidden) -> None:
     write_slowdowns(board, slowdowns)
     for i in range(count[at.ACTIVE]):
         if jobs[active[i], at.CONFIG] >= 0 and slowdowns[i] != jobs[active[i], at.SLOWDOWN]:
-            take_speed(board, hidden, active[i], slowdowns[i])
+            take_speed(board, hidden, active[i], slowdowns[i], 0.0)
 
 
 @kernel
-def take_speed(board: Board, hidden: Hidden, job: int, slowdown: float) -> None:
-    """Let a running job go on with another speed from now on, or from when it is ready."""
+def take_speed(board: Board, hidden: Hidden, job: int, slowdown: float, stands_s: float) -> None:
+    """Let a running job go on with another speed from now on, or from when it is ready, after standing so long."""
     jobs = board.jobs
     jobs[job, at.SLOWDOWN] = slowdown
     jobs[job, at.ANCHOR_EPOCHS] = jobs[job, at.EPOCHS]
-    jobs[job, at.ANCHOR_S] = max(board.clock[at.NOW], jobs[job, at.READY_S])
+    jobs[job, at.ANCHOR_S] = max(board.clock[at.NOW], jobs[job, at.READY_S]) + stands_s
     to_do = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
     hidden.outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds_per_epoch(board, job)
 

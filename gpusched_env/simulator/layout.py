@@ -49,7 +49,8 @@ OPPORTUNISTIC = 38  # 1 if it is opportunistic: it gets the GPUs that guaranteed
 TENANT = 39  # index of its tenant
 TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
 TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known
-JOB_COLUMNS = 42
+BESIDE = 42  # mark of the jobs on its shared GPUs beside it, where limits follow with a delay (`adaptation`)
+JOB_COLUMNS = 43
 
 # outcome: float64 (J, OUTCOME_COLUMNS). The hidden part, which no policy may know.
 NEEDED = 0  # epochs needed X_j
@@ -84,7 +85,14 @@ FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to
 OVERHEAD = 1  # what a job loses to co-runners of lower priority, as a part of its time
 FILLED = 2  # part of the time left by the highest priority that others can use
 LEAST_SPEED = 3  # least speed of those below the highest priority, if their utilisations sum to 1 at most
-SHARING_COLUMNS = 4
+ADAPT_S = 4  # seconds until limits follow the jobs on a GPU
+SHARING_COLUMNS = 5
+
+# memory: float64 (V, A, MEMORY_COLUMNS). What an application needs of a GPU whose memory moves between jobs.
+NEED = 0  # at most, in a mini-batch [GiB]
+LEAST = 1  # at least, to run [GiB]
+ADDED = 2  # part of a mini-batch that each GiB of it in host memory adds
+MEMORY_COLUMNS = 3
 
 # capacity: int64 (V, CAPACITY_COLUMNS + index). Free capacity of the nodes of a GPU type now.
 FREE_BLOCK = 0  # most free GPUs on one node

@@ -6,6 +6,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.adaptation import lost_s
 from gpusched_env.simulator.cell_binding import binding_unchanged, let_empty_cells_go, remember
 from gpusched_env.simulator.due_dates import due_date_timer_s
 from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, take_speed
@@ -73,13 +74,22 @@ def commit_round(board: Board, hidden: Hidden) -> None:
     now = clock[at.NOW]
     slowdowns = np.empty(count[at.ACTIVE])
     write_slowdowns(board, slowdowns)
+    same, lost = np.empty(count[at.ACTIVE], dtype=np.int8), np.zeros(count[at.ACTIVE])
+    for i in range(count[at.ACTIVE]):
+        same[i] = 1 if stays(board, active[i]) else 0
+    if board.facts.sharing[at.ADAPT_S] > 0.0:
+        lost = lost_s(board, slowdowns, same)
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        same = stays(board, job)
-        if not same:
+        if same[i] == 0:
             _begin_interval(board, hidden, job, now)
-        if jobs[job, at.CONFIG] >= 0 and not (same and slowdowns[i] == jobs[job, at.SLOWDOWN]):
-            take_speed(board, hidden, job, slowdowns[i])
+        if jobs[job, at.CONFIG] >= 0 and not (
+            same[i] != 0 and slowdowns[i] == jobs[job, at.SLOWDOWN] and lost[i] == 0.0
+        ):
+            stands = lost[i] + max(
+                0.0, jobs[job, at.ANCHOR_S] - max(now, jobs[job, at.READY_S]) if same[i] != 0 else 0.0
+            )
+            take_speed(board, hidden, job, slowdowns[i], stands)
     clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, now)

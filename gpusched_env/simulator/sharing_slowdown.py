@@ -13,6 +13,9 @@ from gpusched_env.model import Configuration, Instance, Interference, Utilisatio
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 
+ROUNDED = 1e-12
+"""Part of a minimum by which a limit may be below it by rounding."""
+
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:
     """Return the slow-downs of pairs, (V, A, A); (0, 0, 0) if the instance has no such model."""
@@ -33,12 +36,24 @@ def below_table(instance: Instance) -> NDArray[np.float64]:
     return model.below.copy() if given else np.zeros((0, 0, 0))
 
 
+def memory_table(instance: Instance) -> NDArray[np.float64]:
+    """Return what applications need of a GPU whose memory moves, (V, A, MEMORY_COLUMNS); (0, 0, ..): it does not."""
+    model = instance.interference
+    own = model.memory if isinstance(model, UtilisationModel) else None
+    if own is None:
+        return np.zeros((0, 0, at.MEMORY_COLUMNS))
+    table = np.empty((*own.iteration_s.shape, at.MEMORY_COLUMNS))
+    table[:, :, at.NEED], table[:, :, at.LEAST], table[:, :, at.ADDED] = own.need_gib, own.least_gib, own.added()
+    return table
+
+
 def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
     """Return the numbers of the interference model, (SHARING_COLUMNS,)."""
     numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
     numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
     if isinstance(model, UtilisationModel):
         numbers[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
+        numbers[at.ADAPT_S] = 0.0 if model.memory is None else model.memory.adapt_s
     return numbers
 
 
@@ -73,6 +88,7 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
                 model.utilisation[types[column]][beside].max(initial=0.0),
             )
             planned[:, column] = _worst_by_utilisation(model, instance, int(column), utilisation, float(most))
+            planned[:, column] = _worst_with_memory(model, instance, int(column), planned[:, column])
             continue
         others = _most_others(instance.configurations[column], instance.configurations)
         slowdown = model.slowdown[types[column]][:, beside]
@@ -98,6 +114,24 @@ def _worst_by_utilisation(
     others = free // min(equals) if equals else 0
     lost = model.overhead if any(c.priority < own.priority for c in fitting) else 0.0
     return np.maximum(1.0, utilisation + others * most) * (1.0 + lost)
+
+
+def _worst_with_memory(
+    model: UtilisationModel, instance: Instance, column: int, factor: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the worst factors, (A,), with no memory where others may take it, from those of computing."""
+    own = instance.configurations[column]
+    others = [
+        c.priority
+        for c in instance.configurations
+        if c.kind == "shared"
+        and c.gpu_type == own.gpu_type
+        and share_units(c.share) <= at.UNITS - share_units(own.share)
+    ]
+    if model.memory is None or all(priority < own.priority for priority in others):
+        return factor
+    v = int(instance.type_of_configuration[column])
+    return np.maximum(factor, 1.0 / model.least_speed) + model.memory.need_gib * model.memory.added()[v]
 
 
 def _sharing_applications(instance: Instance, columns: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -219,6 +253,43 @@ def speed_among(board: Board, job: int, config: int, gpu: int, on: Residents, de
         on: The jobs on every GPU.
         demand: Sum of the utilisations of the jobs on it, its own included, by priority, (PRIORITIES,).
     """
+    speed = _computing_speed(board, job, config, gpu, on, demand)
+    return speed if board.facts.memory.shape[0] == 0 else _with_memory(board, job, config, gpu, on, speed)
+
+
+@lean_kernel
+def _with_memory(board: Board, job: int, config: int, gpu: int, on: Residents, speed: float) -> float:
+    """Return the speed of `job`, `speed` by computing alone, with the memory that its co-runners leave."""
+    facts, v, own = board.facts, board.facts.configs[config, at.CONFIG_TYPE], int(board.jobs[job, at.APPLICATION])
+    need, limit = facts.memory[v, own, at.NEED], memory_limit(board, job, config, gpu, on)
+    if limit < facts.memory[v, own, at.LEAST] * (1.0 - ROUNDED):
+        return min(speed, facts.sharing[at.LEAST_SPEED])
+    return 1.0 / (1.0 / speed + (need - limit) * facts.memory[v, own, at.ADDED])
+
+
+@lean_kernel
+def memory_limit(board: Board, job: int, config: int, gpu: int, on: Residents) -> float:
+    """Return the memory that `job` has, or would have, with a share of a GPU beside the jobs on it [GiB]."""
+    facts, v = board.facts, board.facts.configs[config, at.CONFIG_TYPE]
+    need, priority = (
+        facts.memory[v, int(board.jobs[job, at.APPLICATION]), at.NEED],
+        facts.configs[config, at.CONFIG_PRIORITY],
+    )
+    above, equals, place = 0.0, need, on.last[gpu]
+    while place >= 0:
+        other = board.active[on.holder[place]]
+        its = facts.configs[int(board.jobs[other, at.CONFIG]), at.CONFIG_PRIORITY]
+        if other != job and its >= priority:
+            wanted = facts.memory[v, int(board.jobs[other, at.APPLICATION]), at.NEED]
+            above, equals = (above + wanted, equals) if its > priority else (above, equals + wanted)
+        place = on.before[place]
+    left = max(0.0, facts.gpu_gib[v] - above)
+    return need if equals <= left else need * left / equals
+
+
+@lean_kernel
+def _computing_speed(board: Board, job: int, config: int, gpu: int, on: Residents, demand: Floats) -> float:
+    """Return `speed_among` where memory is no matter."""
     priority, below = board.facts.configs[config, at.CONFIG_PRIORITY], board.facts.below
     above = 0.0
     for p in range(priority + 1, at.PRIORITIES):

@@ -222,6 +222,8 @@ def _facts(instance: Instance, common: Common) -> Facts:
             utilisation=sharing.utilisation_table(instance),
             sharing=sharing.sharing_numbers(instance),
             below=sharing.below_table(instance),
+            memory=sharing.memory_table(instance),
+            gpu_gib=np.array([v.memory_gib for v in instance.gpu_types]),
             idle_saving=sharing.idle_saving_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),

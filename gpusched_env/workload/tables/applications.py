@@ -90,6 +90,7 @@ class Application:
         whole_nodes_s: Time of one epoch [s] by (GPU type, whole nodes, GPUs of a node), > 0, where known; the same.
         restart_s: Seconds without progress after a change of configuration or node, ≥ 0.
         state_gib: State that is moved when jobs are switched: weights, gradients, optimiser state [GiB], ≥ 0.
+        batches_per_epoch: Mini-batches of an epoch, ≥ 0; 0: not known.
 
     Raises:
         InputError: A value is out of its range.
@@ -102,6 +103,7 @@ class Application:
     whole_nodes_s: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
     restart_s: float = 0.0
     state_gib: float = 0.0
+    batches_per_epoch: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"applications.{self.name}"
@@ -109,6 +111,7 @@ class Application:
         checks.not_negative(f"{where}.memory_gib", self.memory_gib)
         checks.seconds(f"{where}.restart_s", self.restart_s)
         checks.not_negative(f"{where}.state_gib", self.state_gib)
+        checks.not_negative(f"{where}.batches_per_epoch", self.batches_per_epoch)
         if not self.seconds_per_epoch and not self.whole_nodes_s:
             raise InputError(f"{where}.seconds_per_epoch", self.seconds_per_epoch, "at least one entry")
         for column in ("seconds_per_epoch", "whole_nodes_s"):
@@ -138,7 +141,8 @@ class Application:
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
         """Return the constructor and arguments that rebuild the value; the read-only views cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
-        return type(self), (self.name, self.max_epochs, self.memory_gib, *times, self.restart_s, self.state_gib)
+        rest = self.restart_s, self.state_gib, self.batches_per_epoch
+        return type(self), (self.name, self.max_epochs, self.memory_gib, *times, *rest)
 
 
 def builtin_applications() -> dict[str, Application]:
@@ -163,7 +167,7 @@ def builtin_gpu_types() -> dict[str, GpuType]:
 def _applications() -> Mapping[str, Application]:
     times = _table("applications.csv", ("application", "gpu_type", "gpus"), "seconds_per_epoch")
     whole_nodes = _table("whole_nodes.csv", ("application", "gpu_type", "nodes", "gpus_per_node"), "seconds_per_epoch")
-    columns = ("max_epochs", "memory_gib", "restart_s", "state_gib")
+    columns = ("max_epochs", "memory_gib", "restart_s", "state_gib", "samples_per_epoch", "batch_size")
     facts = {name: values for (name,), values in _table("application_facts.csv", ("application",), columns).items()}
     known = {name for name, *_ in times}
     if facts.keys() != known:
@@ -180,8 +184,9 @@ def _applications() -> Mapping[str, Application]:
                 {key[1:]: seconds for key, seconds in whole_nodes.items() if key[0] == name},
                 restart_s,
                 state_gib,
+                samples / batch,
             )
-            for name, (max_epochs, memory_gib, restart_s, state_gib) in facts.items()
+            for name, (max_epochs, memory_gib, restart_s, state_gib, samples, batch) in facts.items()
         }
     )
 
