@@ -15,7 +15,7 @@ from gpusched_env.observation.ratios import ONE_PERCENT, Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.placement.placement import can_place
-from gpusched_env.simulator.placement.speed_now import speed_now
+from gpusched_env.simulator.placement.speed_now import memory_now, speed_now
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.switching import switch_s
 
@@ -136,6 +136,12 @@ OPPORTUNISTIC = _co_runner("1 if the job is opportunistic")
 CO_RUNNER_FEATURES = tuple(_co_runner)
 """Features that `shared_features` appends to each row of `OPTION_FEATURES`."""
 
+_memory = Names()
+MEMORY_LIMIT = _memory("memory that it would have there now / its need, where it is least; 0 if it cannot be placed")
+BESIDE = _memory("squash(jobs beside it on a shared GPU, where they are most)")
+MEMORY_FEATURES = tuple(_memory)
+"""Features that `shared_features = "memory"` appends to those."""
+
 
 @lean_kernel
 def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
@@ -152,6 +158,10 @@ def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
         out[c, first + PRIORITY] = board.facts.configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
         out[c, first + SWITCH] = change / (fastest + change)
         out[c, first + OPPORTUNISTIC] = jobs[job, at.OPPORTUNISTIC]
+        last = first + len(CO_RUNNER_FEATURES)
+        if out.shape[1] > last and mask[c + 1]:
+            part, beside = memory_now(board, job, c)
+            out[c, last + MEMORY_LIMIT], out[c, last + BESIDE] = part, beside / (1.0 + beside)
 
 
 _queue = Names()

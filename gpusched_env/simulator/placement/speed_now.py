@@ -8,7 +8,7 @@ from gpusched_env.simulator.placement.placement import can_place
 from gpusched_env.simulator.placement.release import can_resize
 from gpusched_env.simulator.placement.shared_gpus import best_slot, of_several, slots
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.sharing_slowdown import residents
+from gpusched_env.simulator.sharing_slowdown import memory_limit, residents
 from gpusched_env.simulator.slowdown import speed_beside, speed_in_place
 
 
@@ -52,6 +52,32 @@ def _speed_of_several(board: Board, job: int, config: int) -> float:
     if held != config:
         node, slot = best_slot(board, job, config)
     return speed_in_place(board, job, config, node, slot, residents(board))
+
+
+@kernel
+def memory_now(board: Board, job: int, config: int) -> tuple[float, float]:
+    """Return what part of the memory that it needs `job` would have with `config` now, and how many jobs beside it.
+
+    On several GPUs the least and the most count. `config` must fit. Where memory does not move the part is 1.
+    """
+    jobs, configs, facts = board.jobs, board.facts.configs, board.facts
+    if configs[config, at.CONFIG_UNITS] == 0:
+        return 1.0, 0.0
+    node, slot = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
+    if int(jobs[job, at.CONFIG]) != config:
+        node, slot = best_slot(board, job, config)
+    on, part, most = residents(board), 1.0, 0.0
+    for n in range(node, node + configs[config, at.CONFIG_NODES]):
+        for gpu in range(n * slots(board) + slot, n * slots(board) + slot + configs[config, at.CONFIG_GPUS]):
+            beside, place = 0.0, on.last[gpu]
+            while place >= 0:
+                beside += 1.0 if board.active[on.holder[place]] != job else 0.0
+                place = on.before[place]
+            most = max(most, beside)
+            if facts.memory.shape[0] > 0:
+                need = facts.memory[configs[config, at.CONFIG_TYPE], int(jobs[job, at.APPLICATION]), at.NEED]
+                part = min(part, memory_limit(board, job, config, gpu, on) / need if need > 0.0 else 1.0)
+    return part, most
 
 
 @kernel
