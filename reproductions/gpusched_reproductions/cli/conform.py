@@ -19,6 +19,8 @@ def conform_command(
 
     **gpuspb**: instances of the published generator with the energy of each method, as in ../shared/data/gpuspb.
 
+    **muri**: Muri's traces, with what its authors simulated of AntMan on them, as in ../shared/data/muri.
+
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
     agree = total = 0

@@ -53,7 +53,7 @@ def test_an_answer_that_differs_is_printed_and_ends_in_1(instance: Path):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("other", "."), "one of gpuspb"),
+        (("other", "."), "one of gpuspb, muri"),
         (("gpuspb", "nowhere"), "a file or folder that exists"),
         (("gpuspb", "high-10-0.csv"), "an instance with results.csv beside it"),
     ],

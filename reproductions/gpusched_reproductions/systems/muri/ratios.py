@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_baselines import AntMan, IndexRule, Tiresias
 from gpusched_env import Result, simulate
-from gpusched_reproductions.systems.muri.traces import Sharing, TraceJob, muri_instance
+from gpusched_reproductions.systems.muri.traces import Sharing, TraceJob, muri_instance, path_of, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,6 +19,8 @@ MAKESPAN = dict(zip(NAMES, (0.8366, 0.8275, 0.9863, 0.9924, 1.0000, 0.7986, 0.83
 """Mean completion with AntMan over that with Tiresias, and makespan over that with SRTF: raw data of Muri's figures 9
 and 10 (github.com/pkusys/Muri, simulator/draw_fig9-10.py)."""
 
+TOLERANCE = 0.2
+"""Relative deviation from the published ratio that counts as agreement."""
 ALL_BUSY = 1e9
 """The limit M of these simulations, in which every GPU with a guaranteed job may have an opportunistic one."""
 
@@ -38,6 +40,11 @@ class Ratios:
     antman: Result
 
 
+def named_trace(name: str) -> list[TraceJob]:
+    """Read the trace with one of the `NAMES`."""
+    return read_trace(path_of(int(name[0])), at_once=name.endswith("'"))
+
+
 def ratios(jobs: Sequence[TraceJob], sharing: Sharing = "pairs") -> Ratios:
     """Simulate a trace with AntMan, Tiresias and SRTF.
 
@@ -45,7 +52,7 @@ def ratios(jobs: Sequence[TraceJob], sharing: Sharing = "pairs") -> Ratios:
         jobs: The jobs of the trace.
         sharing: How opportunistic jobs are slowed: by pairs, as Muri does, or by utilisation, as this project does.
     """
-    shared, alone = (muri_instance(list(jobs), each) for each in (sharing, "alone"))
+    shared, alone = (muri_instance(list(jobs), each, needs=False) for each in (sharing, "alone"))
     antman = simulate(shared, AntMan(most_busy=ALL_BUSY, promotes=False))
     tiresias = simulate(alone, Tiresias(), record=False)
     # Work per weight is time here, since weights are proportional to GPUs: the shortest remaining time first.

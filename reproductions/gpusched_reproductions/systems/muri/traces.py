@@ -11,22 +11,26 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, SharedMemory, UtilisationModel
 from gpusched_env.errors import InputError
+from gpusched_reproductions.systems.muri.memory import least_gib, need_gib
 
 MURI = Path("../shared/data/muri")
 """Where Muri's traces 1, 2 and 4 (Apache-2.0) are looked for; trace 3 and the stage times are beside this module."""
 HERE = Path(__file__).parent
 NODES, GPUS = 8, 8
-OVERHEAD = 0.03
-GPU = GpuType("V100", gpu_power_w=250.0, node_base_power_w=300.0, memory_gib=32.0, max_gpus_per_node=GPUS)
+GPU = GpuType("V100", gpu_power_w=250.0, node_base_power_w=300.0, memory_gib=16.0, max_gpus_per_node=GPUS)
 _CERTAIN = EpochDistribution.certain()
 _SLACK = (1.0, 4.0)  # due dates, as multiples of the time alone
 _EURO_PER_S = 0.001  # a job's tardiness weight; for each GPU, so that work per weight is time
-_FIELDS = {"num_gpu", "submit_time", "iterations", "model_name", "iteration_time", "priority"}
+_FIELDS = {"num_gpu", "submit_time", "iterations", "model_name", "batch_size", "iteration_time", "priority"}
 
-Sharing = Literal["alone", "pairs", "utilisation"]
-"""Jobs alone on whole GPUs; or shares, in which opportunistic jobs are slowed by pairs, or by utilisation."""
+Sharing = Literal["alone", "pairs", "utilisation", "moving"]
+"""Jobs alone on whole GPUs; or shares, in which opportunistic jobs are slowed by pairs, by utilisation, or by
+utilisation and by memory that moves."""
+
+_HARDLY = {"overhead": 1e-3, "least_speed": 5e-4}
+"""Loss to opportunistic jobs once limits are right, and least speed, where the loss until then is what counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +61,13 @@ class TraceJob:
         alone_s: How long it takes alone [s].
         stages: Its iteration.
         opportunistic: Whether it is opportunistic.
+        batch: Samples on each GPU.
     """
 
     submission_s: float
     gpus: int
     model: str
+    batch: int
     alone_s: float
     stages: Stages
     opportunistic: bool
@@ -105,6 +111,7 @@ def _job(row: dict[str, str], at_once: bool) -> TraceJob:
         0.0 if at_once else float(row["submit_time"]) / 1000.0,
         int(row["num_gpu"]),
         row["model_name"],
+        int(row["batch_size"]),
         float(row["iterations"]) * iteration_s,
         Stages(iteration_s, *stages),
         row["priority"] == "1",
@@ -142,8 +149,16 @@ def times_longer(own: Stages, above: Stages) -> float:
     return max(1.0, iterations * above.iteration_s / own.iteration_s)
 
 
-def muri_instance(jobs: list[TraceJob], sharing: Sharing, seed: int = 0) -> Instance:
-    """Make the jobs of a trace on 8 nodes of 8 V100s.
+def muri_instance(
+    jobs: list[TraceJob],
+    sharing: Sharing,
+    *,
+    nodes: int = NODES,
+    adapt_s: float = 10.0,
+    needs: bool = True,
+    seed: int = 0,
+) -> Instance:
+    """Make the jobs of a trace on nodes of 8 V100s with 16 GiB, or on them alone.
 
     A job's epochs are seconds alone. Utilisations are GPU time over iteration time; a first start and a restart take as
     long as a restart was measured to. Due dates are drawn, from once to four times the time alone after the submission;
@@ -152,16 +167,22 @@ def muri_instance(jobs: list[TraceJob], sharing: Sharing, seed: int = 0) -> Inst
     Args:
         jobs: The jobs.
         sharing: `alone`, or guaranteed (0.6) and opportunistic (0.4) shares of as many GPUs; opportunistic jobs are
-            slowed by Muri's rule for pairs (`times_longer`), or by what utilisations leave.
+            slowed by Muri's rule for pairs (`times_longer`), or by what utilisations leave. Whole GPUs are offered too
+            where jobs need memory.
+        nodes: How many nodes there are.
+        adapt_s: Seconds until limits follow the jobs on a GPU, with `moving`.
+        needs: Whether jobs need memory as `memory` derives it; else all fit a share, as in Muri's simulations.
         seed: Seed of the due dates.
     """
     restart_s, slack = restarts(), np.random.default_rng(seed).uniform(*_SLACK, len(jobs))
-    sizes = {gpus: _configurations(gpus, sharing) for gpus in sorted({job.gpus for job in jobs})}
-    stages = {job.application: job.stages for job in jobs}
+    sizes = {gpus: _configurations(gpus, sharing, whole=needs) for gpus in sorted({job.gpus for job in jobs})}
+    first = {job.application: job for job in jobs}
+    stages = {name: job.stages for name, job in first.items()}
     table = [
         Job(
             job.submission_s, job.submission_s + (1.0 + drawn) * job.alone_s, _EURO_PER_S * job.gpus, job.alone_s,
-            _CERTAIN, job.alone_s, dict.fromkeys(sizes[job.gpus], 1.0), 8.0, job.application,
+            _CERTAIN, job.alone_s, dict.fromkeys(sizes[job.gpus], 1.0),
+            need_gib(job.model, job.batch) if needs else 1.0, job.application,
             restart_s[job.model, job.gpus], opportunistic=job.opportunistic,
             start_s=restart_s[job.model, job.gpus], resume_s=restart_s[job.model, job.gpus],
         )
@@ -169,19 +190,27 @@ def muri_instance(jobs: list[TraceJob], sharing: Sharing, seed: int = 0) -> Inst
     ]  # fmt: skip
     utilisation = np.array([[min(1.0, each.gpu_s / each.iteration_s) for each in stages.values()]])
     below = _pairs(list(stages.values())) if sharing == "pairs" else None
-    model = UtilisationModel(utilisation, overhead=OVERHEAD, below=below)
+    moving = {"memory": _memory(list(first.values()), adapt_s), **_HARDLY} if sharing == "moving" else {}
+    model = UtilisationModel(utilisation, below=below, **moving)
     configurations = [each for size in sizes.values() for each in size]
-    nodes = [Node(GPU.name, GPUS)] * NODES
-    return Instance.from_jobs([GPU], nodes, table, configurations, interference=model, name="muri")
+    cluster = [Node(GPU.name, GPUS)] * nodes
+    return Instance.from_jobs([GPU], cluster, table, configurations, interference=model, name="muri")
+
+
+def _memory(jobs: list[TraceJob], adapt_s: float) -> SharedMemory:
+    need = np.array([need_gib(job.model, job.batch) for job in jobs])
+    least = np.array([least_gib(job.model) for job in jobs])
+    return SharedMemory(need, least, np.array([[job.stages.iteration_s for job in jobs]]), adapt_s=adapt_s)
 
 
 def _pairs(stages: list[Stages]) -> NDArray[np.float64]:
     return np.array([[[times_longer(own, above) for above in stages] for own in stages]])
 
 
-def _configurations(gpus: int, sharing: Sharing) -> tuple[Configuration, ...]:
+def _configurations(gpus: int, sharing: Sharing, *, whole: bool) -> tuple[Configuration, ...]:
     each, nodes = min(gpus, GPUS), math.ceil(gpus / GPUS)
+    alone = (Configuration(GPU.name, each, nodes),)
     if sharing == "alone":
-        return (Configuration(GPU.name, each, nodes),)
-    shares = ((0.6, 1), (0.4, 0))
-    return tuple(Configuration(GPU.name, each, nodes, share, priority) for share, priority in shares)
+        return alone
+    shares = tuple(Configuration(GPU.name, each, nodes, *share) for share in ((0.6, 1), (0.4, 0)))
+    return shares + (alone if whole else ())
