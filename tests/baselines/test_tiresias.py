@@ -34,9 +34,9 @@ def test_in_a_queue_jobs_that_run_go_first():
 
 
 def test_a_job_that_was_preempted_waits_behind_those_that_wait_longer():
-    """Job 0 waits from 100 s on, 1 runs to 200 s, 2 to 250 s; then 0, which waits longer, goes before 1."""
-    jobs = [(0.0, 200.0, TWO), (90.0, 200.0, TWO), (120.0, 50.0, TWO)]
-    assert completed(jobs, (200.0,)) == pytest.approx([350.0, 450.0, 250.0])
+    """Job 0 waits from 100 s on, 1 from 250 s, behind 2; 0 runs at 300 s, and waits behind 1 when 3 preempts it."""
+    jobs = [(0.0, 200.0, TWO), (90.0, 200.0, TWO), (250.0, 50.0, TWO), (310.0, 50.0, TWO)]
+    assert completed(jobs, (200.0,)) == pytest.approx([500.0, 410.0, 300.0, 360.0])
 
 
 def test_limits_must_rise():

@@ -14,7 +14,8 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Jo
 from gpusched_env.audit import audit
 from gpusched_env.formats import write_run
 from gpusched_env.formats.instance_file import load_instance, save_instance
-from gpusched_env.simulator import Result, simulate
+from gpusched_env.simulator import Result, State, simulate
+from gpusched_env.simulator.kernels import has_room, speed_now
 from refusals import refused
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
 
 CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=4)
-HOST_4, HOST_2, HOST_8 = (Configuration("V", g, n, 0.6, 1) for g, n in ((4, 1), (2, 1), (4, 2)))
-GUEST_1, GUEST_2, GUEST_8 = (Configuration("V", g, n, 0.4) for g, n in ((1, 1), (2, 1), (4, 2)))
-CONFIGS = (HOST_4, HOST_2, HOST_8, GUEST_1, GUEST_2, GUEST_8)
+FIRST_4, FIRST_2, FIRST_8 = (Configuration("V", g, n, 0.6, 1) for g, n in ((4, 1), (2, 1), (4, 2)))
+SECOND_1, SECOND_2, SECOND_8 = (Configuration("V", g, n, 0.4) for g, n in ((1, 1), (2, 1), (4, 2)))
+CONFIGS = (FIRST_4, FIRST_2, FIRST_8, SECOND_1, SECOND_2, SECOND_8)
 
 
 def instance_of(
@@ -56,36 +57,42 @@ def audited(result: Result, folder: Path) -> list:
 def test_names_tell_gpus_nodes_shares_and_priorities():
     assert [c.name for c in CONFIGS[:3]] == ["Vx4x0.6!", "Vx2x0.6!", "2*Vx4x0.6!"]
     assert [c.name for c in CONFIGS[3:]] == ["Vx0.4", "Vx2x0.4", "2*Vx4x0.4"]
-    assert (HOST_4.kind, HOST_8.kind, HOST_8.gpus) == ("shared", "shared", 4.8)
+    assert (FIRST_4.kind, FIRST_8.kind, FIRST_8.gpus) == ("shared", "shared", 4.8)
 
 
 def test_an_opportunistic_job_beside_a_job_of_four_gpus_uses_what_that_leaves_on_its_own(tmp_path):
-    """The host at 1 / 1.03 of its speed, beside a guest on one of its four GPUs; the guest at 0.85 · 0.5 / 0.85."""
-    configs = (HOST_4, GUEST_1)
+    """The guaranteed job at 1 / 1.03 of its speed, beside another on one of its GPUs; that at 0.85 · 0.5 / 0.85."""
+    configs = (FIRST_4, SECOND_1)
     result = run(instance_of(configs, (0.5, 0.85)), configs)
-    guest_s = 1030.0 + (1000.0 - 1030.0 * 0.5)
-    assert result.completion_s == pytest.approx([1030.0, guest_s])
+    second_s = 1030.0 + (1000.0 - 1030.0 * 0.5)
+    assert result.completion_s == pytest.approx([1030.0, second_s])
     assert result.intervals()["gpu"].to_list() == [0, 0]
     assert audited(result, tmp_path) == []
 
 
 def test_a_job_on_several_gpus_is_as_fast_as_on_the_slowest():
-    """A guest of two GPUs, of which one has a host that leaves 0.85 · 0.2, the other one that leaves 0.85 · 0.7."""
+    """A job of two GPUs, whose guaranteed jobs leave it 0.85 · 0.2 of one and 0.85 · 0.7 of the other."""
     one = Configuration("V", 1, share=0.6, priority=1)
-    configs = (one, one, GUEST_2)
-    instance = instance_of((HOST_4, HOST_4, GUEST_2), (0.8, 0.3, 1.0))
+    configs = (one, one, SECOND_2)
+    instance = instance_of((FIRST_4, FIRST_4, SECOND_2), (0.8, 0.3, 1.0))
     jobs = replace(
         instance.jobs, seconds_per_epoch=np.column_stack([instance.jobs.seconds_per_epoch, [1.0, 1.0, np.inf]])
     )
     instance = replace(instance, configurations=(*CONFIGS, one), jobs=jobs)
-    result = simulate(instance, Fixed((6, 6, CONFIGS.index(GUEST_2))))
+    result = simulate(instance, Fixed((6, 6, CONFIGS.index(SECOND_2))))
     assert result.intervals()["gpu"].to_list() == [0, 1, 0]
     assert configs[2].gpus_per_node == 2
     assert result.completion_s == pytest.approx([1030.0, 1030.0, 1030.0 + 1000.0 - 1030.0 * 0.85 * 0.2])
+    state = State(instance)
+    state.advance()
+    state.begin_round(preemption=True)
+    for job in (0, 1):
+        state.view.place(job, 6)
+    assert speed_now(state.board, 2, CONFIGS.index(SECOND_2)) == pytest.approx(0.85 * 0.2)
 
 
 def test_blocks_begin_at_multiples_of_their_size_and_do_not_overlap(tmp_path):
-    configs = (GUEST_1, HOST_2, HOST_2, GUEST_2)
+    configs = (SECOND_1, FIRST_2, FIRST_2, SECOND_2)
     result = run(instance_of(configs, (0.1, 0.2, 0.3, 0.4)), configs)
     first = dict(zip(result.intervals()["job"].to_list(), result.intervals()["gpu"].to_list(), strict=True))
     assert (first[1], first[2]) == (0, 2)
@@ -93,8 +100,15 @@ def test_blocks_begin_at_multiples_of_their_size_and_do_not_overlap(tmp_path):
     assert audited(result, tmp_path) == []
 
 
+def test_a_share_has_room_in_a_block_and_on_consecutive_whole_nodes_only():
+    board = State(instance_of((FIRST_2,), (0.5,), nodes=2)).board
+    two, eight = CONFIGS.index(FIRST_2), CONFIGS.index(FIRST_8)
+    assert [has_room(board, two, 0, slot, False) for slot in range(4)] == [True, False, True, False]
+    assert [has_room(board, eight, node, 0, False) for node in range(2)] == [True, False]
+
+
 def test_two_jobs_of_two_whole_nodes_share_all_their_gpus(tmp_path):
-    configs = (HOST_8, GUEST_8)
+    configs = (FIRST_8, SECOND_8)
     result = run(instance_of(configs, (0.5, 0.85), nodes=3), configs)
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.5])
     rows = result.intervals()
@@ -103,18 +117,18 @@ def test_two_jobs_of_two_whole_nodes_share_all_their_gpus(tmp_path):
 
 
 def test_each_gpu_of_a_share_is_charged_by_share():
-    """Four GPUs and their node draw 5 kW: the host pays for 0.6 of one GPU and three, the guest for 0.4 of one."""
-    configs = (HOST_4, GUEST_1)
+    """Four GPUs and their node draw 5 kW: the first pays for 0.6 of one GPU and three, the other for 0.4 of one."""
+    configs = (FIRST_4, SECOND_1)
     result = run(instance_of(configs, (0.5, 0.85)), configs)
     alone_s = result.completion_s[1] - 1030.0
-    host = 5.0 * (3.6 / 4.0) * 1030.0 / 3600.0
-    guest = 5.0 * (0.4 / 4.0) * 1030.0 / 3600.0 + 2.0 * alone_s / 3600.0
-    assert result.job_energy_eur == pytest.approx([host, guest])
+    first = 5.0 * (3.6 / 4.0) * 1030.0 / 3600.0
+    second = 5.0 * (0.4 / 4.0) * 1030.0 / 3600.0 + 2.0 * alone_s / 3600.0
+    assert result.job_energy_eur == pytest.approx([first, second])
 
 
 def test_factors_below_a_priority_replace_what_utilisations_leave(tmp_path):
-    """Twice as long beside the host, however much time it leaves; the host is slowed by the overhead alone."""
-    configs, below = (HOST_4, GUEST_1), np.array([[[1.0, 9.0], [2.0, 1.0]]])
+    """Twice as long beside the other, however much time it leaves; the first is slowed by the overhead alone."""
+    configs, below = (FIRST_4, SECOND_1), np.array([[[1.0, 9.0], [2.0, 1.0]]])
     instance = instance_of(configs, (0.01, 0.02), below=below)
     result = run(instance, configs)
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 / 2.0])
@@ -124,8 +138,8 @@ def test_factors_below_a_priority_replace_what_utilisations_leave(tmp_path):
 
 
 def test_antman_keeps_nodes_for_a_gang_and_fills_its_gpus_with_opportunistic_jobs():
-    """Two hosts of four GPUs take turns; guests of one and two GPUs run beside the first at once."""
-    configs = (HOST_4, HOST_4, GUEST_1, GUEST_2)
+    """Two guaranteed jobs of four GPUs take turns; others of one and two GPUs run beside the first at once."""
+    configs = (FIRST_4, FIRST_4, SECOND_1, SECOND_2)
     result = simulate(instance_of(configs, (0.2, 0.2, 0.2, 0.2)), AntMan())
     assert result.start_s.tolist() == [0.0, pytest.approx(1030.0, abs=1.0), 0.0, 0.0]
 
@@ -150,6 +164,6 @@ def test_any_policy_runs_and_audits_clean_with_memory_that_moves(name, tmp_path)
 
 
 def test_cells_refuse_shares_of_several_gpus():
-    instance = instance_of((HOST_4,), (0.5,))
+    instance = instance_of((FIRST_4,), (0.5,))
     with refused("configurations[0]", "Vx4x0.6!", "shares of one GPU"):
         replace(instance, nodes=(*instance.nodes, *instance.nodes), hosts=1)

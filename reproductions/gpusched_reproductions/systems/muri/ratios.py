@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_baselines import AntMan, IndexRule, Tiresias
 from gpusched_env import Result, simulate
-from gpusched_reproductions.systems.muri.traces import Sharing, TraceJob, muri_instance, path_of, read_trace
+from gpusched_reproductions.systems.muri.traces import TraceJob, muri_instance, path_of, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,12 +32,14 @@ class Ratios:
     Attributes:
         completion: Mean completion with AntMan over that with Tiresias.
         makespan: Makespan with AntMan over that with SRTF.
-        antman: The run with AntMan.
+        completion_by_utilisation: The first where opportunistic jobs are slowed by utilisation, as in this project.
+        makespan_by_utilisation: The second, likewise.
     """
 
     completion: float
     makespan: float
-    antman: Result
+    completion_by_utilisation: float
+    makespan_by_utilisation: float
 
 
 def named_trace(name: str) -> list[TraceJob]:
@@ -45,21 +47,16 @@ def named_trace(name: str) -> list[TraceJob]:
     return read_trace(path_of(int(name[0])), at_once=name.endswith("'"))
 
 
-def ratios(jobs: Sequence[TraceJob], sharing: Sharing = "pairs") -> Ratios:
-    """Simulate a trace with AntMan, Tiresias and SRTF.
-
-    Args:
-        jobs: The jobs of the trace.
-        sharing: How opportunistic jobs are slowed: by pairs, as Muri does, or by utilisation, as this project does.
-    """
-    shared, alone = (muri_instance(list(jobs), each, needs=False) for each in (sharing, "alone"))
-    antman = simulate(shared, AntMan(most_busy=ALL_BUSY, promotes=False))
-    tiresias = simulate(alone, Tiresias(), record=False)
+def ratios(jobs: Sequence[TraceJob]) -> Ratios:
+    """Simulate a trace with AntMan, opportunistic jobs slowed by Muri's rule and by utilisation, Tiresias and SRTF."""
+    alone = muri_instance(list(jobs), "alone", needs=False)
+    tiresias_s = simulate(alone, Tiresias(), record=False).mean_completion_s
     # Work per weight is time here, since weights are proportional to GPUs: the shortest remaining time first.
-    srtf = simulate(alone, IndexRule("srtf", "worst-case"), record=False)
-    return Ratios(
-        antman.mean_completion_s / tiresias.mean_completion_s, _makespan_s(antman) / _makespan_s(srtf), antman
-    )
+    srtf_s = _makespan_s(simulate(alone, IndexRule("srtf", "worst-case"), record=False))
+    policy, kinds = AntMan(most_busy=ALL_BUSY, promotes=False), ("pairs", "utilisation")
+    runs = [simulate(muri_instance(list(jobs), kind, needs=False), policy, record=False) for kind in kinds]
+    pairs, own = ((run.mean_completion_s / tiresias_s, _makespan_s(run) / srtf_s) for run in runs)
+    return Ratios(*pairs, *own)
 
 
 def _makespan_s(result: Result) -> float:

@@ -29,7 +29,7 @@ Sharing = Literal["alone", "pairs", "utilisation", "moving"]
 """Jobs alone on whole GPUs; or shares, in which opportunistic jobs are slowed by pairs, by utilisation, or by
 utilisation and by memory that moves."""
 
-_HARDLY = {"overhead": 1e-3, "least_speed": 5e-4}
+_HARDLY = {"overhead": 1e-3, "least_speed": 9e-4}
 """Loss to opportunistic jobs once limits are right, and least speed, where the loss until then is what counts."""
 
 
