@@ -123,7 +123,7 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
     gap = capacity[v, at.FREE_BLOCK]
     if configs[c, at.CONFIG_NODES] > 1:
         return gap if capacity[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else spare[v, of.FREE_BLOCK_IN_PART], 0.0
-    if 0 < configs[c, at.CONFIG_UNITS] <= capacity[v, at.FREE_SHARE]:
+    if gpus == 1 and 0 < configs[c, at.CONFIG_UNITS] <= capacity[v, at.FREE_SHARE]:
         return gap, 1.0
     return max(0, gap - gpus), 1.0 if spare[v, of.FREE_BLOCK_IN_USE] >= gpus else 0.0
 
