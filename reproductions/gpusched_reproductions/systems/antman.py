@@ -79,14 +79,6 @@ def load(quick: bool) -> Measured:
     jobs = read_trace(path_of(LOAD_TRACE))[: QUICK if quick else None]
     gains = {nodes: _gains(jobs, nodes) for nodes in ((NODES,) if quick else LOAD_NODES)}
     computing, memory = gains[NODES]
-    lines = tuple(
-        series(name, ((nodes * GPUS, Estimate(gain[i], None, 1)) for nodes, gain in gains.items()))
-        for i, name in enumerate(("GPU time in use", "GPU memory in use"))
-    )
-    levels = (Level(COMPUTING, "published: computing"), Level(MEMORY, "published: memory"))
-    panel = Panel(
-        f"all jobs of trace {LOAD_TRACE}", "GPUs", "gain over exclusive GPUs", lines, percent=True, levels=levels
-    )
     checks = (
         *(
             Check(f"{what} utilisation, {NODES * GPUS} GPUs: gain", own, -inf, inf, published, _ABSTRACT, "fitted")
@@ -99,7 +91,18 @@ def load(quick: bool) -> Measured:
             if nodes != NODES
         ),
     )  # fmt: skip
-    return Measured(checks, Chart("AntMan's gain depends on the load", ((panel,),), (6.8, 3.4)))
+    return Measured(checks, _load_chart(gains))
+
+
+def _load_chart(gains: dict[int, tuple[float, float]]) -> Chart:
+    lines = tuple(
+        series(name, ((nodes * GPUS, Estimate(gain[i], None, 1)) for nodes, gain in gains.items()))
+        for i, name in enumerate(("GPU time in use", "GPU memory in use"))
+    )
+    levels = (Level(COMPUTING, "published: computing"), Level(MEMORY, "published: memory"))
+    title = f"all jobs of trace {LOAD_TRACE}"
+    panel = Panel(title, "GPUs", "gain over exclusive GPUs", lines, percent=True, levels=levels)
+    return Chart("AntMan's gain depends on the load", ((panel,),), (6.8, 3.4))
 
 
 def _gains(jobs: list[TraceJob], nodes: int) -> tuple[float, float]:
