@@ -133,8 +133,8 @@ def speed_pieces(record: Record) -> dict[int, list[Piece]]:
     for interval in record.intervals:
         gpu_type = record.gpu_types[record.nodes[interval.node].gpu_type]
         if gpu_type.slowdown is not None or gpu_type.utilisation is not None:
-            for gpu in gpus_of(interval):
-                on_gpu[gpu].append(interval)
+            for place in gpus_of(interval):
+                on_gpu[place].append(interval)
             if interval.configuration.is_shared:
                 lines[interval.job, interval.start_s].append(interval.line)
     each: dict[tuple[int, float], list[list[Piece]]] = defaultdict(list)

@@ -105,5 +105,11 @@ def _by_type(model: Interference | UtilisationModel, base: list[int]) -> Interfe
     """Return every owner's type with the figures of the type that it was made from."""
     if isinstance(model, Interference):
         return replace(model, slowdown=model.slowdown[base])
-    tables = {"utilisation": model.utilisation, "idle_power_w": model.idle_power_w, "below": model.below}
-    return replace(model, **{name: None if each is None else each[base] for name, each in tables.items()})
+    idle, below, memory = model.idle_power_w, model.below, model.memory
+    return replace(
+        model,
+        utilisation=model.utilisation[base],
+        idle_power_w=None if idle is None else idle[base],
+        below=None if below is None else below[base],
+        memory=None if memory is None else replace(memory, iteration_s=memory.iteration_s[base]),
+    )
