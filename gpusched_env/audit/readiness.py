@@ -55,7 +55,9 @@ def check_ready(record: Record, by_job: list[list[Holding]]) -> list[list[Differ
     """
     courses = [Course(record, facts) for facts in record.jobs]
     found: list[list[Difference]] = [[] for _ in by_job]
-    pools = defaultdict(lambda: math.floor(record.host_memory.pool_gib * BYTES)) if _limited(record) else None
+    pools: defaultdict[int, int] | None = None
+    if _limited(record):
+        pools = defaultdict(lambda: math.floor(record.host_memory.pool_gib * BYTES))
     kept: dict[int, int] = {}
     begins, ends = defaultdict(list), defaultdict(list)
     for job, life in enumerate(by_job):
@@ -101,5 +103,6 @@ def _compare(holding: Holding, ready_s: float) -> Iterator[Difference]:
 def _changes_share(facts: JobRecord, before: Holding, holding: Holding) -> bool:
     """Whether it is another share of the same GPU, without a pause, where that costs nothing."""
     shared = before.configuration.is_shared and holding.configuration.is_shared
-    together = before.place == holding.place and before.end_s == holding.start_s
+    sizes = [(each.configuration.gpus, each.configuration.nodes) for each in (before, holding)]
+    together = before.place == holding.place and before.end_s == holding.start_s and sizes[0] == sizes[1]
     return facts.resume_s is not None and shared and together

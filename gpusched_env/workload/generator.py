@@ -270,6 +270,8 @@ class _Maker:
             weight = trace.tardiness_weight_eur_per_s
         order = np.argsort(submission_s, kind="stable")
         columns = columns | {"due_s": due, "tardiness_weight_eur_per_s": weight}
+        limited = scenario.switching.host_memory is not None
+        state = {"state_gib": self._state_gib[columns["application"][order]]} if limited else {}
         return JobTable(
             **{name: column[order] for name, column in columns.items()},
             applications=self._names,
@@ -277,9 +279,7 @@ class _Maker:
             **switching_columns(self._switching, columns["application"][order], told=by_utilisation),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             tenant=self._tenant_of_jobs(order, streams.tenants),
-            state_gib=None
-            if scenario.switching.host_memory is None
-            else self._state_gib[columns["application"][order]],
+            **state,
         )
 
     def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:

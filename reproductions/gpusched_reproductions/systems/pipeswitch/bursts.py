@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -144,15 +144,13 @@ def cluster(quick: bool) -> Measured:
     """Compare a split cluster with shared ones of slow and of fast switches, and with MPS."""
     horizon_s, seeds = (5e3, 1) if quick else (2e4, 3)
     mps_s = (OTHER_MPS_MS[0] - OTHER_READY_MS[0]) / 1e3
-    split, stopped, piped, mps = (
-        Shares.mean([run(seed) for seed in range(seeds)])
-        for run in (
-            lambda seed: shares(SwitchingCosts(0.0, 0.0, 0.0), seed, horizon_s, split=True),
-            lambda seed: shares(costs_of("stop-start"), seed, horizon_s),
-            lambda seed: shares(costs_of("pipelined"), seed, horizon_s),
-            lambda seed: beside(mps_s, CO_RUN, seed, horizon_s),
-        )
+    runs: tuple[Callable[[int], Shares], ...] = (
+        lambda seed: shares(SwitchingCosts(0.0, 0.0, 0.0), seed, horizon_s, split=True),
+        lambda seed: shares(costs_of("stop-start"), seed, horizon_s),
+        lambda seed: shares(costs_of("pipelined"), seed, horizon_s),
+        lambda seed: beside(mps_s, CO_RUN, seed, horizon_s),
     )
+    split, stopped, piped, mps = (Shares.mean([run(seed) for seed in range(seeds)]) for run in runs)
     late, training = "bursts that are late", "training / all that 8 GPUs could do"
     closed = "closed form: 1 - load - 2 x 0.024 switches a second x their cost"
     return Measured((
