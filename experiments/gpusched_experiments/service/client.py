@@ -141,7 +141,8 @@ def _running(view: View, job: int) -> dict[str, Any] | None:
     config = int(row[at.OLD_CONFIG])
     if config < 0:
         return None
-    slot, nodes, n = int(row[at.OLD_SLOT]), [], int(row[at.OLD_NODE])
+    nodes: list[str] = []
+    slot, n = int(row[at.OLD_SLOT]), int(row[at.OLD_NODE])
     wanted = view.configurations[config].nodes
     while len(nodes) < wanted:
         nodes.append(f"node-{n}")
