@@ -32,8 +32,8 @@ def utilisation_table(instance: Instance) -> NDArray[np.float64]:
 def below_table(instance: Instance) -> NDArray[np.float64]:
     """Return the factors on times beside jobs of higher priority, (V, A, A); (0, 0, 0) where utilisations give them."""
     model = instance.interference
-    given = isinstance(model, UtilisationModel) and model.below is not None
-    return model.below.copy() if given else np.zeros((0, 0, 0))
+    below = model.below if isinstance(model, UtilisationModel) else None
+    return np.zeros((0, 0, 0)) if below is None else below.copy()
 
 
 def memory_table(instance: Instance) -> NDArray[np.float64]:

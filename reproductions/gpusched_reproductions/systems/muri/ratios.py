@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_baselines import AntMan, IndexRule, Tiresias
 from gpusched_env import Result, simulate
-from gpusched_reproductions.systems.muri.traces import TraceJob, muri_instance, path_of, read_trace
+from gpusched_reproductions.systems.muri.traces import Sharing, TraceJob, muri_instance, path_of, read_trace
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +53,8 @@ def ratios(jobs: Sequence[TraceJob]) -> Ratios:
     tiresias_s = simulate(alone, Tiresias(), record=False).mean_completion_s
     # Work per weight is time here, since weights are proportional to GPUs: the shortest remaining time first.
     srtf_s = _makespan_s(simulate(alone, IndexRule("srtf", "worst-case"), record=False))
-    policy, kinds = AntMan(most_busy=ALL_BUSY, promotes=False), ("pairs", "utilisation")
+    policy = AntMan(most_busy=ALL_BUSY, promotes=False)
+    kinds: tuple[Sharing, ...] = ("pairs", "utilisation")
     runs = [simulate(muri_instance(list(jobs), kind, needs=False), policy, record=False) for kind in kinds]
     pairs, own = ((run.mean_completion_s / tiresias_s, _makespan_s(run) / srtf_s) for run in runs)
     return Ratios(*pairs, *own)

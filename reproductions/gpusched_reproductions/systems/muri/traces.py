@@ -29,8 +29,8 @@ Sharing = Literal["alone", "pairs", "utilisation", "moving"]
 """Jobs alone on whole GPUs; or shares, in which opportunistic jobs are slowed by pairs, by utilisation, or by
 utilisation and by memory that moves."""
 
-_HARDLY = {"overhead": 1e-3, "least_speed": 9e-4}
-"""Loss to opportunistic jobs once limits are right, and least speed, where the loss until then is what counts."""
+HARDLY = 1e-3
+"""Loss to opportunistic jobs once limits are right, where the loss until then is what counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +190,10 @@ def muri_instance(
     ]  # fmt: skip
     utilisation = np.array([[min(1.0, each.gpu_s / each.iteration_s) for each in stages.values()]])
     below = _pairs(list(stages.values())) if sharing == "pairs" else None
-    moving = {"memory": _memory(list(first.values()), adapt_s), **_HARDLY} if sharing == "moving" else {}
-    model = UtilisationModel(utilisation, below=below, **moving)
+    model = UtilisationModel(utilisation, below=below)
+    if sharing == "moving":
+        memory = _memory(list(first.values()), adapt_s)
+        model = UtilisationModel(utilisation, overhead=HARDLY, least_speed=0.5 * HARDLY, memory=memory)
     configurations = [each for size in sizes.values() for each in size]
     cluster = [Node(GPU.name, GPUS)] * nodes
     return Instance.from_jobs([GPU], cluster, table, configurations, interference=model, name="muri")
