@@ -265,6 +265,10 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "index_rules.policy:las",
             "Least GPU-seconds attained per weight first, by quanta",
         ),
+        "tiresias": _variant(
+            "dispatching.tiresias:Tiresias",
+            "Tiresias: queues by the GPU-seconds attained, first come, first served within a queue",
+        ),
         "time-slice": _solved(
             "dispatching.time_slice:TimeSlice",
             "Critical jobs at once; the others take turns of a quantum, least GPU-seconds attained per weight first",

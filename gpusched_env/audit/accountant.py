@@ -14,11 +14,10 @@ from gpusched_env.audit.progress import (
     check_progress,
     check_rounds,
     row_of,
-    speeds_on_gpu,
-    utilisation_of,
 )
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record, stretches
+from gpusched_env.audit.shares import Piece, gpus_of, speed_pieces, utilisation_of, worked_s
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may exceed them by rounding
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
@@ -34,6 +33,8 @@ def check_together(by_job: list[list[Holding]]) -> Iterator[Difference]:
             )
         if not spread and (len(nodes) != wanted or len(set(nodes)) != wanted):
             yield Difference(holding.where, nodes, wanted, "nodes held at once, and different nodes to hold")
+        if holding.configuration.is_shared and nodes != list(range(nodes[0], nodes[0] + len(nodes))):
+            yield Difference(holding.where, nodes, "consecutive", "nodes of a share")
         for line in holding.lines[1:]:
             if line.end_s != holding.end_s:
                 what = f"end_s, as on node {holding.lines[0].node} (line {holding.lines[0].line})"
@@ -51,11 +52,17 @@ def check_allowed(record: Record) -> Iterator[Difference]:
             yield Difference(where, configuration.gpu_type, node.gpu_type, f"GPU type on node {interval.node}")
         if job.seconds_per_epoch[configuration.column] is None:
             yield Difference(where, configuration.name, "not allowed", "configuration of the job")
-        memory = record.gpu_types[configuration.gpu_type].memory_gib * configuration.share
+        memory = record.gpu_types[configuration.gpu_type].memory_gib
+        memory *= configuration.share if record.shared_memory is None else 1.0
         if job.memory_gib > memory:
             yield Difference(where, job.memory_gib, memory, "memory needed on a GPU, and there [GiB]")
         if configuration.is_shared and interval.gpu < 0:
             yield Difference(where, interval.gpu, f"0 to {node.gpus - 1}", "number of the shared GPU")
+        elif configuration.is_shared and (
+            interval.gpu % configuration.gpus or interval.gpu + configuration.gpus > node.gpus
+        ):
+            what = f"first shared GPU, a multiple of {configuration.gpus}, with so many on the node"
+            yield Difference(where, interval.gpu, f"at most {node.gpus - configuration.gpus}", what)
         if not configuration.is_shared and interval.gpu >= 0:
             yield Difference(where, interval.gpu, -1, "number of the shared GPU, -1 for whole GPUs")
 
@@ -148,7 +155,7 @@ def _check_host(record: Record, first: int, host: int, intervals: list[IntervalR
 
 def busy_gpus(holding: list[IntervalRecord]) -> int:
     """Count the busy GPUs of a node, a shared one once."""
-    shared = {(interval.node, interval.gpu) for interval in holding if interval.configuration.is_shared}
+    shared = {gpu for interval in holding for gpu in gpus_of(interval)}
     return len(shared) + sum(i.gpus for i in holding if not i.configuration.is_shared)
 
 
@@ -210,6 +217,7 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
     pieces: list[float] = []
     parts: list[list[float]] = [[] for _ in record.jobs]
     overfull: list[Difference] = []
+    pieces_of = speed_pieces(record)
     for node, intervals in enumerate(on_node):
         power = record.gpu_types[record.nodes[node].gpu_type]
         over: set[tuple[int, int] | None] = set()
@@ -221,10 +229,10 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
             for interval in holding:
                 gpus = float(interval.gpus)
                 if interval.configuration.is_shared:
-                    gpus = interval.configuration.share / math.fsum(shares[interval.node, interval.gpu])
+                    gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
                 if power.idle_saving_w > 0.0:
-                    idle = _idle_gpus(record, interval, holding, gpus)
+                    idle = _idle_gpus(record, interval, (start, end), pieces_of, gpus)
                     saved = power.idle_saving_w / 1000.0 * idle * hours * record.eur_per_kwh
                     pieces.append(-saved)
                     parts[interval.job].append(-saved)
@@ -239,21 +247,31 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
     return math.fsum(pieces), [math.fsum(part) for part in parts], overfull
 
 
-def _idle_gpus(record: Record, interval: IntervalRecord, holding: list[IntervalRecord], gpus: float) -> float:
-    """Return how many of the GPUs that an interval is charged for are idle: those GPUs less its work on them."""
+def _idle_gpus(
+    record: Record,
+    interval: IntervalRecord,
+    times: tuple[float, float],
+    pieces_of: dict[int, list[Piece]],
+    gpus: float,
+) -> float:
+    """Return how many of the GPUs that an interval is charged for are idle: those GPUs less its work on them.
+
+    It is the mean between two times, in which its co-runners on this node stay.
+    """
     utilisation = utilisation_of(record, interval) or 0.0
     if not interval.configuration.is_shared:
         return gpus * (1.0 - utilisation)
-    on_it = [other for other in holding if (other.node, other.gpu) == (interval.node, interval.gpu)]
-    return gpus - utilisation * speeds_on_gpu(record, on_it)[on_it.index(interval)]
+    start, end = times
+    speed = worked_s(pieces_of[interval.line], start, end) / (end - start)
+    return gpus - utilisation * speed * interval.configuration.gpus
 
 
 def _shares(holding: list[IntervalRecord]) -> dict[tuple[int, int], list[float]]:
     """List the shares held of each shared GPU, by its node and number there."""
     shares: dict[tuple[int, int], list[float]] = defaultdict(list)
     for interval in holding:
-        if interval.configuration.is_shared:
-            shares[interval.node, interval.gpu].append(interval.configuration.share)
+        for gpu in gpus_of(interval):
+            shares[gpu].append(interval.configuration.share)
     return shares
 
 
@@ -266,7 +284,7 @@ def _beyond(
         yield None, Difference(where, busy, record.nodes[node].gpus, "busy GPUs, and GPUs of the node")
     for gpu, shares in _shares(holding).items():
         if math.fsum(shares) > _ROUNDED:
-            on_it = [i for i in holding if i.configuration.is_shared and (i.node, i.gpu) == gpu]
+            on_it = [i for i in holding if gpu in gpus_of(i)]
             where = _lines(on_it, f"node {gpu[0]}, GPU {gpu[1]} from {start_s!r} s")
             yield gpu, Difference(where, math.fsum(shares), 1.0, "shares held of the GPU, and the whole of it")
 

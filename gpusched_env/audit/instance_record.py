@@ -46,12 +46,11 @@ _JOB_RANGES = {
     "due_s": TIME, "tardiness_weight_eur_per_s": NOT_NEGATIVE, "max_epochs": POSITIVE, "epochs_needed": POSITIVE,
     "memory_gib": NOT_NEGATIVE, "restart_s": TIME,
 }  # fmt: skip
-_UTILISATION_FIELDS = ("utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest")
+_UTILISATION_FIELDS = ("utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest", "below", "memory")
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
 _PART = Range("a number from 0 to 1", 0.0, 1.0)
-_WHOLE_GPUS = Range("1, unless the configuration is one GPU on one node", 1.0, 1.0)
 _SYNCHRONISATION_FIELDS = (
     "compute_s", "sync_s", "cpu_machines", "backend", "cpu_machine_w", "core_nodes", "inside_s",
 )  # fmt: skip
@@ -65,6 +64,7 @@ class GpuTypeRecord:
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
     `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: no such model.
+    `below[a][b]` is the factor on the time of application a beside b of higher priority; None: by utilisation.
     `idle_saving_w` is the power that a held GPU saves while it is idle [W].
     """
 
@@ -75,6 +75,7 @@ class GpuTypeRecord:
     slowdown: list[list[float]] | None
     utilisation: list[float] | None
     idle_saving_w: float
+    below: list[list[float]] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,8 @@ class ConfigurationRecord:
         """Return its name in intervals."""
         if self.is_shared:
             mark = {0: "", 1: "!"}.get(self.priority, f"!{self.priority}")
-            return f"{self.gpu_type}x{self.share:g}{mark}"
+            prefix, gpus = f"{self.nodes}*" if self.nodes > 1 else "", self.gpus * self.nodes
+            return f"{prefix}{self.gpu_type}x{f'{self.gpus}x' if gpus > 1 else ''}{self.share:g}{mark}"
         if self.spread:
             return f"{self.gpu_type}~{self.nodes}"
         return f"{self.nodes}*{self.gpu_type}x{self.gpus}" if self.nodes > 1 else f"{self.gpu_type}x{self.gpus}"
@@ -147,6 +149,20 @@ class UtilisationRecord:
     overhead: float = 0.0
     filled: float = 1.0
     least_speed: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemoryRecord:
+    """What applications need of a GPU's memory at most and at least [GiB], and seconds of a mini-batch by GPU type.
+
+    What does not fit is moved over a link, and limits follow after some seconds.
+    """
+
+    need_gib: list[float]
+    least_gib: list[float]
+    iteration_s: dict[str, list[float]]
+    host_gb_per_s: float
+    adapt_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +220,12 @@ class InstanceRecord:
     synchronisation: SynchronisationRecord | None
     tenants: TenantsRecord
     host_memory: HostMemoryRecord
+    shared_memory: SharedMemoryRecord | None
+
+    @property
+    def adapt_s(self) -> float:
+        """Return the seconds until limits follow the jobs on a GPU."""
+        return 0.0 if self.shared_memory is None else self.shared_memory.adapt_s
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -225,7 +247,23 @@ def read_instance(path: Path) -> InstanceRecord:
     name, seed = instance.get("name", text), instance.get("seed", whole)
     synchronisation = _synchronisation(instance, list(gpu_types), applications)
     told = (name, seed, gpu_types, nodes, configurations, jobs, price, utilisation_model, synchronisation, tenants)
-    return InstanceRecord(*told, _host_memory(instance))
+    return InstanceRecord(*told, _host_memory(instance), _shared_memory(instance, list(gpu_types), applications))
+
+
+def _shared_memory(instance: FieldReader, names: Sequence[str], applications: int) -> SharedMemoryRecord | None:
+    if instance.get("interference") is None or not instance.get("interference", FieldReader).has("memory"):
+        return None
+    own = instance.get("interference", FieldReader).get("memory", FieldReader)
+    own.only("need_gib", "least_gib", "iteration_s", "host_gb_per_s", "adapt_s")
+    need, least = (own.column(key, number, applications, NOT_NEGATIVE) for key in ("need_gib", "least_gib"))
+    for i, (each, most) in enumerate(zip(least, need, strict=True)):
+        Range(f"at most need_gib ({most})", 0.0, most).check(f"{own.name('least_gib')}[{i}]", each)
+    rows = zip(names, own.column("iteration_s", anything, len(names)), strict=True)
+    table = {
+        name: list_of(f"{own.name('iteration_s')}[{name}]", row, number, applications, POSITIVE) for name, row in rows
+    }
+    bandwidth, delay = own.get("host_gb_per_s", number, POSITIVE), own.get("adapt_s", number, NOT_NEGATIVE)
+    return SharedMemoryRecord(need, least, table, bandwidth, delay)
 
 
 def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuTypeRecord], UtilisationRecord]:
@@ -238,7 +276,7 @@ def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuT
     most = table.column("max_gpus_per_node", whole, count, _GPUS_OF_A_NODE)
     idle = table.column("idle_gpu_power_w", number, count, NOT_NEGATIVE, default=0.0)
     tables = table.column("node_power_w", anything, count) if table.has("node_power_w") else [None] * count
-    slowdown, utilisation, rest, utilisation_model = _interference(instance, count, applications)
+    slowdown, utilisation, rest, below, utilisation_model = _interference(instance, count, applications)
     records = {}
     for i in range(count):
         watts = [base[i] + idle[i] * (most[i] - busy) + gpu[i] * busy for busy in range(1, most[i] + 1)]
@@ -246,28 +284,31 @@ def _gpu_types(instance: FieldReader, applications: int) -> tuple[dict[str, GpuT
             watts = list_of(f"{table.name('node_power_w')}[{i}]", tables[i], number, most[i], POSITIVE)
         idle_saving = 0.0 if rest[i] is None else gpu[i] - rest[i]
         records[names[i]] = GpuTypeRecord(
-            watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], utilisation[i], idle_saving
+            watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], utilisation[i], idle_saving, below[i]
         )
     return records, utilisation_model
 
 
 def _interference(
     instance: FieldReader, count: int, applications: int
-) -> tuple[list[Any], list[Any], list[Any], UtilisationRecord]:
-    """Return slow-downs, utilisations and the power of held, idle GPUs [W], each by GPU type, and the sharing."""
+) -> tuple[list[Any], list[Any], list[Any], list[Any], UtilisationRecord]:
+    """Return slow-downs, utilisations, power of held, idle GPUs [W], factors below, by GPU type, and the sharing."""
     unknown: list[Any] = [None] * count
     if instance.get("interference") is None:
-        return unknown, unknown, unknown, UtilisationRecord()
+        return unknown, unknown, unknown, unknown, UtilisationRecord()
     model = instance.get("interference", FieldReader)
 
     def rows(where: str, table: Any, length: int, within: Range) -> list[list[float]]:
         each = enumerate(list_of(where, table, anything, length))
         return [list_of(f"{where}[{i}]", row, number, applications, within) for i, row in each]
 
+    def pairs(key: str) -> list[Any]:
+        tables = enumerate(model.column(key, anything, count))
+        return [rows(f"{model.name(key)}[{v}]", table, applications, AT_LEAST_ONE) for v, table in tables]
+
     if not model.has("utilisation"):
-        where, tables = model.only("slowdown", "fastest").name("slowdown"), model.column("slowdown", anything, count)
-        slowdown = [rows(f"{where}[{v}]", table, applications, AT_LEAST_ONE) for v, table in enumerate(tables)]
-        return slowdown, unknown, unknown, UtilisationRecord()
+        model.only("slowdown", "fastest")
+        return pairs("slowdown"), unknown, unknown, unknown, UtilisationRecord()
     utilisation = rows(model.only(*_UTILISATION_FIELDS).name("utilisation"), model.get("utilisation"), count, _SHARE)
     rest: list[Any] = unknown
     if model.get("idle_power_w") is not None:
@@ -278,6 +319,7 @@ def _interference(
         unknown,
         list(utilisation),
         rest,
+        pairs("below") if model.has("below") else unknown,
         UtilisationRecord(overhead, filled, model.get("least_speed", number, least)),
     )
 
@@ -382,8 +424,6 @@ def _configurations(
     configurations = [ConfigurationRecord(*row) for row in rows]
     configurations = [replace(each, like=_together(each, configurations)) for each in configurations]
     for index, configuration in enumerate(configurations):
-        if configuration.is_shared and (configuration.gpus, configuration.nodes) != (1, 1):
-            _WHOLE_GPUS.check(f"{table.name('share')}[{index}]", configuration.share)
         if configuration.priority and not configuration.is_shared:
             Range("0, unless it is a share", 0, 0).check(f"{table.name('priority')}[{index}]", configuration.priority)
         if configuration.spread:
@@ -405,6 +445,7 @@ def _together(own: ConfigurationRecord, of_all: list[ConfigurationRecord]) -> tu
 def _check_spread(table: FieldReader, index: int, own: ConfigurationRecord) -> None:
     Range("1 where the GPUs are spread", 1, 1).check(f"{table.name('gpus_per_node')}[{index}]", own.gpus)
     Range("2 or more where the GPUs are spread", 2).check(f"{table.name('nodes')}[{index}]", own.nodes)
+    Range("1 where the GPUs are spread", 1.0, 1.0).check(f"{table.name('share')}[{index}]", own.share)
 
 
 def _known_types(table: FieldReader, gpu_types: dict[str, GpuTypeRecord]) -> list[str]:

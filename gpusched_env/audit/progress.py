@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -11,40 +10,8 @@ from gpusched_env.audit.instance_record import JobRecord
 from gpusched_env.audit.network import seconds_on_several_nodes
 from gpusched_env.audit.readiness import check_ready
 from gpusched_env.audit.reading import Difference, same_epochs, same_time
-from gpusched_env.audit.record import Holding, IntervalRecord, Record, stretches
-
-
-def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
-    """Return the part of the time for which the job alone would keep each of its GPUs busy; None without a model."""
-    utilisations = record.gpu_types[interval.configuration.gpu_type].utilisation
-    return None if utilisations is None else utilisations[record.jobs[interval.job].application]
-
-
-def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
-    """Return the speed of each of the jobs that hold shares of one GPU, 1 as alone.
-
-    The GPU's time is given from the highest priority down. A level gets its demand or what is left; if there are
-    levels below it, it runs slower by the overhead. What the highest leaves is only partly usable. The levels below
-    it never run slower than their minimum.
-    """
-    levels: dict[int, list[float]] = {}
-    for interval in holding:
-        levels.setdefault(interval.configuration.priority, []).append(utilisation_of(record, interval) or 0.0)
-    asked = {level: math.fsum(utilisations) for level, utilisations in levels.items()}
-    highest, lowest = max(asked), min(asked)
-    below = math.fsum(demand for level, demand in asked.items() if level < highest)
-    least = record.utilisation_model.least_speed / max(1.0, below)
-    speed: dict[int, float] = {}
-    free = 1.0
-    for level in sorted(asked, reverse=True):
-        granted = min(asked[level], free)
-        speed[level] = granted / asked[level] / (1.0 + record.utilisation_model.overhead if level > lowest else 1.0)
-        free -= granted
-        if level == highest:
-            free *= record.utilisation_model.filled
-        else:
-            speed[level] = max(speed[level], least)
-    return [speed[interval.configuration.priority] for interval in holding]
+from gpusched_env.audit.record import Holding, Record
+from gpusched_env.audit.shares import done_s, speed_pieces
 
 
 def seconds_worth(record: Record) -> dict[int, float]:
@@ -53,39 +20,12 @@ def seconds_worth(record: Record) -> dict[int, float]:
     With co-runners on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the speed that their
     utilisations leave. They slow it down as long as they hold the GPU, their restarts included.
     """
-    worth: dict[int, float] = {}
-    sharing: dict[tuple[int, int], list[IntervalRecord]] = defaultdict(list)
-    for interval in record.intervals:
-        worth[interval.line] = max(0.0, interval.end_s - interval.ready_s)
-        if interval.configuration.is_shared:
-            sharing[interval.node, interval.gpu].append(interval)
-    for (node, _), intervals in sharing.items():
-        gpu_type = record.gpu_types[record.nodes[node].gpu_type]
-        if gpu_type.slowdown is not None or gpu_type.utilisation is not None:
-            worth |= _beside_others(record, gpu_type.slowdown, intervals)
+    worth = {line.line: max(0.0, line.end_s - line.ready_s) for line in record.intervals}
+    pieces = speed_pieces(record)
+    for line in record.intervals:
+        if line.line in pieces and worth[line.line] > 0.0:
+            worth[line.line] = done_s(pieces[line.line], line.ready_s, record.adapt_s)
     return worth | seconds_on_several_nodes(record)
-
-
-def _beside_others(
-    record: Record, slowdown: list[list[float]] | None, intervals: list[IntervalRecord]
-) -> dict[int, float]:
-    """Return the working seconds of each of the intervals on one shared GPU, by line."""
-    pieces: dict[int, list[float]] = {interval.line: [] for interval in intervals}
-    for start, end, holding in stretches(intervals):
-        if slowdown is None:
-            speeds = speeds_on_gpu(record, holding)
-        else:
-            application = [record.jobs[interval.job].application for interval in holding]
-            factors = [
-                [slowdown[own][other] - 1.0 for j, other in enumerate(application) if j != i]
-                for i, own in enumerate(application)
-            ]
-            speeds = [1.0 / (1.0 + math.fsum(others)) for others in factors]
-        for interval, speed in zip(holding, speeds, strict=True):
-            working = end - max(start, interval.ready_s)
-            if working > 0.0:
-                pieces[interval.line].append(working * speed)
-    return {line: math.fsum(parts) for line, parts in pieces.items()}
 
 
 def check_progress(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:

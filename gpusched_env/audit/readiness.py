@@ -99,5 +99,6 @@ def _compare(holding: Holding, ready_s: float) -> Iterator[Difference]:
 def _changes_share(facts: JobRecord, before: Holding, holding: Holding) -> bool:
     """Whether it is another share of the same GPU, without a pause, where that costs nothing."""
     shared = before.configuration.is_shared and holding.configuration.is_shared
-    together = before.place == holding.place and before.end_s == holding.start_s
+    sizes = [(each.configuration.gpus, each.configuration.nodes) for each in (before, holding)]
+    together = before.place == holding.place and before.end_s == holding.start_s and sizes[0] == sizes[1]
     return facts.resume_s is not None and shared and together

@@ -31,6 +31,7 @@ from gpusched_env.observation import (
     CLUSTER_FEATURES,
     JOBS_FEATURES,
     Notes,
+    SharedFeatures,
     feature_names,
     flat_space,
     observation_space,
@@ -79,7 +80,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             apart unless a timer comes first.
         shared_features: Whether every configuration has the further features for shared clusters too: its speed if it
             were placed now, its priority, the cost of a switch, whether the job is opportunistic
-            (`CO_RUNNER_FEATURES`).
+            (`CO_RUNNER_FEATURES`). With `memory` also what memory it would have and how many jobs beside it
+            (`MEMORY_FEATURES`).
         job_features: Number K of the other active jobs with the most pressure whose features are observed, each in a
             row (`JOBS_FEATURES`), ≥ 0.
         flat: Whether observations are one vector, (F,).
@@ -109,7 +111,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         reward: Reward | None = None,
         render_mode: str | None = None,
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
-        shared_features: bool = False,
+        shared_features: SharedFeatures = False,
         job_features: int = 0,
         flat: bool = False,
         discount_rate: float = 0.0,
@@ -121,9 +123,10 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
         if reward is not None and reward_scale not in (None, 1.0):
             raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
-        for field, value in (("shared_features", shared_features), ("flat", flat)):
-            if not isinstance(value, bool):
-                raise InputError(field, value, "True or False")
+        if not isinstance(shared_features, bool) and shared_features != "memory":
+            raise InputError("shared_features", shared_features, "True, False or memory")
+        if not isinstance(flat, bool):
+            raise InputError("flat", flat, "True or False")
         self.job_features = checks.whole("job_features", job_features, 0)
         self.max_idle_reviews = max_idle_reviews
         self.asking = Asking(**asking)
@@ -141,7 +144,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         space = observation_space(*sizes, shared_features=shared_features, job_features=self.job_features)
         flat_box = flat_space(space)
         self.observation_space: spaces.Space[Any] = flat_box if flat else space
-        self.flat, self.option_features = flat, option_count(shared_features)
+        self.flat, self.option_features, self._shared_features = flat, option_count(shared_features), shared_features
         self._features, self._parts = flat_box.shape, part_slices(space)[:4]
         self._at_jobs, self._no_rows = slice(self._parts[-1].stop, None), np.empty((0, len(JOBS_FEATURES)), np.float32)
         self._actions = 1 + len(self.configurations)
@@ -270,8 +273,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """Names of the numbers of a flat observation, F of them, in the order of its parts."""
         configurations = (configuration.name for configuration in self.configurations)
         types = (gpu_type.name for gpu_type in self._state.instance.gpu_types)
-        shared = self.option_features == option_count(True)
-        return feature_names(configurations, types, shared_features=shared, job_features=self.job_features)
+        shared, rows = self._shared_features, self.job_features
+        return feature_names(configurations, types, shared_features=shared, job_features=rows)
 
     @property
     def view(self) -> View:

@@ -24,6 +24,7 @@ from gpusched_env.model import (
     Interference,
     JobTable,
     Node,
+    SharedMemory,
     Synchronisation,
     Tenant,
     UtilisationModel,
@@ -105,6 +106,14 @@ _UTILISATION: dict[str, Schema] = {
     "least_speed": float,
     "idle_power_w": ([float], None),
     "fastest": bool,
+    "below?": [[[float]]],
+    "memory?": {
+        "need_gib": [float],
+        "least_gib": [float],
+        "iteration_s": [[float]],
+        "host_gb_per_s": float,
+        "adapt_s": float,
+    },
 }
 _SYNCHRONISATION: dict[str, Schema] = {
     "compute_s": [[float]],
@@ -213,7 +222,13 @@ def interference_fields(model: Interference | UtilisationModel | None) -> dict[s
         return None
     if isinstance(model, Interference):
         return {"slowdown": model.slowdown.tolist(), **({"fastest": True} if model.fastest else {})}
-    values = {name: getattr(model, name) for name in _UTILISATION}
+    values = {name: getattr(model, name) for name in (field.rstrip("?") for field in _UTILISATION)}
+    values = {name: value for name, value in values.items() if name not in ("below", "memory") or value is not None}
+    if model.memory is not None:
+        own = {each.name: getattr(model.memory, each.name) for each in fields(model.memory)}
+        values["memory"] = {
+            name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in own.items()
+        }
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
@@ -375,7 +390,16 @@ def interference_of(entry: Any) -> Interference | UtilisationModel | None:
     read = checked("interference", entry, _UTILISATION)
     if read["idle_power_w"] is not None:
         read["idle_power_w"] = np.array(read["idle_power_w"])
+    if "memory" in read:
+        read["memory"] = _memory_of(read["memory"])
+    if "below" in read:
+        read["below"] = _array("interference.below", read["below"], 3)
     return UtilisationModel(_array("interference.utilisation", read.pop("utilisation"), 2), **read)
+
+
+def _memory_of(read: dict[str, Any]) -> SharedMemory:
+    tables = {name: np.array(read[name], dtype=np.float64) for name in ("need_gib", "least_gib")}
+    return SharedMemory(**(read | tables | {"iteration_s": _array("memory.iteration_s", read["iteration_s"], 2)}))
 
 
 def synchronisation_of(document: Mapping[str, Any]) -> Synchronisation | None:

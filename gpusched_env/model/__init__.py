@@ -9,6 +9,7 @@ from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.machine import Machine
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.model.shared_memory import SharedMemory
 from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
@@ -24,6 +25,7 @@ __all__ = [
     "JobTable",
     "Machine",
     "Node",
+    "SharedMemory",
     "Synchronisation",
     "Tenancy",
     "Tenant",

@@ -25,14 +25,15 @@ class Configuration:
     """A configuration c ∈ C: GPU type, GPUs per node, nodes, share of a GPU, and priority there.
 
     Four kinds: *single-node* (`nodes` = 1, `share` = 1), *multi-node* (`nodes` ≥ 2 whole nodes, exclusive), *spread*
-    (`nodes` ≥ 2 GPUs, one by one on any nodes, several may be on the same one) and *shared* (one GPU, `share` < 1: a
-    fraction of it, with other small jobs as co-runners).
+    (`nodes` ≥ 2 GPUs, one by one on any nodes, several may be on the same one) and *shared* (`share` < 1: a fraction of
+    one GPU, or of each of several, with other jobs as co-runners). Several are a block of one node (g GPUs of which the
+    first one's number is a multiple of g), or all GPUs of consecutive nodes.
 
     Args:
         gpu_type: Name of the GPU type.
         gpus_per_node: GPUs held on each node, ≥ 1.
         nodes: Number of nodes, ≥ 1; with `spread` the number of GPUs, which may be on as many nodes.
-        share: Share of the GPU, in (0, 1]; below 1 only with one GPU on one node.
+        share: Share of each GPU, in (0, 1]; 1 with `spread`.
         priority: Priority on a shared GPU, from 0 to 9: a job with a share of higher priority gets its time first, the
             others use what it leaves (`UtilisationModel`). 0 unless it is a share.
         spread: Whether the GPUs may be on any nodes. They are put on as few as can be found; on as few as the same
@@ -56,12 +57,9 @@ class Configuration:
             raise InputError("configuration.nodes", self.nodes, f"at most {MOST_GPUS:,} GPUs in all")
         if not 0.0 < self.share <= 1.0:
             raise InputError("configuration.share", self.share, "a number in (0, 1]")
-        if self.share < 1.0 and (self.gpus_per_node, self.nodes) != (1, 1):
-            raise InputError("configuration.share", self.share, "1, unless the configuration is one GPU on one node")
         if self.spread and (self.gpus_per_node != 1 or self.nodes == 1 or self.share < 1.0):
-            raise InputError(
-                "configuration.spread", self.spread, "false, unless it is one whole GPU each on 2 nodes or more"
-            )
+            allowed = "false, unless it is one whole GPU each on 2 nodes or more"
+            raise InputError("configuration.spread", self.spread, allowed)
         most = MOST_PRIORITIES - 1 if self.share < 1.0 else 0
         if checks.whole("configuration.priority", self.priority, 0) > most:
             raise InputError("configuration.priority", self.priority, f"at most {most}; 0 unless it is a share")
@@ -71,9 +69,9 @@ class Configuration:
         """Return the kind: one of the four."""
         if self.spread:
             return "spread"
-        if self.nodes > 1:
-            return "multi-node"
-        return "shared" if self.share < 1.0 else "single-node"
+        if self.share < 1.0:
+            return "shared"
+        return "multi-node" if self.nodes > 1 else "single-node"
 
     @property
     def gpus(self) -> float:
@@ -82,12 +80,13 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """Return the short name: `V100x4`, `2*V100x8`, `V100~4`, `V100x0.25`; with priority `V100x0.6!`, `!2`."""
+        """Return the name: `V100x4`, `2*V100x8`, `V100~4`, `V100x0.25`, `V100x4x0.25`, with priority `!`, `!2`."""
         if self.spread:
             return f"{self.gpu_type}~{self.nodes}"
-        if self.kind == "shared":
-            return f"{self.gpu_type}x{self.share:g}{_MARKS[self.priority]}"
         prefix = f"{self.nodes}*" if self.nodes > 1 else ""
+        if self.kind == "shared":
+            gpus = f"{self.gpus_per_node}x" if self.gpus_per_node * self.nodes > 1 else ""
+            return f"{prefix}{self.gpu_type}x{gpus}{self.share:g}{_MARKS[self.priority]}"
         return f"{prefix}{self.gpu_type}x{self.gpus_per_node}"
 
 

@@ -32,7 +32,8 @@ class Instance:
     """A cluster, its jobs and its prices: all that a run depends on except the policy and its seed.
 
     Configurations that the nodes of the cluster cannot hold, and those whose memory a job exceeds, are excluded
-    here: their `seconds_per_epoch` becomes inf. A job may use a share f of a GPU if its memory fits f of the GPU's.
+    here: their `seconds_per_epoch` becomes inf. A job may use a share f of a GPU if its memory fits f of the GPU's, or
+    all of it where memory moves between jobs (`SharedMemory`).
 
     Args:
         gpu_types: The GPU types V, with unique names.
@@ -123,9 +124,11 @@ class Instance:
             where = f"configurations[{index}]"
             self.type_index(f"{where}.gpu_type", configuration.gpu_type)
             gpus = largest.get(configuration.gpu_type, 0)
-            if configuration.kind == "multi-node" and configuration.gpus_per_node < gpus:
+            if configuration.nodes > 1 and configuration.gpus_per_node < gpus:
                 allowed = f"whole nodes: {gpus} GPUs on each of the nodes of {configuration.gpu_type}"
                 raise InputError(where, configuration.name, allowed)
+            if configuration.kind == "shared" and configuration.gpus_per_node * configuration.nodes > 1 and self.hosts:
+                raise InputError(where, configuration.name, "shares of one GPU with tenancy = 'cells'")
         names = [c.name for c in self.configurations]
         if len(set(names)) != len(names) or not names:
             raise InputError("configurations", names, "one or more, all with different names")
@@ -146,6 +149,10 @@ class Instance:
             axes = "GPU types, applications" + (", applications" if table.ndim == 3 else "")
             wanted = ", ".join(map(str, (types, kinds, kinds)[: table.ndim]))
             raise InputError(f"interference.{name}", table.shape, f"({wanted}): {axes}")
+        self._check_shared_memory()
+        below = model.below if isinstance(model, UtilisationModel) else None
+        if below is not None and below.shape != (types, kinds, kinds):
+            raise InputError("interference.below", below.shape, f"({types}, {kinds}, {kinds}): GPU types, applications")
         shared = [configuration.kind == "shared" for configuration in self.configurations]
         full_s = self.jobs.seconds_per_epoch[:, shared] * self.jobs.max_epochs[:, None]
         longest_s = float(np.max(full_s, initial=0.0, where=np.isfinite(full_s)))
@@ -155,6 +162,16 @@ class Instance:
             raise InputError(f"interference.{name}", slowest, allowed)
         if isinstance(model, UtilisationModel):
             self._check_idle_power(model)
+
+    def _check_shared_memory(self) -> None:
+        own = self.interference.memory if isinstance(self.interference, UtilisationModel) else None
+        if own is None:
+            return
+        shape = (len(self.gpu_types), len(self.jobs.applications))
+        if own.iteration_s.shape != shape:
+            raise InputError("interference.memory.iteration_s", own.iteration_s.shape, f"{shape}: types, applications")
+        if own.adapt_s and self.decision_interval_s:
+            raise InputError("interference.memory.adapt_s", own.adapt_s, "0 with a decision_interval_s")
 
     def _check_idle_power(self, model: UtilisationModel) -> None:
         """Check that the idle-power saving of a GPU is at most the power that its node draws for it."""
@@ -170,6 +187,9 @@ class Instance:
     def _check_synchronisation(self) -> None:
         if self.synchronisation is not None and self.most_spread:
             raise InputError("synchronisation", "...", "none with spread configurations, whose times are measured")
+        several = next((c.name for c in self.configurations if c.nodes > 1 and c.share < 1.0), None)
+        if self.synchronisation is not None and several is not None:
+            raise InputError("synchronisation", several, "none with shares on several nodes")
         shape = (len(self.gpu_types), len(self.jobs.applications))
         if self.synchronisation is not None and self.synchronisation.compute_s.shape != shape:
             allowed = f"{shape}: GPU types, applications"
@@ -320,8 +340,12 @@ class Instance:
         if seconds.shape[1] != len(self.configurations):
             raise InputError("jobs.seconds_per_epoch", seconds.shape, f"{len(self.configurations)} columns")
         closed = ~self._held()
+        moves = isinstance(self.interference, UtilisationModel) and self.interference.memory is not None
         memory = np.array(
-            [self.gpu_types[self._type_index[c.gpu_type]].memory_gib * c.share for c in self.configurations]
+            [
+                self.gpu_types[self._type_index[c.gpu_type]].memory_gib * (1.0 if moves else c.share)
+                for c in self.configurations
+            ]
         )
         not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | beyond_quota(self)
         if np.any(not_allowed & np.isfinite(seconds)):

@@ -9,7 +9,20 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.model.shared_memory import SharedMemory
 from gpusched_env.renamed import takes_old_names
+
+
+def _checked_factors(field: str, given: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the factors on times of pairs, (V, A, A), read-only, if they are finite and at least 1."""
+    factors = checks.frozen_array(given)
+    if factors.ndim != 3 or factors.shape[1] != factors.shape[2]:
+        raise InputError(field, factors.shape, "an array (GPU types, applications, applications)")
+    good = np.isfinite(factors) & (factors >= 1.0)
+    if not np.all(good):
+        v, a, b = (int(i) for i in np.argwhere(~good)[0])
+        raise InputError(f"{field}[{v}, {a}, {b}]", float(factors[v, a, b]), "a finite number >= 1")
+    return factors
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,16 +45,7 @@ class Interference:
     fastest: bool = False
 
     def __post_init__(self) -> None:
-        slowdown = checks.frozen_array(self.slowdown)
-        object.__setattr__(self, "slowdown", slowdown)
-        if slowdown.ndim != 3 or slowdown.shape[1] != slowdown.shape[2]:
-            allowed = "an array (GPU types, applications, applications)"
-            raise InputError("interference.slowdown", slowdown.shape, allowed)
-        good = np.isfinite(slowdown) & (slowdown >= 1.0)
-        if not np.all(good):
-            v, a, b = (int(i) for i in np.argwhere(~good)[0])
-            raise InputError(f"interference.slowdown[{v}, {a}, {b}]", float(slowdown[v, a, b]), "a finite number >= 1")
-
+        object.__setattr__(self, "slowdown", _checked_factors("interference.slowdown", self.slowdown))
         if not isinstance(self.fastest, bool):
             raise InputError("interference.fastest", self.fastest, "True or False")
 
@@ -90,6 +94,10 @@ class UtilisationModel:
         idle_power_w: Power of a held, idle GPU of each type [W], (V,), ≥ 0: a GPU then draws idle +
             (busy - idle) · Σ utilisation · speed. None: a GPU that is held draws the power of a busy one.
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
+        below: Factor on the time of application a beside an application b of higher priority on type v, (V, A, A),
+            ≥ 1, in place of what the utilisations leave: a job below another one takes 1 + Σ_b (below - 1) times as
+            long, b all its co-runners. None: by utilisation.
+        memory: The memory of GPUs moves between jobs while they run; None: every share has its part of it.
 
     Raises:
         InputError: It has another form, or a number is out of its range.
@@ -101,6 +109,8 @@ class UtilisationModel:
     least_speed: float = 0.02
     idle_power_w: NDArray[np.float64] | None = None
     fastest: bool = True
+    below: NDArray[np.float64] | None = None
+    memory: SharedMemory | None = None
 
     def __post_init__(self) -> None:
         utilisation = checks.frozen_array(self.utilisation)
@@ -120,6 +130,8 @@ class UtilisationModel:
             raise InputError("interference.least_speed", self.least_speed, allowed)
         if not isinstance(self.fastest, bool):
             raise InputError("interference.fastest", self.fastest, "True or False")
+        if self.below is not None:
+            object.__setattr__(self, "below", _checked_factors("interference.below", self.below))
         self._check_power()
 
     def _check_power(self) -> None:
@@ -136,7 +148,9 @@ class UtilisationModel:
 
     def most_slowdown(self, least_share: float) -> float:
         """Return the greatest possible factor, where no share is smaller than `least_share`."""
-        return (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed
+        pairs = 1.0 if self.below is None else 1.0 + (float(self.below.max(initial=1.0)) - 1.0) / least_share
+        moved = 0.0 if self.memory is None else self.memory.longest()
+        return moved + max(pairs, (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed)
 
     def __repr__(self) -> str:
         """Return a line with its size."""
@@ -151,14 +165,9 @@ class UtilisationModel:
             return False
         numbers = (self.overhead, self.filled, self.least_speed, self.fastest)
         same = numbers == (other.overhead, other.filled, other.least_speed, other.fastest)
-        if self.idle_power_w is None or other.idle_power_w is None:
-            return (
-                same and self.idle_power_w is other.idle_power_w and np.array_equal(self.utilisation, other.utilisation)
-            )
-        return (
-            same
-            and np.array_equal(self.utilisation, other.utilisation)
-            and np.array_equal(self.idle_power_w, other.idle_power_w)
-        )
+        same = same and np.array_equal(self.utilisation, other.utilisation) and self.memory == other.memory
+        for own, its in ((self.idle_power_w, other.idle_power_w), (self.below, other.below)):
+            same = same and (own is its if own is None or its is None else np.array_equal(own, its))
+        return same
 
     __hash__ = None  # type: ignore[assignment]

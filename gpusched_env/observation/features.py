@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from gymnasium import spaces
@@ -11,16 +11,18 @@ from gymnasium import spaces
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.jobs import JOBS_FEATURES
-from gpusched_env.observation.observe import CO_RUNNER_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation.observe import CO_RUNNER_FEATURES, MEMORY_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 
 __all__ = [
     "CLUSTER_FEATURES",
     "CO_RUNNER_FEATURES",
     "JOBS_FEATURES",
     "JOB_FEATURES",
+    "MEMORY_FEATURES",
     "OPTION_FEATURES",
     "PARTS",
     "QUEUE_FEATURES",
+    "SharedFeatures",
     "feature_names",
     "flat_space",
     "observation_space",
@@ -32,13 +34,23 @@ PARTS = ("job", "options", "cluster", "queue", "jobs")
 """The parts of an observation, in the order in which a flat one has them; `jobs` only with `job_features`."""
 
 
-def option_count(shared_features: bool) -> int:
+SharedFeatures = bool | Literal["memory"]
+"""Whether configurations have features for shared clusters: none, `CO_RUNNER_FEATURES`, or `MEMORY_FEATURES` too."""
+
+
+def _added_names(shared_features: SharedFeatures) -> tuple[str, ...]:
+    if shared_features == "memory":
+        return CO_RUNNER_FEATURES + MEMORY_FEATURES
+    return CO_RUNNER_FEATURES if shared_features else ()
+
+
+def option_count(shared_features: SharedFeatures) -> int:
     """Count the features of a configuration."""
-    return len(OPTION_FEATURES) + (len(CO_RUNNER_FEATURES) if shared_features else 0)
+    return len(OPTION_FEATURES) + len(_added_names(shared_features))
 
 
 def observation_space(
-    configurations: int, gpu_types: int, *, shared_features: bool = False, job_features: int = 0
+    configurations: int, gpu_types: int, *, shared_features: SharedFeatures = False, job_features: int = 0
 ) -> spaces.Dict:
     """Make the observation space for a number of configurations C and GPU types V.
 
@@ -77,7 +89,11 @@ def part_slices(space: spaces.Dict) -> tuple[slice, ...]:
 
 
 def feature_names(
-    configurations: Iterable[str], gpu_types: Iterable[str], *, shared_features: bool = False, job_features: int = 0
+    configurations: Iterable[str],
+    gpu_types: Iterable[str],
+    *,
+    shared_features: SharedFeatures = False,
+    job_features: int = 0,
 ) -> tuple[str, ...]:
     """List the F names of the numbers of a flat observation, such as `options[V100x1]: 1 if it can be placed now`.
 
@@ -87,7 +103,7 @@ def feature_names(
         shared_features: Whether configurations have the further features for shared clusters.
         job_features: Number of rows of single other jobs, K.
     """
-    options = OPTION_FEATURES + (CO_RUNNER_FEATURES if shared_features else ())
+    options = OPTION_FEATURES + _added_names(shared_features)
     return (
         *(f"job: {feature}" for feature in JOB_FEATURES),
         *(f"options[{name}]: {feature}" for name in configurations for feature in options),

@@ -16,7 +16,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.interconnect import interconnect_slowdown
 from gpusched_env.simulator.placement.placement import can_place
-from gpusched_env.simulator.placement.speed_now import speed_now
+from gpusched_env.simulator.placement.speed_now import memory_now, speed_now
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.switching import switch_s
 
@@ -126,7 +126,7 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
         gpus = configs[c, at.CONFIG_NODES]
     elif configs[c, at.CONFIG_NODES] > 1:
         return gap if capacity[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else spare[v, of.FREE_BLOCK_IN_PART], 0.0
-    if 0 < configs[c, at.CONFIG_UNITS] <= capacity[v, at.FREE_SHARE]:
+    if gpus == 1 and 0 < configs[c, at.CONFIG_UNITS] <= capacity[v, at.FREE_SHARE]:
         return gap, 1.0
     return max(0, gap - gpus), 1.0 if spare[v, of.FREE_BLOCK_IN_USE] >= gpus else 0.0
 
@@ -140,6 +140,12 @@ SWITCH = _co_runner("squash(seconds without progress that it would cost now / T)
 OPPORTUNISTIC = _co_runner("1 if the job is opportunistic")
 CO_RUNNER_FEATURES = tuple(_co_runner)
 """Features that `shared_features` appends to each row of `OPTION_FEATURES`."""
+
+_memory = Names()
+MEMORY_LIMIT = _memory("memory that it would have there now / its need, where it is least; 0 if it cannot be placed")
+BESIDE = _memory("squash(jobs beside it on a shared GPU, where they are most)")
+MEMORY_FEATURES = tuple(_memory)
+"""Features that `shared_features = "memory"` appends to those."""
 
 
 @lean_kernel
@@ -159,6 +165,10 @@ def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
         out[c, first + PRIORITY] = board.facts.configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
         out[c, first + SWITCH] = change / (fastest + change)
         out[c, first + OPPORTUNISTIC] = jobs[job, at.OPPORTUNISTIC]
+        last = first + len(CO_RUNNER_FEATURES)
+        if out.shape[1] > last and mask[c + 1]:
+            part, beside = memory_now(board, job, c)
+            out[c, last + MEMORY_LIMIT], out[c, last + BESIDE] = part, beside / (1.0 + beside)
 
 
 @lean_kernel

@@ -55,17 +55,19 @@ class NodeLanes:
         return tuple((self._lane_of[gpu] + low, height) for low, height in parts)
 
     def let_go(self, runs: Iterable[Run], gpu: int) -> None:
-        """Release the lanes that `hold` returned (`gpu` = -1), or `share` for the shared GPU number `gpu`."""
+        """Release the lanes that `hold` returned (`gpu` = -1), or `share`, for shared GPUs from number `gpu` on."""
         if gpu < 0:
             for lane in lanes_of(runs):
                 self._free[lane] = True
             return
-        lane, parts = self._lane_of[gpu], self._parts[gpu]
+        number = {self._lane_of[each]: each for each in self._parts}
         for low, height in runs:
+            lane = int(low)
+            parts = self._parts[number[lane]]
             parts.remove((low - lane, height))
-        if not parts:
-            del self._parts[gpu]
-            self._free[lane] = True
+            if not parts:
+                del self._parts[number[lane]]
+                self._free[lane] = True
 
 
 def pick_lanes(free: list[bool], gpus: int, before: Iterable[int] = ()) -> list[int]:
@@ -201,7 +203,11 @@ def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[GanttBar, ...
             job, node, config, gpu = (int(row[i]) for i in (at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_SLOT))
             configuration = instance.configurations[config]
             if configuration.kind == "shared":
-                runs = lanes[node].share(gpu, share_units(configuration.share) / at.UNITS)
+                size, numbers = (
+                    share_units(configuration.share) / at.UNITS,
+                    range(gpu, gpu + configuration.gpus_per_node),
+                )
+                runs = tuple(run for each in numbers for run in lanes[node].share(each, size))
             else:
                 kept = [] if has_moved(row) else lanes_of(last[job].runs)
                 runs = lanes[node].hold(int(row[-1]), kept)

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.spread_gpus import gpus_on, next_node, nodes_held
+from gpusched_env.simulator.placement.held_nodes import gpus_on, next_node, nodes_held
 
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 
@@ -88,9 +88,10 @@ def _holders(state: State) -> list[dict[tuple[int, int], list[str]]]:
         several = f" on {nodes_held(state.board, job, config)} nodes" if configuration.nodes > 1 else ""
         node, key = int(row[at.NODE]), (-1, job) if slot < 0 else (slot, -1)
         while node >= 0:
-            on_node = gpus_on(state.board, job, config, node, False)
+            on_node = int(gpus_on(state.board, job, config, node, False))
             size = f"x{configuration.share:g}" if slot >= 0 else f"x{on_node}"
-            holders[node][key].append(f"job {job}{_late_mark(state, job)} {size}{several}")
+            for gpu in range(on_node if slot >= 0 else 1):
+                holders[node][key[0] + gpu, key[1]].append(f"job {job}{_late_mark(state, job)} {size}{several}")
             node = int(next_node(state.board, job, config, node, False))
     return holders
 

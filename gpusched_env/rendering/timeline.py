@@ -16,7 +16,7 @@ from gpusched_env.model import Instance
 from gpusched_env.rendering.lanes import GanttBar, bars_of
 from gpusched_env.simulator import Result, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.spread_gpus import gpus_on, next_node
+from gpusched_env.simulator.placement.held_nodes import gpus_on, next_node
 from gpusched_env.simulator.rounds import stays
 
 LATE_TOLERANCE_S = 1e-6
@@ -156,17 +156,9 @@ def _rows_of(state: State, job: int, times: tuple[float, float, float], *, old: 
     config, slot = int(row[at.OLD_CONFIG if old else at.CONFIG]), row[at.OLD_SLOT if old else at.SLOT]
     node, rows = int(row[at.OLD_NODE if old else at.NODE]), []
     while node >= 0:
-        whole = [
-            job,
-            node,
-            config,
-            *times,
-            0.0,
-            slot,
-            -1.0,
-            gpus_on(board, job, config, node, old),
-        ]  # a bar needs no host
-        rows.append(whole[: state.hidden.log.shape[1]])
+        gpus = int(gpus_on(board, job, config, node, old))
+        row = [job, node, config, *times, 0.0, slot, -1.0, gpus]  # a bar needs no host
+        rows.append(row[: state.hidden.log.shape[1]])
         node = int(next_node(board, job, config, node, old))
     return rows
 

@@ -15,8 +15,8 @@ from gpusched_env.cells import tree as cells_at
 from gpusched_env.cells.tree import choose, clear, comes_before, free_around, take
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.held_nodes import gpus_on, next_node
 from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.spread_gpus import gpus_on, next_node
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 from gpusched_env.simulator.run import Board
 

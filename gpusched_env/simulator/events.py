@@ -9,8 +9,9 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import hosts_charge, hosts_rate
 from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
+from gpusched_env.simulator.placement.held_nodes import gpus_on, most_spread, next_node
 from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.spread_gpus import gpus_on, most_spread, next_node
+from gpusched_env.simulator.placement.shared_gpus import of_several
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 
@@ -79,15 +80,10 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
 
     With `old`, the interval is that of the holding when the round began, else of the present one.
     """
-    jobs, count, log, config = (
-        board.jobs,
-        board.count,
-        hidden.log,
-        int(board.jobs[job, at.OLD_CONFIG if old else at.CONFIG]),
-    )
+    jobs, count, log = board.jobs, board.count, hidden.log
     if count[at.LOGGING] == 0 or end <= jobs[job, at.BASE_S]:
         return
-    node = int(jobs[job, at.OLD_NODE if old else at.NODE])
+    node, config = int(jobs[job, at.OLD_NODE if old else at.NODE]), int(jobs[job, at.OLD_CONFIG if old else at.CONFIG])
     while node >= 0:
         row = log[count[at.LOGGED]]
         row[at.LOG_JOB] = job
@@ -141,6 +137,9 @@ def charge(board: Board, job: int, config: int) -> float:
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
+    if of_several(board, config):
+        rate = _charge_of_shares(board, job, config)
+        return rate if board.facts.idle_saving.shape[0] == 0 else rate - idle_saving_rate(board, job, config)
     if configs[config, at.CONFIG_SPREAD] > 0:
         rate = _spread_charge(board, job, config)
     elif board.cells.shape[0] > 0:
@@ -170,13 +169,30 @@ def _spread_charge(board: Board, job: int, config: int) -> float:
 
 
 @kernel
+def _charge_of_shares(board: Board, job: int, config: int) -> float:
+    """Return the charge for a share of several GPUs [€/s]: each GPU's part of its node, split by share."""
+    nodes, configs, rate, n = board.nodes, board.facts.configs, 0.0, int(board.jobs[job, at.NODE])
+    slot, units = int(board.jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS]
+    while n >= 0:
+        busy = nodes[n, at.USABLE] - nodes[n, at.FREE]
+        each = board.node_rate[nodes[n, at.NODE_TYPE], busy] / busy
+        for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
+            rate += each * units / nodes[n, at.NODE_COLUMNS + gpu]
+        n = next_node(board, job, config, n, False)
+    return rate
+
+
+@kernel
 def idle_saving_rate(board: Board, job: int, config: int) -> float:
     """Return the idle-power saving of a job's GPUs [€/s]: its part of them, less its work on them."""
     jobs, nodes, configs, clock = board.jobs, board.nodes, board.facts.configs, board.clock
     gpus, part = configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES], 1.0
     if configs[config, at.CONFIG_UNITS] > 0:
-        used = nodes[int(jobs[job, at.NODE]), at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
-        part = configs[config, at.CONFIG_UNITS] / used
+        part, node, slot = 0.0, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
+        for n in range(node, node + configs[config, at.CONFIG_NODES]):
+            for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
+                part += configs[config, at.CONFIG_UNITS] / nodes[n, at.NODE_COLUMNS + gpu]
+        part /= gpus
     kilowatts = board.facts.idle_saving[configs[config, at.CONFIG_TYPE]] * gpus * (part - work(board, job, config))
     return kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
 
@@ -320,16 +336,16 @@ def take_speeds(board: Board, hidden: Hidden) -> None:
     write_slowdowns(board, slowdowns)
     for i in range(count[at.ACTIVE]):
         if jobs[active[i], at.CONFIG] >= 0 and slowdowns[i] != jobs[active[i], at.SLOWDOWN]:
-            take_speed(board, hidden, active[i], slowdowns[i])
+            take_speed(board, hidden, active[i], slowdowns[i], 0.0)
 
 
 @kernel
-def take_speed(board: Board, hidden: Hidden, job: int, slowdown: float) -> None:
-    """Let a running job go on with another speed from now on, or from when it is ready."""
+def take_speed(board: Board, hidden: Hidden, job: int, slowdown: float, stands_s: float) -> None:
+    """Let a running job go on with another speed from now on, or from when it is ready, after standing so long."""
     jobs = board.jobs
     jobs[job, at.SLOWDOWN] = slowdown
     jobs[job, at.ANCHOR_EPOCHS] = jobs[job, at.EPOCHS]
-    jobs[job, at.ANCHOR_S] = max(board.clock[at.NOW], jobs[job, at.READY_S])
+    jobs[job, at.ANCHOR_S] = max(board.clock[at.NOW], jobs[job, at.READY_S]) + stands_s
     to_do = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
     hidden.outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds_per_epoch(board, job)
 

@@ -11,6 +11,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import put_back
 from gpusched_env.simulator.placement.release import within_quota
+from gpusched_env.simulator.placement.shared_gpus import has_room
 from gpusched_env.simulator.run import Board
 
 CONFIGURATION, NODE, GPUS, SHARE, CHAIN, QUOTA = range(1, 7)
@@ -44,7 +45,7 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
         job: The job.
         config: The configuration, ≥ 0; it may be one that does not exist.
         node: The node, or the first of several; it may be one that does not exist.
-        slot: The shared GPU on the node; -1 for whole ones.
+        slot: The shared GPU on the node, the first of several; -1 for whole ones.
         chain: The node that follows on each, or -1, (N,); of a spread configuration the node of every GPU.
     """
     configs, nodes = board.facts.configs, board.nodes
@@ -54,7 +55,7 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
         return NODE
     wrong = 0 if within_quota(board, job, config) else QUOTA
     if configs[config, at.CONFIG_UNITS] > 0:
-        wrong = wrong if _has_share(board, config, node, slot) else SHARE
+        wrong = wrong if has_room(board, config, node, slot, False) else SHARE
     elif configs[config, at.CONFIG_SPREAD] > 0:
         wrong = wrong if slot == -1 and _are_free(board, config, chain) else GPUS
     elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
@@ -63,23 +64,13 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
         wrong = CHAIN
     if wrong:
         return wrong
-    spread = configs[config, at.CONFIG_SPREAD] > 0
-    n = node if configs[config, at.CONFIG_NODES] > 1 and not spread else -1
+    spread, shared = configs[config, at.CONFIG_SPREAD] > 0, configs[config, at.CONFIG_UNITS] > 0
+    n = node if configs[config, at.CONFIG_NODES] > 1 and not (spread or shared) else -1
     while n >= 0:
         nodes[n, at.NEXT] = chain[n]
         n = chain[n]
     put_back(board, job, config, node, slot, chain if spread else nodes[:, at.NEXT].copy())
     return 0
-
-
-@kernel
-def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
-    """Whether the share of a configuration is free on a GPU of a node."""
-    nodes, units = board.nodes, board.facts.configs[config, at.CONFIG_UNITS]
-    if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
-        return False
-    used = nodes[node, at.NODE_COLUMNS + slot]
-    return used + units <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
 
 
 @kernel

@@ -111,8 +111,9 @@ def slowdown_if_placed(board: Board, job: int, config: int) -> float:
         on_it = board.nodes[node, at.USABLE] - board.nodes[node, at.FREE]
         alone = on_it == configs[held, at.CONFIG_GPUS]
         if alone and configs[held, at.CONFIG_UNITS] > 0:
-            used = board.nodes[node, at.NODE_COLUMNS + int(board.jobs[job, at.SLOT])]
-            alone = used == configs[held, at.CONFIG_UNITS]
+            slot = at.NODE_COLUMNS + int(board.jobs[job, at.SLOT])
+            for gpu in range(slot, slot + configs[held, at.CONFIG_GPUS]):
+                alone = alone and board.nodes[node, gpu] == configs[held, at.CONFIG_UNITS]
         others -= 1 if alone else 0
     part, _, busy = help_of(board.facts, several + configs[config, at.CONFIG_NODES], others)
     return interconnect_slowdown(board.facts, config, int(board.jobs[job, at.APPLICATION]), part, busy)

@@ -15,6 +15,7 @@ from gpusched_env.simulator.due_dates import due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
+from gpusched_env.simulator.placement.held_nodes import chain_of, gpus_on, next_node
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.placement import (
     can_place,
@@ -31,9 +32,8 @@ from gpusched_env.simulator.placement.placement import (
     would_restart,
 )
 from gpusched_env.simulator.placement.release import can_resize, release, within_quota
-from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_env.simulator.placement.shared_gpus import has_room, of_several, slots
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
-from gpusched_env.simulator.placement.spread_gpus import chain_of, gpus_on, next_node
 from gpusched_env.simulator.planned import (
     GPU,
     HELD,
@@ -57,13 +57,14 @@ from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
-    neighbours,
+    Residents,
+    residents,
     share_units,
     sharing_numbers,
     speed_by_utilisation,
     write_demand,
 )
-from gpusched_env.simulator.slowdown import speed_beside
+from gpusched_env.simulator.slowdown import speed_beside, speed_in_place
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
 from gpusched_env.simulator.survival import (
     Curve,
@@ -101,6 +102,7 @@ __all__ = [
     "Mask",
     "Order",
     "PlannedPolicy",
+    "Residents",
     "View",
     "apply_choice",
     "ask_order",
@@ -132,6 +134,7 @@ __all__ = [
     "give",
     "gpus_on",
     "grow",
+    "has_room",
     "held_columns",
     "is_opportunistic_config",
     "keep",
@@ -142,8 +145,8 @@ __all__ = [
     "likely_bin",
     "measure",
     "misses",
-    "neighbours",
     "next_node",
+    "of_several",
     "order_by",
     "pause_s",
     "place",
@@ -155,6 +158,7 @@ __all__ = [
     "ranked",
     "ranked_in_groups",
     "release",
+    "residents",
     "restore",
     "seconds_now",
     "set_preferred_node",
@@ -165,6 +169,7 @@ __all__ = [
     "slots",
     "speed_beside",
     "speed_by_utilisation",
+    "speed_in_place",
     "speed_now",
     "survey",
     "survival_after",

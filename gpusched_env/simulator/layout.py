@@ -52,7 +52,8 @@ TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 -
 STATE_BYTES = 42  # size of its state; 0 where host memory has no limit
 MOVING_S = 43  # seconds more that continuing takes it for each further GPU on a PCIe link
 POOL_NODE = 44  # node whose host memory has room for its state while it is paused, or -1
-JOB_COLUMNS = 45  # then, with spread configurations, where their GPUs are, now and at the round's begin (`spread_gpus`)
+BESIDE = 45  # mark of the jobs on its shared GPUs beside it, where limits follow with a delay (`adaptation`)
+JOB_COLUMNS = 46  # then, with spread configurations, where their GPUs are, now and at the round's begin (`spread_gpus`)
 
 NO_MARK = -1.0  # in LAST_NODES: the state is not where it was, so that the job restarts everywhere
 
@@ -92,7 +93,14 @@ FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to
 OVERHEAD = 1  # what a job loses to co-runners of lower priority, as a part of its time
 FILLED = 2  # part of the time left by the highest priority that others can use
 LEAST_SPEED = 3  # least speed of those below the highest priority, if their utilisations sum to 1 at most
-SHARING_COLUMNS = 4
+ADAPT_S = 4  # seconds until limits follow the jobs on a GPU
+SHARING_COLUMNS = 5
+
+# memory: float64 (V, A, MEMORY_COLUMNS). What an application needs of a GPU whose memory moves between jobs.
+NEED = 0  # at most, in a mini-batch [GiB]
+LEAST = 1  # at least, to run [GiB]
+ADDED = 2  # part of a mini-batch that each GiB of it in host memory adds
+MEMORY_COLUMNS = 3
 
 # capacity: int64 (V, CAPACITY_COLUMNS + index). Free capacity of the nodes of a GPU type now.
 FREE_BLOCK = 0  # most free GPUs on one node

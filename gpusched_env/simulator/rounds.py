@@ -6,13 +6,15 @@ import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.adaptation import lost_s
 from gpusched_env.simulator.cell_binding import binding_unchanged, let_empty_cells_go, remember
 from gpusched_env.simulator.due_dates import due_date_timer_s
 from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, take_speed
 from gpusched_env.simulator.placement.free_capacity import clear, measure
+from gpusched_env.simulator.placement.held_nodes import most_spread, next_node, same_nodes
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, should_consolidate
 from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.placement.spread_gpus import most_spread, next_node, remember_spread, same_nodes
+from gpusched_env.simulator.placement.spread_gpus import remember_spread
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.sorting import pressure, ranked
@@ -81,13 +83,22 @@ def commit_round(board: Board, hidden: Hidden) -> None:
     now = clock[at.NOW]
     slowdowns = np.empty(count[at.ACTIVE])
     write_slowdowns(board, slowdowns)
+    same, lost = np.empty(count[at.ACTIVE], dtype=np.int8), np.zeros(count[at.ACTIVE])
+    for i in range(count[at.ACTIVE]):
+        same[i] = 1 if stays(board, active[i]) else 0
+    if board.facts.sharing[at.ADAPT_S] > 0.0:
+        lost = lost_s(board, slowdowns, same)
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        same = stays(board, job)
-        if not same:
+        if same[i] == 0:
             _begin_interval(board, hidden, job, now)
-        if jobs[job, at.CONFIG] >= 0 and not (same and slowdowns[i] == jobs[job, at.SLOWDOWN]):
-            take_speed(board, hidden, job, slowdowns[i])
+        if jobs[job, at.CONFIG] >= 0 and not (
+            same[i] != 0 and slowdowns[i] == jobs[job, at.SLOWDOWN] and lost[i] == 0.0
+        ):
+            stands = lost[i] + max(
+                0.0, jobs[job, at.ANCHOR_S] - max(now, jobs[job, at.READY_S]) if same[i] != 0 else 0.0
+            )
+            take_speed(board, hidden, job, slowdowns[i], stands)
     if count[at.LIMITED_POOL] > 0:
         keep_states(board)
     clock[at.BILL_RATE] = bill_rate(board)

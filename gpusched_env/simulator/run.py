@@ -22,6 +22,11 @@ class Facts(NamedArrays):
         utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared
             by utilisation.
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
+        below: Factor on the time of an application beside a job of higher priority, (V, A, A); (0, 0, 0): by
+            utilisation.
+        memory: What applications need of a GPU whose memory moves between jobs, (V, A, MEMORY_COLUMNS); (0, 0, ..): it
+            does not.
+        gpu_gib: Memory of a GPU [GiB], (V,).
         idle_saving: Idle-power saving of a held GPU [kW], (V,); (0,): none.
         planned: The factor on the time of every application with which policies plan, (A, C).
         iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
@@ -35,6 +40,9 @@ class Facts(NamedArrays):
     slowdown: Annotated[Floats, 3]
     utilisation: Annotated[Floats, 2]
     sharing: Annotated[Floats, 1]
+    below: Annotated[Floats, 3]
+    memory: Annotated[Floats, 3]
+    gpu_gib: Annotated[Floats, 1]
     idle_saving: Annotated[Floats, 1]
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,9 @@ from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import Configuration, Instance, Interference, UtilisationModel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
+
+ROUNDED = 1e-12
+"""Part of a minimum by which a limit may be below it by rounding."""
 
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:
@@ -24,12 +29,31 @@ def utilisation_table(instance: Instance) -> NDArray[np.float64]:
     return model.utilisation.copy() if isinstance(model, UtilisationModel) else np.zeros((0, 0))
 
 
+def below_table(instance: Instance) -> NDArray[np.float64]:
+    """Return the factors on times beside jobs of higher priority, (V, A, A); (0, 0, 0) where utilisations give them."""
+    model = instance.interference
+    below = model.below if isinstance(model, UtilisationModel) else None
+    return np.zeros((0, 0, 0)) if below is None else below.copy()
+
+
+def memory_table(instance: Instance) -> NDArray[np.float64]:
+    """Return what applications need of a GPU whose memory moves, (V, A, MEMORY_COLUMNS); (0, 0, ..): it does not."""
+    model = instance.interference
+    own = model.memory if isinstance(model, UtilisationModel) else None
+    if own is None:
+        return np.zeros((0, 0, at.MEMORY_COLUMNS))
+    table = np.empty((*own.iteration_s.shape, at.MEMORY_COLUMNS))
+    table[:, :, at.NEED], table[:, :, at.LEAST], table[:, :, at.ADDED] = own.need_gib, own.least_gib, own.added()
+    return table
+
+
 def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
     """Return the numbers of the interference model, (SHARING_COLUMNS,)."""
     numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
     numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
     if isinstance(model, UtilisationModel):
         numbers[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
+        numbers[at.ADAPT_S] = 0.0 if model.memory is None else model.memory.adapt_s
     return numbers
 
 
@@ -64,6 +88,7 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
                 model.utilisation[types[column]][beside].max(initial=0.0),
             )
             planned[:, column] = _worst_by_utilisation(model, instance, int(column), utilisation, float(most))
+            planned[:, column] = _worst_with_memory(model, instance, int(column), planned[:, column])
             continue
         others = _most_others(instance.configurations[column], instance.configurations)
         slowdown = model.slowdown[types[column]][:, beside]
@@ -80,12 +105,33 @@ def _worst_by_utilisation(
     on_it = [c for c in instance.configurations if c.kind == "shared" and c.gpu_type == own.gpu_type]
     fitting = [c for c in on_it if share_units(c.share) <= free]
     if any(c.priority > own.priority for c in fitting):
+        if model.below is not None:
+            others = free // min(share_units(c.share) for c in fitting)
+            return 1.0 + others * (model.below[instance.type_index("", own.gpu_type)].max(axis=1) - 1.0)
         least = min((share_units(c.share) for c in fitting), default=at.UNITS)
         return np.maximum(1.0, utilisation + (free // least) * most) / model.least_speed
     equals = [share_units(c.share) for c in fitting if c.priority == own.priority]
     others = free // min(equals) if equals else 0
     lost = model.overhead if any(c.priority < own.priority for c in fitting) else 0.0
     return np.maximum(1.0, utilisation + others * most) * (1.0 + lost)
+
+
+def _worst_with_memory(
+    model: UtilisationModel, instance: Instance, column: int, factor: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the worst factors, (A,), with no memory where others may take it, from those of computing."""
+    own = instance.configurations[column]
+    others = [
+        c.priority
+        for c in instance.configurations
+        if c.kind == "shared"
+        and c.gpu_type == own.gpu_type
+        and share_units(c.share) <= at.UNITS - share_units(own.share)
+    ]
+    if model.memory is None or all(priority < own.priority for priority in others):
+        return factor
+    v = int(instance.type_of_configuration[column])
+    return np.maximum(factor, 1.0 / model.least_speed) + model.memory.need_gib * model.memory.added()[v]
 
 
 def _sharing_applications(instance: Instance, columns: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -105,25 +151,42 @@ def share_units(share: float) -> int:
     return max(1, int(share * at.UNITS)) if share < 1.0 else 0
 
 
-@kernel
-def neighbours(board: Board) -> tuple[Ints, Ints]:
-    """List the active jobs on every shared GPU, by their places in `active`.
+class Residents(NamedTuple):
+    """The jobs on every shared GPU, as lists of places; a job has a place on each of its GPUs.
 
-    Returns:
-        The last of them on GPU g of node n, at n · G + g, (N · G,), and for every active job the one before it on its
-        GPU, (A,); -1: none.
+    Attributes:
+        last: The last place on GPU g of node n, at n · G + g, (N · G,); -1: none.
+        before: For every place the one before it on its GPU, (P,); -1: none.
+        holder: The number in `active` of its job, (P,).
     """
-    jobs, nodes, count, active = board.jobs, board.nodes, board.count, board.active
-    per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
-    last = np.full(nodes.shape[0] * per_node, -1)
-    before = np.full(count[at.ACTIVE], -1)
+
+    last: Ints
+    before: Ints
+    holder: Ints
+
+
+@kernel
+def residents(board: Board) -> Residents:
+    """List the active jobs on every shared GPU."""
+    jobs, nodes, count, active, configs = board.jobs, board.nodes, board.count, board.active, board.facts.configs
+    per_node, places = (nodes.shape[1] - at.NODE_COLUMNS) // 2, 0
+    for i in range(count[at.ACTIVE]):
+        if jobs[active[i], at.CONFIG] >= 0 and jobs[active[i], at.SLOT] >= 0:
+            config = int(jobs[active[i], at.CONFIG])
+            places += configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES]
+    on = Residents(np.full(nodes.shape[0] * per_node, -1), np.full(places, -1), np.empty(places, dtype=np.int64))
+    places = 0
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        if jobs[job, at.CONFIG] >= 0 and jobs[job, at.SLOT] >= 0:
-            gpu = int(jobs[job, at.NODE]) * per_node + int(jobs[job, at.SLOT])
-            before[i] = last[gpu]
-            last[gpu] = i
-    return last, before
+        if jobs[job, at.CONFIG] < 0 or jobs[job, at.SLOT] < 0:
+            continue
+        config, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
+        for n in range(node, node + configs[config, at.CONFIG_NODES]):
+            for gpu in range(n * per_node + slot, n * per_node + slot + configs[config, at.CONFIG_GPUS]):
+                on.before[places], on.holder[places] = on.last[gpu], i
+                on.last[gpu] = places
+                places += 1
+    return on
 
 
 @lean_kernel
@@ -159,53 +222,122 @@ def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> floa
 
 @kernel
 def write_utilisation_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Write the speeds of the jobs on shared GPUs: true seconds per epoch over planned ones."""
-    jobs, active, configs, planned = board.jobs, board.active, board.facts.configs, board.facts.planned
-    last, before = neighbours(board)
-    demand = np.zeros(at.PRIORITIES)
-    for gpu in range(last.shape[0]):
-        if last[gpu] < 0:
+    """Write true seconds per epoch over planned ones of the jobs on shared GPUs, by the slowest of a job's GPUs."""
+    jobs, active, planned = board.jobs, board.active, board.facts.planned
+    on, demand = residents(board), np.zeros(at.PRIORITIES)
+    for place in range(on.holder.shape[0]):
+        slowdowns[on.holder[place]] = 0.0
+    for gpu in range(on.last.shape[0]):
+        if on.last[gpu] < 0:
             continue
-        write_demand(board, last[gpu], before, demand)
-        i = last[gpu]
-        while i >= 0:
-            job = active[i]
+        write_demand(board, gpu, on, demand)
+        place = on.last[gpu]
+        while place >= 0:
+            job = active[on.holder[place]]
             config = int(jobs[job, at.CONFIG])
-            speed = speed_by_utilisation(demand, configs[config, at.CONFIG_PRIORITY], board.facts.sharing)
-            slowdowns[i] = 1.0 / (speed * planned[int(jobs[job, at.APPLICATION]), config])
-            i = before[i]
+            speed = speed_among(board, job, config, gpu, on, demand)
+            slowdown = 1.0 / (speed * planned[int(jobs[job, at.APPLICATION]), config])
+            slowdowns[on.holder[place]] = max(slowdowns[on.holder[place]], slowdown)
+            place = on.before[place]
 
 
 @lean_kernel
-def write_demand(board: Board, last: int, before: Ints, demand: Floats) -> None:
-    """Write the sum of the utilisations of the jobs on a GPU, by priority; `last` is the last of them in `active`."""
+def speed_among(board: Board, job: int, config: int, gpu: int, on: Residents, demand: Floats) -> float:
+    """Return the speed of `job` with a share of a GPU beside the jobs on it, 1 as alone.
+
+    Args:
+        board: The run.
+        job: The job; it need not be on the GPU.
+        config: The share.
+        gpu: The GPU, n · G + g.
+        on: The jobs on every GPU.
+        demand: Sum of the utilisations of the jobs on it, its own included, by priority, (PRIORITIES,).
+    """
+    speed = _computing_speed(board, job, config, gpu, on, demand)
+    return speed if board.facts.memory.shape[0] == 0 else _with_memory(board, job, config, gpu, on, speed)
+
+
+@lean_kernel
+def _with_memory(board: Board, job: int, config: int, gpu: int, on: Residents, speed: float) -> float:
+    """Return the speed of `job`, `speed` by computing alone, with the memory that its co-runners leave."""
+    facts, v, own = board.facts, board.facts.configs[config, at.CONFIG_TYPE], int(board.jobs[job, at.APPLICATION])
+    need, limit = facts.memory[v, own, at.NEED], memory_limit(board, job, config, gpu, on)
+    if limit < facts.memory[v, own, at.LEAST] * (1.0 - ROUNDED):
+        return min(speed, facts.sharing[at.LEAST_SPEED])
+    return 1.0 / (1.0 / speed + (need - limit) * facts.memory[v, own, at.ADDED])
+
+
+@lean_kernel
+def memory_limit(board: Board, job: int, config: int, gpu: int, on: Residents) -> float:
+    """Return the memory that `job` has, or would have, with a share of a GPU beside the jobs on it [GiB]."""
+    facts, v = board.facts, board.facts.configs[config, at.CONFIG_TYPE]
+    need, priority = (
+        facts.memory[v, int(board.jobs[job, at.APPLICATION]), at.NEED],
+        facts.configs[config, at.CONFIG_PRIORITY],
+    )
+    above, equals, place = 0.0, need, on.last[gpu]
+    while place >= 0:
+        other = board.active[on.holder[place]]
+        its = facts.configs[int(board.jobs[other, at.CONFIG]), at.CONFIG_PRIORITY]
+        if other != job and its >= priority:
+            wanted = facts.memory[v, int(board.jobs[other, at.APPLICATION]), at.NEED]
+            above, equals = (above + wanted, equals) if its > priority else (above, equals + wanted)
+        place = on.before[place]
+    left = max(0.0, facts.gpu_gib[v] - above)
+    return need if equals <= left else need * left / equals
+
+
+@lean_kernel
+def _computing_speed(board: Board, job: int, config: int, gpu: int, on: Residents, demand: Floats) -> float:
+    """Return `speed_among` where memory is no matter."""
+    priority, below = board.facts.configs[config, at.CONFIG_PRIORITY], board.facts.below
+    above = 0.0
+    for p in range(priority + 1, at.PRIORITIES):
+        above += demand[p]
+    if below.shape[0] == 0 or above == 0.0:
+        return speed_by_utilisation(demand, priority, board.facts.sharing)
+    v, own, factor = board.facts.configs[config, at.CONFIG_TYPE], int(board.jobs[job, at.APPLICATION]), 1.0
+    place = on.last[gpu]
+    while place >= 0:
+        other = board.active[on.holder[place]]
+        if other != job:
+            factor += below[v, own, int(board.jobs[other, at.APPLICATION])] - 1.0
+        place = on.before[place]
+    return 1.0 / factor
+
+
+@lean_kernel
+def write_demand(board: Board, gpu: int, on: Residents, demand: Floats) -> None:
+    """Write the sum of the utilisations of the jobs on a GPU, n · G + g, by priority."""
     jobs, active, configs, utilisation = board.jobs, board.active, board.facts.configs, board.facts.utilisation
     demand[:] = 0.0
-    i = last
-    while i >= 0:
-        config = int(jobs[active[i], at.CONFIG])
-        own = utilisation[configs[config, at.CONFIG_TYPE], int(jobs[active[i], at.APPLICATION])]
+    place = on.last[gpu]
+    while place >= 0:
+        job = active[on.holder[place]]
+        config = int(jobs[job, at.CONFIG])
+        own = utilisation[configs[config, at.CONFIG_TYPE], int(jobs[job, at.APPLICATION])]
         demand[configs[config, at.CONFIG_PRIORITY]] += own
-        i = before[i]
+        place = on.before[place]
 
 
 @kernel
 def write_pair_slowdowns(board: Board, slowdowns: Floats) -> None:
     """Write the speeds of the jobs on shared GPUs: each takes 1 + Σ (slow-down - 1) times as long as alone."""
-    jobs, nodes, active = board.jobs, board.nodes, board.active
+    jobs, active, configs = board.jobs, board.active, board.facts.configs
     slowdown, planned = board.facts.slowdown, board.facts.planned
-    per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
-    last, before = neighbours(board)
-    for i in range(board.count[at.ACTIVE]):
-        job = active[i]
-        if jobs[job, at.CONFIG] < 0 or jobs[job, at.SLOT] < 0:
-            continue
-        node, own = int(jobs[job, at.NODE]), int(jobs[job, at.APPLICATION])
-        factor = 1.0
-        other = last[node * per_node + int(jobs[job, at.SLOT])]
-        while other >= 0:
-            if other != i:
-                beside = int(jobs[active[other], at.APPLICATION])
-                factor += slowdown[nodes[node, at.NODE_TYPE], own, beside] - 1.0
-            other = before[other]
-        slowdowns[i] = factor / planned[own, int(jobs[job, at.CONFIG])]
+    on = residents(board)
+    for place in range(on.holder.shape[0]):
+        slowdowns[on.holder[place]] = 0.0
+    for gpu in range(on.last.shape[0]):
+        place = on.last[gpu]
+        while place >= 0:
+            i = on.holder[place]
+            config, own = int(jobs[active[i], at.CONFIG]), int(jobs[active[i], at.APPLICATION])
+            factor, other = 1.0, on.last[gpu]
+            while other >= 0:
+                if on.holder[other] != i:
+                    beside = int(jobs[active[on.holder[other]], at.APPLICATION])
+                    factor += slowdown[configs[config, at.CONFIG_TYPE], own, beside] - 1.0
+                other = on.before[other]
+            slowdowns[i] = max(slowdowns[i], factor / planned[own, config])
+            place = on.before[place]

@@ -5,15 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.arrays import Floats, Ints
+from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.interconnect import interconnect_slowdown, write_interconnect_slowdowns
-from gpusched_env.simulator.placement.spread_gpus import consolidated_factor, most_spread, nodes_held
+from gpusched_env.simulator.placement.held_nodes import most_spread, nodes_held
+from gpusched_env.simulator.placement.spread_gpus import consolidated_factor
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
-    neighbours,
-    speed_by_utilisation,
+    Residents,
+    residents,
+    speed_among,
     write_demand,
     write_pair_slowdowns,
     write_utilisation_slowdowns,
@@ -21,41 +23,54 @@ from gpusched_env.simulator.sharing_slowdown import (
 
 
 @kernel
-def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -> float:
+def speed_beside(board: Board, job: int, config: int, gpu: int, on: Residents) -> float:
     """Return the speed of `job` with a share beside the jobs on a GPU, 1 as alone; NaN without a model.
 
     Args:
         board: The run.
         job: The job; it counts once, whether it is on the GPU or not.
         config: The share.
-        last: The last of the jobs on the GPU, a place in `active`; -1: none.
-        before: The one before each job on its GPU, (A,) (`neighbours`).
+        gpu: The GPU, n · G + g.
+        on: The jobs on every GPU.
     """
     jobs, active, configs, facts = board.jobs, board.active, board.facts.configs, board.facts
     v, own = configs[config, at.CONFIG_TYPE], int(jobs[job, at.APPLICATION])
     if facts.utilisation.shape[0] > 0:
         demand = np.zeros(at.PRIORITIES)
-        write_demand(board, last, before, demand)
+        write_demand(board, gpu, on, demand)
         held = int(jobs[job, at.CONFIG])
-        i = last
-        while i >= 0:
-            if active[i] == job:
+        place = on.last[gpu]
+        while place >= 0:
+            if active[on.holder[place]] == job:
                 demand[configs[held, at.CONFIG_PRIORITY]] -= facts.utilisation[v, own]
-            i = before[i]
+            place = on.before[place]
         for p in range(at.PRIORITIES):
             demand[p] = demand[p] if demand[p] > 1e-12 else 0.0  # rounding of the subtraction
         priority = configs[config, at.CONFIG_PRIORITY]
         demand[priority] += facts.utilisation[v, own]
-        return speed_by_utilisation(demand, priority, facts.sharing)
+        return speed_among(board, job, config, gpu, on, demand)
     if facts.slowdown.shape[0] == 0:
         return np.nan
     factor = 1.0
-    i = last
-    while i >= 0:
-        if active[i] != job:
-            factor += facts.slowdown[v, own, int(jobs[active[i], at.APPLICATION])] - 1.0
-        i = before[i]
+    place = on.last[gpu]
+    while place >= 0:
+        other = active[on.holder[place]]
+        if other != job:
+            factor += facts.slowdown[v, own, int(jobs[other, at.APPLICATION])] - 1.0
+        place = on.before[place]
     return 1.0 / factor
+
+
+@kernel
+def speed_in_place(board: Board, job: int, config: int, node: int, slot: int, on: Residents) -> float:
+    """Return the speed of `job` with a share, which fits on its GPUs from `slot` of `node` on: that on the slowest."""
+    configs, per_node = board.facts.configs, (board.nodes.shape[1] - at.NODE_COLUMNS) // 2
+    speed = np.inf
+    for n in range(node, node + configs[config, at.CONFIG_NODES]):
+        for gpu in range(n * per_node + slot, n * per_node + slot + configs[config, at.CONFIG_GPUS]):
+            each = speed_beside(board, job, config, gpu, on)
+            speed = each if np.isnan(each) else min(speed, each)
+    return speed
 
 
 @kernel
@@ -71,7 +86,7 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
     if capacity[v, at.FREE_SHARE] < units:
         return best, best_gpu, best_speed
     per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
-    last, before = neighbours(board)
+    on = residents(board)
     for n in range(nodes.shape[0]):
         if nodes[n, at.NODE_TYPE] != v or nodes[n, at.FREE] == nodes[n, at.USABLE]:
             continue
@@ -79,7 +94,7 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
             used = nodes[n, at.NODE_COLUMNS + gpu]
             if used == 0 or used + units > at.UNITS:
                 continue
-            speed = speed_beside(board, job, config, last[n * per_node + gpu], before)
+            speed = speed_beside(board, job, config, n * per_node + gpu, on)
             if speed > best_speed or (speed == best_speed and used > best_used):
                 best, best_gpu, best_speed, best_used = n, gpu, speed, used
     return best, best_gpu, best_speed

@@ -221,7 +221,7 @@ def _facts(instance: Instance, common: Common) -> Facts:
         row[at.CONFIG_UNITS] = units
         row[at.CONFIG_PRIORITY] = configuration.priority
         row[at.CONFIG_SPREAD] = configuration.spread
-        row[at.CONFIG_SIZE] = units or configuration.gpus_per_node * configuration.nodes * at.UNITS
+        row[at.CONFIG_SIZE] = (units or at.UNITS) * configuration.gpus_per_node * configuration.nodes
     return common.facts(
         Facts(
             configs=configs,
@@ -230,6 +230,9 @@ def _facts(instance: Instance, common: Common) -> Facts:
             slowdown=sharing.slowdown_table(instance),
             utilisation=sharing.utilisation_table(instance),
             sharing=sharing.sharing_numbers(instance),
+            below=sharing.below_table(instance),
+            memory=sharing.memory_table(instance),
+            gpu_gib=np.array([v.memory_gib for v in instance.gpu_types]),
             idle_saving=sharing.idle_saving_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),

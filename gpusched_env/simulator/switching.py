@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.spread_gpus import mark_of
+from gpusched_env.simulator.placement.held_nodes import mark_of
+from gpusched_env.simulator.placement.shared_gpus import has_room, of_several
 from gpusched_env.simulator.run import Board
 
 
@@ -111,6 +112,9 @@ def _changes_share(board: Board, job: int) -> bool:
     before, config = int(jobs[job, at.OLD_CONFIG]), int(jobs[job, at.CONFIG])
     if before < 0 or configs[before, at.CONFIG_UNITS] == 0 or configs[config, at.CONFIG_UNITS] == 0:
         return False
+    for column in (at.CONFIG_GPUS, at.CONFIG_NODES):
+        if configs[before, column] != configs[config, column]:
+            return False
     return jobs[job, at.NODE] == jobs[job, at.OLD_NODE] and jobs[job, at.SLOT] == jobs[job, at.OLD_SLOT]
 
 
@@ -152,11 +156,18 @@ def longest_switch_s(board: Board, job: int) -> float:
 
 @lean_kernel
 def _share_fits(board: Board, job: int, config: int) -> bool:
-    """Whether `config` is a share that fits on the GPU of which the job had a share when the round began."""
+    """Whether `config` is a share that fits on the GPUs of which the job had a share when the round began.
+
+    Of several GPUs only the share that the job holds now is known to fit there.
+    """
     jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
     node, slot, units = int(jobs[job, at.OLD_NODE]), int(jobs[job, at.OLD_SLOT]), configs[config, at.CONFIG_UNITS]
     if units == 0 or slot < 0 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
         return False
+    if of_several(board, config) or of_several(board, int(jobs[job, at.OLD_CONFIG])):
+        same = configs[config, at.CONFIG_GPUS] == configs[int(jobs[job, at.OLD_CONFIG]), at.CONFIG_GPUS]
+        same = same and configs[config, at.CONFIG_NODES] == configs[int(jobs[job, at.OLD_CONFIG]), at.CONFIG_NODES]
+        return same and has_room(board, config, node, slot, False)
     own = held >= 0 and int(jobs[job, at.NODE]) == node and int(jobs[job, at.SLOT]) == slot
     used = nodes[node, at.NODE_COLUMNS + slot] - (configs[held, at.CONFIG_UNITS] if own else 0)
     return used + units <= at.UNITS and (own or used > 0 or nodes[node, at.FREE] > 0)

@@ -130,6 +130,7 @@ def _added(built_in: Application | None, own: Application) -> Application:
         memory_gib=own.memory_gib or built_in.memory_gib,
         restart_s=own.restart_s or built_in.restart_s,
         state_gib=own.state_gib or built_in.state_gib,
+        batches_per_epoch=own.batches_per_epoch or built_in.batches_per_epoch,
         seconds_per_epoch=dict(built_in.seconds_per_epoch) | dict(own.seconds_per_epoch),
         whole_nodes_s=dict(built_in.whole_nodes_s) | dict(own.whole_nodes_s),
         spread_factor=dict(built_in.spread_factor) | dict(own.spread_factor),
@@ -185,18 +186,20 @@ class Site:
         gpu_types: The GPU types.
         nodes: The nodes.
         configurations: The configurations that jobs may be offered, of types that have a node.
+        memory_moves: Whether a share leaves a job all memory of its GPUs, which moves between the jobs on them.
     """
 
     gpu_types: tuple[GpuType, ...]
     nodes: tuple[Node, ...]
     configurations: tuple[Configuration, ...]
+    memory_moves: bool = False
 
     @classmethod
     def of(cls, scenario: Scenario) -> Site:
         """Build the cluster of a scenario, and the configurations on offer.
 
-        Single-node configurations come first, then shares of a GPU, then whole nodes, then spread GPUs, each by GPU
-        type; shares from the largest to the smallest.
+        Single-node configurations come first, then shares of GPUs, then whole nodes, then spread GPUs, each by GPU
+        type; shares by the number of GPUs, from the largest to the smallest.
 
         Raises:
             InputError: No node has as many GPUs as the least of `jobs.gpu_counts`, or no GPU type has as many nodes as
@@ -212,14 +215,16 @@ class Site:
         with_node = {node.gpu_type for node in nodes}
         offers = sorted(scenario.sharing.offers(), reverse=True)
         shared = [
-            Configuration(v.name, 1, share=fraction, priority=priority)
+            Configuration(v.name, gpus, share=fraction, priority=priority)
             for v in gpu_types
             if v.name in with_node
+            for gpus in scenario.sharing.gpu_counts
+            if gpus <= max(node.gpus for node in nodes if node.gpu_type == v.name)
             for fraction, priority in offers
         ]
         several = _several_nodes(gpu_types, nodes, jobs.node_counts)
         spread = _spread(gpu_types, nodes, jobs.spread_counts)
-        return cls(gpu_types, nodes, (*single, *shared, *several, *spread))
+        return cls(gpu_types, nodes, (*single, *shared, *several, *spread), scenario.sharing.memory == "moves")
 
     def of_kind(self, kind: Kind) -> NDArray[np.bool_]:
         """Return which configurations are of a kind, shape (C,)."""
@@ -229,7 +234,7 @@ class Site:
     def memory_gib(self) -> NDArray[np.float64]:
         """Return the memory that every configuration leaves to a job on each GPU [GiB]: its share of it, shape (C,)."""
         of_type = {v.name: v.memory_gib for v in self.gpu_types}
-        return np.array([c.share * of_type[c.gpu_type] for c in self.configurations])
+        return np.array([(1.0 if self.memory_moves else c.share) * of_type[c.gpu_type] for c in self.configurations])
 
     @property
     def most_gpus(self) -> int:

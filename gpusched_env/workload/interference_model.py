@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration, GpuType, Instance, Interference, UtilisationModel
+from gpusched_env.model import Configuration, GpuType, Instance, Interference, SharedMemory, UtilisationModel
 from gpusched_env.workload.scenario.sharing import LEAST_INFLATION, Sharing
 from gpusched_env.workload.tables.applications import (
     Application,
@@ -36,6 +36,7 @@ class SharingJobs:
         gpu_types: The GPU types of the instance.
         application: Index into `applications`, shape (J,).
         applications: Names of the applications.
+        known: The applications, where a model needs more of them than their names.
     """
 
     alone_s: NDArray[np.float64]
@@ -43,6 +44,7 @@ class SharingJobs:
     gpu_types: tuple[GpuType, ...]
     application: NDArray[np.int64]
     applications: tuple[str, ...]
+    known: tuple[Application, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,8 +149,24 @@ class ByUtilisation:
             sharing.least_speed,
             np.array(idle) if sharing.power == "utilisation" else None,
             sharing.fastest,
+            memory=_shared_memory(sharing, jobs) if sharing.memory == "moves" else None,
         )
         return SharingTimes(jobs.alone_s, utilisation)
+
+
+def _shared_memory(sharing: Sharing, jobs: SharingJobs) -> SharedMemory:
+    """Return how memory moves: the working minimum is the state, the time of a mini-batch that on one GPU."""
+    for application in jobs.known:
+        if not application.batches_per_epoch:
+            raise InputError("sharing.memory", "moves", f"parts: the mini-batches of {application.name} are not known")
+    # A type on which an application has no time on one GPU has no share of it either: any number will do.
+    iteration_s = [
+        [each.seconds_per_epoch.get((v.name, 1), 1.0) / each.batches_per_epoch for each in jobs.known]
+        for v in jobs.gpu_types
+    ]
+    need = np.array([each.memory_gib for each in jobs.known])
+    least = np.minimum(need, [each.state_gib for each in jobs.known])
+    return SharedMemory(need, least, np.array(iteration_s), sharing.host_gb_per_s, sharing.adapt_s)
 
 
 def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:
@@ -201,6 +219,7 @@ def job_times(
         gpu_types=site.gpu_types,
         application=choice,
         applications=tuple(application.name for application in applications),
+        known=applications,
     )
     times = model.sharing_times(jobs, rng)
     if np.shape(times.seconds_per_epoch) != jobs.alone_s.shape:
@@ -241,8 +260,8 @@ def application_times(applications: tuple[Application, ...], site: Site) -> NDAr
     several = site.of_kind("multi-node")
     if np.any(several) and not np.any(known[:, several]):
         counts = [1, *sorted({c.nodes for c in site.configurations if c.nodes > 1})]
-        measured = sorted({(v, g, k) for application in applications for v, k, g in application.whole_nodes_s})
-        names = ", ".join(f"{k}*{v}x{g}" for v, g, k in measured) or "none"
+        on_nodes = sorted({(v, g, k) for application in applications for v, k, g in application.whole_nodes_s})
+        names = ", ".join(f"{k}*{v}x{g}" for v, g, k in on_nodes) or "none"
         allowed = f"numbers of nodes that one of the applications was measured on: {names}"
         raise InputError("jobs.node_counts", counts, allowed)
     return table

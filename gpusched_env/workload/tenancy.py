@@ -143,5 +143,11 @@ def _by_type(model: Interference | UtilisationModel, base: list[int]) -> Interfe
     """Return every owner's type with the figures of the type that it was made from."""
     if isinstance(model, Interference):
         return replace(model, slowdown=model.slowdown[base])
-    idle = model.idle_power_w
-    return replace(model, utilisation=model.utilisation[base], idle_power_w=None if idle is None else idle[base])
+    idle, below, memory = model.idle_power_w, model.below, model.memory
+    return replace(
+        model,
+        utilisation=model.utilisation[base],
+        idle_power_w=None if idle is None else idle[base],
+        below=None if below is None else below[base],
+        memory=None if memory is None else replace(memory, iteration_s=memory.iteration_s[base]),
+    )

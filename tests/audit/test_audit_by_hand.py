@@ -249,7 +249,7 @@ def test_a_missing_folder_is_one_error(tmp_path: Path) -> None:
         ("instance.json", '"gpus": [3]', '"gpus": [3, 3]', "instance.json: nodes.gpus"),
         ("instance.json", '"gpus": [3]', '"gpus": [3.5]', "instance.json: nodes.gpus[0]"),
         ("instance.json", '"gpu_type": ["G"]', '"gpu_type": ["H"]', "instance.json: nodes.gpu_type[0]"),
-        ("instance.json", '"share": [1.0, 1.0]', '"share": [1.0, 0.5]', "instance.json: configurations.share[1]"),
+        ("instance.json", '"share": [1.0, 1.0]', '"share": [1.0, 1.5]', "instance.json: configurations.share[1]"),
         ("instance.json", "[720.0, null]", "[720.0]", "instance.json: jobs.seconds_per_epoch[1]"),
         ("instance.json", "[720.0, null]", "[-720.0, null]", "instance.json: jobs.seconds_per_epoch[1]"),
         ("intervals.csv", "ready_s", "ready", "intervals.csv: column ready_s"),
@@ -487,6 +487,7 @@ def test_amounts_are_compared_however_small_they_are(folder: Path) -> None:
 def test_the_audit_imports_the_standard_library_and_the_errors_alone() -> None:
     allowed = {
         "__future__",
+        "bisect",
         "collections",
         "collections.abc",
         "csv",

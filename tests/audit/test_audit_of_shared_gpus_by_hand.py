@@ -377,7 +377,6 @@ def test_a_change_of_one_of_several_nodes_is_one_switch_and_costs_a_restart(fold
     [
         ("configurations", {"share": [1.0, 0.0, 0.25, 1.0]}, "configurations.share[1]"),
         ("configurations", {"share": [1.0, 1.5, 0.25, 1.0]}, "configurations.share[1]"),
-        ("configurations", {"share": [1.0, 0.5, 0.25, 0.5]}, "configurations.share[3]"),
         ("configurations", {"nodes": [1, 1, 1, 0]}, "configurations.nodes[3]"),
         ("configurations", {"gpus_per_node": [1, 1, 1, 1]}, "configurations.gpus_per_node[3]"),
         ("configurations", {"share": [1.0, 0.25, 0.25, 1.0]}, "configurations"),

@@ -48,7 +48,7 @@ def job(**changes: object) -> Job:
         (lambda: Configuration("V", 0), "configuration.gpus_per_node"),
         (lambda: Configuration("V", 1, 0), "configuration.nodes"),
         (lambda: Configuration("V", 1, 1, 0.0), "configuration.share"),
-        (lambda: Configuration("V", 2, 1, 0.5), "configuration.share"),
+        (lambda: Configuration("V", 2, 1, 1.5), "configuration.share"),
         (lambda: job(submission_s=-1.0), "job.submission_s"),
         (lambda: job(submission_s=2e12, due_s=3e12), "job.submission_s"),
         (lambda: job(due_s=float("inf")), "job.due_s"),

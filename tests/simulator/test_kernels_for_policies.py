@@ -34,12 +34,12 @@ from gpusched_env.simulator.kernels import (
     let_empty_cells_go,
     measure,
     misses,
-    neighbours,
     place,
     powers_on_node,
     ranked,
     ranked_in_groups,
     release,
+    residents,
     seconds_now,
     set_preferred_node,
     should_consolidate,
@@ -95,9 +95,9 @@ def estimate(board: Board, job: int, results: np.ndarray) -> None:
 @kernel
 def look_around(board: Board, job: int, config: int, results: np.ndarray) -> None:
     """Call the functions of co-runners on shared GPUs, and write their results."""
-    last, before = neighbours(board)
-    results[0], results[1] = last.shape[0], before.shape[0]
-    results[2] = speed_beside(board, job, config, -1, before)
+    on = residents(board)
+    results[0], results[1] = on.last.shape[0], on.before.shape[0]
+    results[2] = speed_beside(board, job, config, 0, on)
     results[3], results[4] = speed_now(board, job, config), seconds_now(board, job, config) / HOUR
 
 
@@ -141,7 +141,7 @@ def test_a_kernel_looks_around(board):
     """No job shares a GPU here: no lists, no model, whole GPUs at full speed, an hour an epoch."""
     results = np.zeros(5)
     look_around(board, 0, 0, results)
-    assert results[:2].tolist() == [0.0, 3.0]
+    assert results[:2].tolist() == [0.0, 0.0]
     assert np.isnan(results[2])
     assert results[3:].tolist() == [1.0, 1.0]
 

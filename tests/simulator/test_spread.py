@@ -17,7 +17,7 @@ from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model.rates import least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.spread_gpus import places_of
+from gpusched_env.simulator.placement.held_nodes import places_of
 from refusals import refused
 
 if TYPE_CHECKING:

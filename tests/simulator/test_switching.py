@@ -7,7 +7,6 @@ on on the same nodes 2 s, going on elsewhere 7 s.
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +20,7 @@ from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.whole_gpus import mark
+from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.switching import longest_switch_s, switch_s
 from instances import random_instance, with_switching
 from scripted import Scripted
@@ -201,11 +200,5 @@ def test_every_wait_is_one_of_the_three_or_the_rest_of_one(seed: int, kinds: boo
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (5, 999_999)])
 def test_marks_tell_one_node_and_two_apart(first: int, second: int):
     """A mark is a number in base 1,000,003 whose digits are the nodes, from 1."""
-    nodes = np.zeros((second + 1, at.NODE_COLUMNS), dtype=np.int64)
-    nodes[:, at.NEXT] = -1
-    nodes[:, at.OLD_NEXT] = -1
-    nodes[first, at.NEXT] = second
-    board = SimpleNamespace(nodes=nodes)
-    mark_of = getattr(mark, "py_func", mark)
-    assert mark_of(board, first, True) == first + 1
-    assert mark_of(board, first, False) == (first + 1) * 1_000_003 + second + 1
+    assert add_to_mark(0, first) == first + 1
+    assert add_to_mark(add_to_mark(0, first), second) == (first + 1) * 1_000_003 + second + 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from any_instance import AnyInstance
+from fixed import Fixed
 from gpusched_baselines import make_policy
 from gpusched_env import (
     Configuration,
@@ -33,20 +34,6 @@ GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Config
 HALF, ONE = Configuration("V", 1, share=0.5), Configuration("V", 1)
 CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=2)
-
-
-@dataclass(frozen=True)
-class Fixed:
-    """Place every job with its own configuration; the jobs whose turn has not come wait."""
-
-    configs: tuple[int, ...]
-    name: str = "fixed"
-    preemption: bool = True
-
-    def decide(self, view, rng):
-        """Place each job, by index."""
-        for job in view.active:
-            view.place(int(job), self.configs[job])
 
 
 def jobs_of(utilisations: tuple[float, ...], configurations: tuple[Configuration, ...], **model: object) -> Instance:

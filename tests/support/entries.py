@@ -77,7 +77,7 @@ class OnACopy:
         """Decide a round."""
         from copy import deepcopy  # noqa: PLC0415
 
-        from gpusched_env.simulator.placement.spread_gpus import most_spread  # noqa: PLC0415
+        from gpusched_env.simulator.placement.held_nodes import most_spread  # noqa: PLC0415
         from gpusched_experiments.sandbox.decisions import (  # noqa: PLC0415
             apply_decisions,
             decisions_of,

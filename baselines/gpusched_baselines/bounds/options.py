@@ -55,7 +55,7 @@ class Options:
         seconds, types = instance.fastest_seconds_per_epoch, instance.type_of_configuration
         least, wanted = Rates.of(instance).least, instance.configurations
         shared = np.array([c.kind == "shared" for c in wanted])
-        gpus = np.array([sim.share_units(c.share) / at.UNITS if c.kind == "shared" else c.gpus for c in wanted])
+        gpus = np.array([(sim.share_units(c.share) or at.UNITS) / at.UNITS * c.gpus_per_node * c.nodes for c in wanted])
         if instance.interference is None:
             return cls(seconds, np.zeros(len(seconds), dtype=np.int64), least[None], gpus[None], types)
         saving, busy = _idle_savings(instance)
@@ -68,7 +68,7 @@ class Options:
             mine = np.flatnonzero(shared & (types == v))
             alone = seconds[:, mine].min(axis=1)
             part = _parts_of_a_gpu(instance, int(v), mine, alone)
-            whole = least[mine[0]] / wanted[mine[0]].share
+            whole = min(float(least[c]) / wanted[c].gpus for c in mine)
             columns.append((alone, v, part, part * whole, 1.0))
         # A GPU that is held draws its idle power, and the rest while it is busy.
         rate = [each - saving[v] * (held - busy[v] * most) for _, v, held, each, most in columns]
@@ -162,8 +162,18 @@ def _speeds(instance: Instance, gpu_type: int, members: tuple[_Kind, ...], numbe
         excess = model.slowdown[gpu_type] - 1.0
         beside = [kind.application for kind in members]
         return [1.0 / (1.0 + excess[a, beside].sum() - excess[a, a]) for a in beside]
+    if isinstance(model, UtilisationModel) and model.below is not None:
+        return [_speed_below(model, gpu_type, members, kind) for kind in members]
     demand = np.zeros(at.PRIORITIES)
     if isinstance(model, UtilisationModel):
         for kind in members:
             demand[kind.priority] += model.utilisation[gpu_type, kind.application]
     return [sim.speed_by_utilisation(demand, kind.priority, numbers) for kind in members]
+
+
+def _speed_below(model: UtilisationModel, gpu_type: int, members: tuple[_Kind, ...], kind: _Kind) -> float:
+    """Return a speed that a job of a set does not exceed: 1 with the highest priority, else by its co-runners."""
+    if model.below is None or kind.priority == max(each.priority for each in members):
+        return 1.0
+    excess = model.below[gpu_type, kind.application] - 1.0
+    return float(1.0 / (1.0 + sum(excess[each.application] for each in members) - excess[kind.application]))

@@ -112,13 +112,25 @@ def give_left_shares(board: Board, order: Ints, left: Floats) -> None:
         return
     nodes = board.nodes
     first, following = _jobs_by_gpu(board, order)
+    of_several = _nodes_with_shares_of_several(board, order)
     for n in range(nodes.shape[0]):
         for gpu in range(shared):
-            if first[n, gpu] < 0:
+            if first[n, gpu] < 0 or of_several[n] != 0:
                 continue
             winner, config = _most_time(board, order, left, first[n, gpu], following)
             if winner >= 0:
                 sim.grow(board, order[winner], config)
+
+
+@kernel
+def _nodes_with_shares_of_several(board: Board, order: Ints) -> Ints:
+    """Return for every node whether a job of `order` has a share of several of its GPUs, (N,)."""
+    jobs, found = board.jobs, np.zeros(board.nodes.shape[0], dtype=np.int64)
+    for job in order:
+        config, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
+        if config >= 0 and sim.of_several(board, config):
+            found[node : node + board.facts.configs[config, at.CONFIG_NODES]] = 1
+    return found
 
 
 @kernel

@@ -117,12 +117,14 @@ def _own_rate(board: Board, job: int) -> float:
     if config < 0:
         return 0.0
     units = configs[config, at.CONFIG_UNITS]
-    if units > 0 and nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])] > units:
-        return 0.0
+    slot = int(jobs[job, at.SLOT])
     added = 0.0
     while node >= 0:
+        gpus = sim.gpus_on(board, job, config, node, False)
+        for gpu in range(slot, slot + gpus if units > 0 else slot):
+            gpus -= 1 if nodes[node, at.NODE_COLUMNS + gpu] > units else 0
         rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.USABLE] - nodes[node, at.FREE]
-        added += rates[busy] - rates[busy - sim.gpus_on(board, job, config, node, False)]
+        added += rates[busy] - rates[busy - gpus]
         node = sim.next_node(board, job, config, node, False)
     return added
 

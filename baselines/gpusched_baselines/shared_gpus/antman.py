@@ -65,7 +65,11 @@ def _place_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mas
         if place_guaranteed(board, opportunistic, gpus, closed, full, job):
             continue
         wanted = cheapest_guaranteed(board, opportunistic, np.zeros_like(full), job)
-        if not waits and wanted >= 0 and board.facts.configs[wanted, at.CONFIG_UNITS] == 0:
+        if (
+            not waits
+            and wanted >= 0
+            and (board.facts.configs[wanted, at.CONFIG_UNITS] == 0 or sim.of_several(board, wanted))
+        ):
             close_emptiest(board, gpus, wanted, closed)
         waits = True
     return waits
@@ -111,11 +115,11 @@ def _least_busy_share(
     for c in range(opportunistic.shape[0]):
         if opportunistic[c] == 0 or full[c] != 0 or board.tau[job, c] == np.inf or not sim.within_quota(board, job, c):
             continue
-        n, g = least_busy(board, gpus, c, False, nowhere, most_busy)
+        n, g, busy = least_busy(board, gpus, c, False, nowhere, most_busy)
         if n < 0:
             full[c] = 1
             continue
-        value = (gpus.busy[n * sim.slots(board) + g], board.tau[job, c])
+        value = (busy, board.tau[job, c])
         if value < least:
             best, node, gpu, least = c, n, g, value
     return best, node, gpu
@@ -135,9 +139,9 @@ class AntMan(PlannedPolicy):
 
     1. A running job keeps its place; only opportunistic jobs are preempted, by gangs that need their GPUs.
     2. Guaranteed jobs that wait, by submission, take the cheapest of whole GPUs and guaranteed shares that meets the
-       due date; a job that may be the guaranteed job of a GPU does not take it whole. A GPU with only opportunistic
-       jobs counts as free for a guaranteed job; idle ones come first. For the first job on whole GPUs that does not
-       fit, the nodes with most GPUs free of guaranteed jobs are kept; the jobs after it are placed on other nodes.
+       due date; a job that may be the guaranteed job of GPUs does not take them whole. A GPU with only opportunistic
+       jobs counts as free for a guaranteed job; idle ones come first. For the first job on whole or several GPUs that
+       does not fit, the nodes with most GPUs free of guaranteed jobs are kept; the jobs after it go to other nodes.
     3. Opportunistic jobs that wait, by submission, take an opportunistic share of the GPU that is least busy, if that
        is less than `most_busy` of the time: idle GPUs first, kept ones too. They leave the share of a guaranteed job
        free where both fit on one GPU. Guaranteed jobs that may use only opportunistic shares do the same.

@@ -9,7 +9,6 @@ import numpy as np
 
 from gpusched_baselines.shared_gpus.gpus import (
     Gpus,
-    fits_on_gpu,
     look_again,
     look_at_gpus,
     may_own,
@@ -95,7 +94,7 @@ def _as_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, job: int, node
     for c in range(opportunistic.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and opportunistic[c] == 0
         right = share and configs[c, at.CONFIG_TYPE] == nodes[node, at.NODE_TYPE] and board.tau[job, c] < np.inf
-        if right and fits_on_gpu(board, c, node, gpu) and sim.within_quota(board, job, c):
+        if right and sim.has_room(board, c, node, gpu, False) and sim.within_quota(board, job, c):
             put_share(board, opportunistic, gpus, job, c, node, gpu)
             return True
     if held >= 0:
@@ -178,7 +177,7 @@ def _opportunistic_share(board: Board, opportunistic: Mask, own: int, job: int, 
     """Find a share with which a job of class `own` fits on a GPU with an opportunistic share; -1: none."""
     for c in range(opportunistic.shape[0]):
         right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
-        if right and _may_be(board, opportunistic, own, job, c) and fits_on_gpu(board, c, node, gpu):
+        if right and _may_be(board, opportunistic, own, job, c) and sim.has_room(board, c, node, gpu, False):
             return c
     return -1
 
@@ -199,7 +198,8 @@ def _fill_in(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, ow
     if config >= 0:
         put_share(board, opportunistic, gpus, job, config, node, gpu)
     elif not may_own(board, opportunistic, job) and place_guaranteed(board, nothing, gpus, closed, nothing, job, -1.0):
-        look_again(board, opportunistic, gpus, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]))
+        config, node, gpu = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
+        look_again(board, opportunistic, gpus, config, node, gpu)
 
 
 @kernel
@@ -209,18 +209,18 @@ def _fastest_share(
     """Find the opportunistic share of a GPU in use with the shortest epoch: share, node, GPU, seconds; -1: none."""
     nodes, configs, per_node = board.nodes, board.facts.configs, sim.slots(board)
     best, node, gpu, least = -1, -1, -1, np.inf
-    last, before = sim.neighbours(board)
+    on = sim.residents(board)
     alone = board.facts.planned[int(board.jobs[job, at.APPLICATION])]
     for c in range(opportunistic.shape[0]):
         if not _may_be(board, opportunistic, own, job, c):
             continue
-        for index in range(last.shape[0]):
+        for index in range(on.last.shape[0]):
             n, g = index // per_node, index % per_node
-            if last[index] < 0 or nodes[n, at.NODE_TYPE] != configs[c, at.CONFIG_TYPE]:
+            if on.last[index] < 0 or nodes[n, at.NODE_TYPE] != configs[c, at.CONFIG_TYPE]:
                 continue
-            if gpus.busy[index] >= most_busy or not fits_on_gpu(board, c, n, g):
+            if gpus.busy[index] >= most_busy or not sim.has_room(board, c, n, g, False):
                 continue
-            speed = sim.speed_beside(board, job, c, last[index], before)
+            speed = sim.speed_in_place(board, job, c, n, g, on)
             seconds = board.tau[job, c] / (alone[c] * speed) if speed > 0.0 else board.tau[job, c]
             if seconds < least:
                 best, node, gpu, least = c, n, g, seconds

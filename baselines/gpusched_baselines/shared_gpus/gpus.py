@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusched_baselines.planning.cheapest import worth
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
+from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, Residents, at, kernel, lean_kernel
 
 
 @kernel
@@ -58,7 +58,7 @@ def nodes_for(board: Board, gpus: Gpus, config: int, closed: Mask, moving: bool)
 @kernel
 def preempt_opportunistic(board: Board, gpus: Gpus, node: int, needed: int) -> None:
     """Preempt opportunistic jobs of a node until `needed` GPUs are free: GPU by GPU, without a guaranteed job."""
-    jobs, per_node = board.jobs, sim.slots(board)
+    per_node = sim.slots(board)
     for gpu in range(per_node):
         if board.nodes[node, at.FREE] >= needed:
             return
@@ -66,9 +66,28 @@ def preempt_opportunistic(board: Board, gpus: Gpus, node: int, needed: int) -> N
         if gpus.jobs[index] == 0.0 or gpus.guaranteed[index] != 0:
             continue
         for job in board.active[: board.count[at.ACTIVE]]:
-            if int(jobs[job, at.NODE]) == node and int(jobs[job, at.SLOT]) == gpu:
-                sim.release(board, job)
-        gpus.busy[index], gpus.jobs[index] = 0.0, 0.0
+            if _covers(board, job, node, gpu):
+                _take_away(board, gpus, job)
+
+
+@lean_kernel
+def _covers(board: Board, job: int, node: int, gpu: int) -> bool:
+    """Return whether a job has a share of this GPU."""
+    jobs, configs = board.jobs, board.facts.configs
+    config, slot, first = int(jobs[job, at.CONFIG]), int(jobs[job, at.SLOT]), int(jobs[job, at.NODE])
+    if config < 0 or slot < 0:
+        return False
+    there = first <= node < first + configs[config, at.CONFIG_NODES]
+    return there and slot <= gpu < slot + configs[config, at.CONFIG_GPUS]
+
+
+@kernel
+def _take_away(board: Board, gpus: Gpus, job: int) -> None:
+    """Preempt a job with a share, and update the state of its GPUs, on which all jobs are opportunistic."""
+    jobs = board.jobs
+    config, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
+    sim.release(board, job)
+    look_again(board, np.ones(board.facts.configs.shape[0], dtype=np.int8), gpus, config, node, slot)
 
 
 @kernel
@@ -76,6 +95,9 @@ def close_emptiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
     """Close the nodes to be kept for a configuration that does not fit: most GPUs without guaranteed jobs first."""
     nodes, configs = board.nodes, board.facts.configs
     needed = configs[config, at.CONFIG_GPUS]
+    if configs[config, at.CONFIG_UNITS] > 0 and configs[config, at.CONFIG_NODES] > 1:
+        _close_consecutive(board, gpus, config, closed)
+        return
     for _ in range(configs[config, at.CONFIG_NODES]):
         best, most = -1, -1
         for n in range(nodes.shape[0]):
@@ -85,6 +107,23 @@ def close_emptiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
                     best, most = n, free
         if best >= 0:
             closed[best] = 1
+
+
+@kernel
+def _close_consecutive(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
+    """Close as many consecutive nodes as a share takes: those with most GPUs without guaranteed jobs, the first."""
+    nodes, configs, wanted = board.nodes, board.facts.configs, board.facts.configs[config, at.CONFIG_NODES]
+    best, most = -1, -1
+    for first in range(nodes.shape[0] - wanted + 1):
+        free = 0
+        for n in range(first, first + wanted):
+            right = nodes[n, at.NODE_TYPE] == configs[config, at.CONFIG_TYPE] and closed[n] == 0
+            whole = nodes[n, at.NODE_GPUS] == configs[config, at.CONFIG_GPUS]
+            free = free + free_of_guaranteed(board, gpus, n) if free >= 0 and right and whole else -1
+        if free > most:
+            best, most = first, free
+    for n in range(best, best + wanted if best >= 0 else best):
+        closed[n] = 1
 
 
 class Gpus(NamedTuple):
@@ -129,13 +168,11 @@ def opportunistic_shares(board: Board) -> Mask:
 @kernel
 def look_at_gpus(board: Board, opportunistic: Mask) -> Gpus:
     """Compute the state of every GPU; `opportunistic` are the shares of opportunistic jobs, (C,)."""
-    last, before = sim.neighbours(board)
-    guaranteed = np.zeros(last.shape[0], dtype=np.int8)
-    gpus = Gpus(
-        np.zeros(last.shape[0]), np.zeros(last.shape[0]), guaranteed, _kept_for_guaranteed(board, opportunistic)
-    )
-    for gpu in range(last.shape[0]):
-        _look(board, opportunistic, gpus, gpu, last[gpu], before)
+    on, number = sim.residents(board), board.nodes.shape[0] * sim.slots(board)
+    guaranteed, kept = np.zeros(number, dtype=np.int8), _kept_for_guaranteed(board, opportunistic)
+    gpus = Gpus(np.zeros(number), np.zeros(number), guaranteed, kept)
+    for gpu in range(number):
+        _look(board, opportunistic, gpus, gpu, on)
     return gpus
 
 
@@ -152,30 +189,31 @@ def _kept_for_guaranteed(board: Board, opportunistic: Mask) -> Ints:
 
 
 @kernel
-def look_again(board: Board, opportunistic: Mask, gpus: Gpus, node: int, slot: int) -> None:
-    """Update the state of one GPU after a placement on it."""
-    last, before = sim.neighbours(board)
-    gpu = node * sim.slots(board) + slot
-    _look(board, opportunistic, gpus, gpu, last[gpu], before)
+def look_again(board: Board, opportunistic: Mask, gpus: Gpus, config: int, node: int, slot: int) -> None:
+    """Update the state of the GPUs of a share, from `slot` of `node` on, after it was placed there or released."""
+    on, per_node, configs = sim.residents(board), sim.slots(board), board.facts.configs
+    for n in range(node, node + configs[config, at.CONFIG_NODES]):
+        for gpu in range(n * per_node + slot, n * per_node + slot + configs[config, at.CONFIG_GPUS]):
+            _look(board, opportunistic, gpus, gpu, on)
 
 
 @kernel
-def _look(board: Board, opportunistic: Mask, gpus: Gpus, gpu: int, last: int, before: Ints) -> None:
+def _look(board: Board, opportunistic: Mask, gpus: Gpus, gpu: int, on: Residents) -> None:
     jobs, facts = board.jobs, board.facts
     gpus.busy[gpu], gpus.jobs[gpu], gpus.guaranteed[gpu] = 0.0, 0.0, 0
-    i, held = last, 0
-    while i >= 0:
-        config = int(jobs[board.active[i], at.CONFIG])
+    place, held = on.last[gpu], 0
+    while place >= 0:
+        config = int(jobs[board.active[on.holder[place]], at.CONFIG])
         held += facts.configs[config, at.CONFIG_UNITS]
         gpus.jobs[gpu] += 1.0
         if opportunistic[config] == 0:
             gpus.guaranteed[gpu] = 1
-        i = before[i]
-    if facts.utilisation.shape[0] == 0 or last < 0:
+        place = on.before[place]
+    if facts.utilisation.shape[0] == 0 or on.last[gpu] < 0:
         gpus.busy[gpu] = held / at.UNITS
         return
     demand = np.zeros(at.PRIORITIES)
-    sim.write_demand(board, last, before, demand)
+    sim.write_demand(board, gpu, on, demand)
     for p in range(at.PRIORITIES):
         if demand[p] > 0.0:
             gpus.busy[gpu] += demand[p] * sim.speed_by_utilisation(demand, p, facts.sharing)
@@ -184,10 +222,11 @@ def _look(board: Board, opportunistic: Mask, gpus: Gpus, gpu: int, last: int, be
 @kernel
 def least_busy(
     board: Board, gpus: Gpus, config: int, guaranteed: bool, closed: Mask, most_busy: float
-) -> tuple[int, int]:
+) -> tuple[int, int, float]:
     """Choose the GPU for a share: the least busy on which it fits; of equals on the node with fewest free GPUs, first.
 
-    Where there is no guaranteed job, opportunistic jobs leave its share free, if both fit on a GPU and it is free.
+    Of several GPUs the busiest counts. Where there is no guaranteed job, opportunistic jobs leave its share free, if
+    both fit on a GPU and it is free.
 
     Args:
         config: The share.
@@ -196,35 +235,39 @@ def least_busy(
         most_busy: A GPU with jobs must be less busy than that.
 
     Returns:
-        The node and the number of the GPU on it; -1 and -1 if it fits on no GPU.
+        The node, the number of the GPU on it, the first of several, and for what part of the time it is busy; -1, -1
+        and inf if it fits on no GPU.
     """
-    nodes, v = board.nodes, board.facts.configs[config, at.CONFIG_TYPE]
-    per_node, best, best_gpu, least, fewest = sim.slots(board), -1, -1, np.inf, 0
+    nodes, configs, v = board.nodes, board.facts.configs, board.facts.configs[config, at.CONFIG_TYPE]
+    best, best_gpu, least, fewest = -1, -1, np.inf, 0
     for n in range(nodes.shape[0]):
-        if nodes[n, at.NODE_TYPE] != v or closed[n] != 0:
+        if nodes[n, at.NODE_TYPE] != v or closed[n : n + configs[config, at.CONFIG_NODES]].any():
             continue
-        for gpu in range(nodes[n, at.NODE_GPUS]):
-            index = n * per_node + gpu
-            if not fits_on_gpu(board, config, n, gpu) or (guaranteed and gpus.guaranteed[index] != 0):
+        for gpu in range(0, nodes[n, at.NODE_GPUS], configs[config, at.CONFIG_GPUS]):
+            if not sim.has_room(board, config, n, gpu, False):
                 continue
-            busy, free = gpus.busy[index], nodes[n, at.FREE]
-            if gpus.jobs[index] > 0.0 and busy >= most_busy:
-                continue
-            used, units = nodes[n, at.NODE_COLUMNS + gpu], board.facts.configs[config, at.CONFIG_UNITS]
-            most = at.UNITS - gpus.kept[v]
-            if not guaranteed and gpus.guaranteed[index] == 0 and max(used, units) <= most < used + units:
-                continue
+            busy, free = _busiest(board, gpus, config, guaranteed, n, gpu, most_busy), nodes[n, at.FREE]
             if busy < least or (busy == least and free < fewest):
                 best, best_gpu, least, fewest = n, gpu, busy, free
-    return best, best_gpu
+    return best, best_gpu, least
 
 
 @kernel
-def fits_on_gpu(board: Board, config: int, node: int, gpu: int) -> bool:
-    """Return whether a share fits on a GPU of a node of its type."""
-    nodes = board.nodes
-    used = nodes[node, at.NODE_COLUMNS + gpu]
-    return used + board.facts.configs[config, at.CONFIG_UNITS] <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
+def _busiest(board: Board, gpus: Gpus, config: int, guaranteed: bool, node: int, slot: int, most_busy: float) -> float:
+    """Return for what part of the time the busiest of a share's GPUs is busy; inf where `least_busy` rules one out."""
+    nodes, configs, per_node = board.nodes, board.facts.configs, sim.slots(board)
+    units, most, busiest = configs[config, at.CONFIG_UNITS], at.UNITS - gpus.kept[configs[config, at.CONFIG_TYPE]], 0.0
+    for n in range(node, node + configs[config, at.CONFIG_NODES]):
+        for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
+            index, used = n * per_node + gpu, nodes[n, at.NODE_COLUMNS + gpu]
+            if (guaranteed and gpus.guaranteed[index] != 0) or (
+                gpus.jobs[index] > 0.0 and gpus.busy[index] >= most_busy
+            ):
+                return np.inf
+            if not guaranteed and gpus.guaranteed[index] == 0 and max(used, units) <= most < used + units:
+                return np.inf
+            busiest = max(busiest, gpus.busy[index])
+    return busiest
 
 
 @kernel
@@ -244,7 +287,7 @@ def place_guaranteed(
         if config < 0:
             return False
         if board.facts.configs[config, at.CONFIG_UNITS] > 0:
-            node, gpu = least_busy(board, gpus, config, True, closed, most_busy)
+            node, gpu, _ = least_busy(board, gpus, config, True, closed, most_busy)
             if node >= 0:
                 put_share(board, opportunistic, gpus, job, config, node, gpu)
                 return True
@@ -306,12 +349,12 @@ def may_own(board: Board, opportunistic: Mask, job: int) -> bool:
 
 @lean_kernel
 def _may_be_guaranteed(board: Board, opportunistic: Mask, config: int, job: int) -> bool:
-    """Return whether a job may be the guaranteed job of a GPU in place of `config`, which is one whole GPU."""
+    """Return whether a job may be the guaranteed job of as many GPUs in place of `config`, which is whole GPUs."""
     configs = board.facts.configs
-    if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
-        return False
     for c in range(opportunistic.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and opportunistic[c] == 0
+        for column in (at.CONFIG_GPUS, at.CONFIG_NODES):
+            share = share and configs[c, column] == configs[config, column]
         if share and configs[c, at.CONFIG_TYPE] == configs[config, at.CONFIG_TYPE] and board.tau[job, c] < np.inf:
             return True
     return False
@@ -319,10 +362,10 @@ def _may_be_guaranteed(board: Board, opportunistic: Mask, config: int, job: int)
 
 @kernel
 def put_share(board: Board, opportunistic: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
-    """Place a job on a share of a GPU on which it fits, and update the state of the GPU."""
+    """Place a job on a share of a GPU on which it fits, the first of several, and update the state of the GPUs."""
     sim.set_preferred_node(board, job, node, gpu)
     sim.place(board, job, config)
-    look_again(board, opportunistic, gpus, node, gpu)
+    look_again(board, opportunistic, gpus, config, node, gpu)
 
 
 @kernel
@@ -349,22 +392,21 @@ def promote(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask) -> None
         sim.release(board, job)
         sim.set_preferred_node(board, job, node, gpu)
         sim.place(board, job, config)
-        look_again(board, opportunistic, gpus, left_node, left_gpu)
-        look_again(board, opportunistic, gpus, node, gpu)
+        look_again(board, opportunistic, gpus, held, left_node, left_gpu)
+        look_again(board, opportunistic, gpus, config, node, gpu)
 
 
 @kernel
 def slowest_opportunistic(board: Board, opportunistic: Mask, tried: Mask) -> tuple[int, float]:
     """Find the opportunistic job with the lowest speed below 1 that was not tried yet, and its speed; -1: none."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    last, before = sim.neighbours(board)
+    on = sim.residents(board)
     slowest, least = -1, 1.0
     for job in active:
         config = int(jobs[job, at.CONFIG])
         if config < 0 or opportunistic[config] == 0 or tried[job] != 0:
             continue
-        gpu = int(jobs[job, at.NODE]) * sim.slots(board) + int(jobs[job, at.SLOT])
-        speed = sim.speed_beside(board, job, config, last[gpu], before)
+        speed = sim.speed_in_place(board, job, config, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), on)
         if speed < least:
             slowest, least = job, speed
     return slowest, least
@@ -378,7 +420,7 @@ def _idle_gpu(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask, job: 
         share = configs[c, at.CONFIG_UNITS] > 0 and opportunistic[c] == 0 and configs[c, at.CONFIG_TYPE] == v
         if not share or board.tau[job, c] == np.inf or not sim.can_resize(board, job, c):
             continue
-        node, gpu = least_busy(board, gpus, c, True, closed, -1.0)
+        node, gpu, _ = least_busy(board, gpus, c, True, closed, -1.0)
         if node >= 0:
             return c, node, gpu
     return -1, -1, -1

@@ -10,7 +10,6 @@ from gpusched_baselines.planning.cheapest import worth
 from gpusched_baselines.shared_gpus.gpus import (
     Gpus,
     cheapest_guaranteed,
-    fits_on_gpu,
     look_at_gpus,
     opportunistic_shares,
     place_whole,
@@ -143,19 +142,19 @@ def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, 
     The labels of two jobs on a GPU, `label`, (V, A), sum to `most` at most.
     """
     nodes, jobs, per_node, v = board.nodes, board.jobs, sim.slots(board), board.facts.configs[share, at.CONFIG_TYPE]
-    last, before = sim.neighbours(board)
+    on = sim.residents(board)
     best, best_gpu, best_key = -1, -1, (-np.inf, -np.inf)
     own = label[v, int(jobs[job, at.APPLICATION])]
-    for index in range(last.shape[0]):
+    for index in range(on.last.shape[0]):
         n, gpu = index // per_node, index % per_node
-        if nodes[n, at.NODE_TYPE] != v or gpu >= nodes[n, at.NODE_GPUS] or not fits_on_gpu(board, share, n, gpu):
+        if nodes[n, at.NODE_TYPE] != v or not sim.has_room(board, share, n, gpu, False):
             continue
         key = (2.0, -float(nodes[n, at.FREE]))
         if gpus.jobs[index] > 0.0:
-            other = int(jobs[board.active[last[index]], at.APPLICATION])
+            other = int(jobs[board.active[on.holder[on.last[index]]], at.APPLICATION])
             if gpus.jobs[index] > 1.0 or own + label[v, other] > most:
                 continue
-            speed = sim.speed_beside(board, job, share, last[index], before)
+            speed = sim.speed_in_place(board, job, share, n, gpu, on)
             key = (speed if speed > 0.0 else 1.0, 0.0)
         if key > best_key:
             best, best_gpu, best_key = n, gpu, key

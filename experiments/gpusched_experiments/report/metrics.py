@@ -212,8 +212,11 @@ def busy_s(result: Result) -> tuple[float, float]:
     slot = log[:, at.LOG_SLOT].astype(np.int64)
     shared = slot >= 0
     whole_s = float((gpus * (end_s - start_s))[~shared].sum())
-    place = node * (slot.max() + 2) + slot
-    return whole_s + _union_s(place[shared], start_s[shared], end_s[shared]), _union_s(node, start_s, end_s)
+    each = np.repeat(np.flatnonzero(shared), gpus[shared])  # a row for each GPU of a share
+    first = np.repeat(np.cumsum(gpus[shared]) - gpus[shared], gpus[shared])
+    number = slot[each] + np.arange(len(each)) - first
+    place = node[each] * (number.max(initial=0) + 2) + number
+    return whole_s + _union_s(place, start_s[each], end_s[each]), _union_s(node, start_s, end_s)
 
 
 def _union_s(place: NDArray[np.int64], start_s: NDArray[np.float64], end_s: NDArray[np.float64]) -> float:

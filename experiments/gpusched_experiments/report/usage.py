@@ -30,7 +30,8 @@ class Usage:
         makespan_s: How long that was [s].
         computing: Part of the GPU time in which GPUs were busy: Σ utilisation · speed · time. An application without a
             utilisation counts as 1. Where sharing is by pairs, a job's work is its time alone.
-        memory: Part of the GPUs' memory that jobs had for themselves, over the time.
+        memory: Part of the GPUs' memory that jobs had for themselves, over the time; where it moves between jobs, what
+            they need of a GPU together, at most all of it.
         held: Part of the GPU time in which a GPU was held; a shared one counts once.
     """
 
@@ -48,13 +49,15 @@ class Usage:
         memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node][-instance.hosts :]
         job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
         on_node = gpus_on_nodes(instance, log)
-        resident = instance.jobs.memory_gib[job] * on_node * length_s
+        resident_gib_s = float((instance.jobs.memory_gib[job] * on_node * length_s).sum())
+        if isinstance(instance.interference, UtilisationModel) and instance.interference.memory is not None:
+            resident_gib_s = _resident_gib_s(result)
         computing_s = float((_duties(instance, log) * on_node * _alone_s(instance, log)).sum())
         whole_s, whole_gib_s = float(gpus.sum()) * makespan_s, float((gpus * memory_gib).sum()) * makespan_s
         return cls(
             makespan_s=makespan_s,
             computing=computing_s / whole_s,
-            memory=float(resident.sum()) / whole_gib_s,
+            memory=resident_gib_s / whole_gib_s,
             held=busy_s(result)[0] / whole_s,
         )
 
@@ -122,6 +125,25 @@ def run_and_usage(instance: Instance, policy: Policy, seed: int) -> Values:
 
 RUN_AND_USAGE = Measure("run and usage", run_and_usage)
 """A whole run, with how the cluster was used and what each class of jobs got."""
+
+
+def _resident_gib_s(result: Result) -> float:
+    """Return the memory that jobs take of their GPUs, at most all of it, times the time that they do [GiB·s]."""
+    instance, log = result.instance, result.log
+    gpus = gpus_on_nodes(instance, log)
+    slot, node = log[:, at.LOG_SLOT].astype(np.int64), log[:, at.LOG_NODE].astype(np.int64)
+    need = instance.jobs.memory_gib[log[:, at.LOG_JOB].astype(np.int64)]
+    whole = slot < 0
+    total = float((need * gpus * (log[:, at.LOG_END] - log[:, at.LOG_START]))[whole].sum())
+    each = np.repeat(np.flatnonzero(~whole), gpus[~whole])
+    number = slot[each] + np.arange(len(each)) - np.repeat(np.cumsum(gpus[~whole]) - gpus[~whole], gpus[~whole])
+    most = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node]
+    place = np.tile(node[each] * (number.max(initial=0) + 1) + number, 2)
+    times, change = np.concatenate([log[each, at.LOG_START], log[each, at.LOG_END]]), np.r_[need[each], -need[each]]
+    order = np.lexsort((times, place))
+    held = np.minimum(np.cumsum(change[order])[:-1], np.tile(most[node[each]], 2)[order][:-1])
+    same = np.diff(place[order]) == 0
+    return total + float((held * np.diff(times[order]))[same].sum())
 
 
 def _configs(log: NDArray[np.float64]) -> NDArray[np.int64]:

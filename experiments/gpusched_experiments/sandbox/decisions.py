@@ -17,8 +17,8 @@ from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import hold_at
+from gpusched_env.simulator.placement.held_nodes import chain_of, most_spread
 from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.spread_gpus import chain_of, most_spread
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_experiments.sandbox.submitted import SubmissionError
 
@@ -120,7 +120,7 @@ def _holds(board: Board, job: int, decisions: Floats, chain: Ints) -> bool:
     config = int(jobs[job, at.CONFIG])
     if _is_spread(board, config):
         return np.array_equal(chain_of(board, job), _gpus_of(board, config, decisions))
-    if board.facts.configs[config, at.CONFIG_NODES] == 1:
+    if board.facts.configs[config, at.CONFIG_NODES] == 1 or board.facts.configs[config, at.CONFIG_UNITS] > 0:
         return True
     n = int(jobs[job, at.NODE])
     while n >= 0:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Self
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.spread_gpus import most_spread
+from gpusched_env.simulator.placement.held_nodes import most_spread
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_env.workload.mixture import variant_of, variants_of
 from gpusched_experiments.sandbox.decisions import (

@@ -16,7 +16,7 @@ from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, 
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
-from gpusched_env.simulator.placement.spread_gpus import mark_of, places_of
+from gpusched_env.simulator.placement.held_nodes import mark_of, places_of
 from gpusched_experiments.service.fields import ConfigurationFields
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from gpusched_baselines.registry import POLICIES, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Board, Policy, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.spread_gpus import places_of
+from gpusched_env.simulator.placement.held_nodes import places_of
 from gpusched_env.simulator.policy import check_fit, memory_columns
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import agent_version, code_version

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import charge, seconds_per_epoch, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
 from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
-from gpusched_env.simulator.placement.whole_gpus import mark
+from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.arrays import Floats
-    from gpusched_env.model import Instance
+    from gpusched_env.model import Configuration, Instance
     from gpusched_experiments.service.cluster import ClusterNames
     from gpusched_experiments.service.fields import DecideRequest, JobFields, RunningFields
 
@@ -101,20 +102,11 @@ def _write_place_of_state(board: Board, job: int, where: str, given: JobFields, 
     row = board.jobs[job]
     if given.state_on:
         nodes = sorted({_node(f"{where}.state_on[{i}]", name, names) for i, name in enumerate(given.state_on)})
-        row[at.LAST_NODE], row[at.LAST_NODES] = nodes[0], _mark(board, nodes)
+        row[at.LAST_NODE], row[at.LAST_NODES] = nodes[0], int(reduce(add_to_mark, nodes, 0))
     elif given.running is None and row[at.EPOCHS] > 0.0:
         if given.resume_s is not None:
             raise InputError(f"{where}.state_on", [], "the nodes where a job with resume_s has run last")
         row[at.LAST_NODE], row[at.LAST_NODES] = SOMEWHERE, at.NO_MARK
-
-
-def _mark(board: Board, nodes: list[int]) -> int:
-    """Return the mark of a set of nodes, by the chain that they would form."""
-    chain = board.nodes[:, at.NEXT].copy()
-    board.nodes[nodes, at.NEXT] = [*nodes[1:], -1]
-    found = int(mark(board, nodes[0], False))
-    board.nodes[:, at.NEXT] = chain
-    return found
 
 
 def _hold(board: Board, job: int, where: str, given: RunningFields, names: ClusterNames) -> None:
@@ -136,6 +128,7 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
             else f"{configuration.nodes} different nodes"
         )
         raise InputError(f"{where}.nodes", list(given.nodes), wanted)
+    _check_consecutive(f"{where}.nodes", given, nodes, configuration)
     if (given.gpu is None) == (configuration.kind == "shared"):
         raise InputError(f"{where}.gpu", given.gpu, "the number of the GPU if it is shared, else null")
     name, types = given.nodes[0] if len(nodes) == 1 else str(list(given.nodes)), board.nodes[nodes, at.NODE_TYPE]
@@ -152,6 +145,11 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
     row = board.jobs[job]
     row[at.BASE_S] = given.since_s
     row[at.READY_S] = row[at.ANCHOR_S] = given.since_s if given.ready_s is None else given.ready_s
+
+
+def _check_consecutive(field: str, given: RunningFields, nodes: list[int], configuration: Configuration) -> None:
+    if configuration.kind == "shared" and nodes != list(range(nodes[0], nodes[0] + len(nodes))):
+        raise InputError(field, list(given.nodes), "nodes that follow each other, for a share of several")
 
 
 def _past(field: str, time_s: float, now_s: float) -> float:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.envs.source import AnyScenario
     from gpusched_env.model import Configuration, Instance
+    from gpusched_env.observation import SharedFeatures
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.policy import AskingSettings
 
@@ -90,7 +91,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         max_episode_steps: int | None = None,
         threads: int | None = None,
-        shared_features: bool = False,
+        shared_features: SharedFeatures = False,
         job_features: int = 0,
         flat: bool = False,
         discount_rate: float = 0.0,

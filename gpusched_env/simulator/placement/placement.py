@@ -6,10 +6,11 @@ from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import bind
+from gpusched_env.simulator.placement.held_nodes import chain_of, most_spread
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.release import count_in, release, within_quota
-from gpusched_env.simulator.placement.shared_gpus import best_slot, join
-from gpusched_env.simulator.placement.spread_gpus import can_return, chain_of, exchange_spread, most_spread
+from gpusched_env.simulator.placement.shared_gpus import best_slot, block_fits, join_all, of_several
+from gpusched_env.simulator.placement.spread_gpus import can_return, exchange_spread
 from gpusched_env.simulator.placement.whole_gpus import choose_nodes, hold, hold_nodes
 from gpusched_env.simulator.run import Board
 
@@ -25,6 +26,8 @@ def fits(board: Board, config: int) -> bool:
     """Whether a configuration fits somewhere now."""
     configs, capacity = board.facts.configs, board.capacity
     v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
+    if of_several(board, config):
+        return block_fits(board, config)
     if configs[config, at.CONFIG_UNITS] > 0:
         return (capacity[v, at.FREE_BLOCK] > 0) | (capacity[v, at.FREE_SHARE] >= configs[config, at.CONFIG_UNITS])
     if configs[config, at.CONFIG_SPREAD] > 0:
@@ -36,12 +39,12 @@ def fits(board: Board, config: int) -> bool:
 
 @kernel
 def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
-    """Place `job` with a one-node configuration on `node`, where it must fit: whole GPUs, or the shared GPU `slot`."""
+    """Place `job` on `node`, where it must fit: whole GPUs of the node, or a share of its GPUs from `slot` on."""
     jobs, configs = board.jobs, board.facts.configs
     if board.cells.shape[0] > 0:
         bind(board, node)
     if configs[config, at.CONFIG_UNITS] > 0:
-        join(board, node, slot, configs[config, at.CONFIG_UNITS])
+        join_all(board, config, node, slot)
     else:
         hold(board, node, configs[config, at.CONFIG_GPUS])
     count_in(board, job, config, 1)
@@ -95,7 +98,7 @@ def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: I
         for i in range(chain.shape[0]):
             _hold_one(board, job, i, chain[i])
         _enter_spread(board, job, config)
-    elif config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1:
+    elif config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1 and slot < 0:
         for n in range(chain.shape[0]):
             board.nodes[n, at.NEXT] = chain[n]
         _hold_all(board, node)
@@ -205,6 +208,11 @@ def powers_on_node(board: Board, job: int, config: int) -> bool:
     jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
     units = configs[config, at.CONFIG_UNITS]
+    if of_several(board, config):
+        if not block_fits(board, config):
+            return False
+        n, _ = best_slot(board, job, config)
+        return nodes[n, at.FREE] == nodes[n, at.USABLE]
     if units > 0 and (preferred < 0 or jobs[job, at.PREFERRED_SLOT] < 0) and capacity[v, at.FREE_SHARE] >= units:
         return False
     n = find_node(board, v, configs[config, at.CONFIG_GPUS], preferred)

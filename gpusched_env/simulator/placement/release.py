@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.shared_gpus import leave
+from gpusched_env.simulator.placement.shared_gpus import leave_all
 from gpusched_env.simulator.placement.spread_gpus import let_spread_go
 from gpusched_env.simulator.placement.whole_gpus import let_go, let_nodes_go
 from gpusched_env.simulator.run import Board
@@ -69,7 +69,7 @@ def release(board: Board, job: int) -> None:
         return
     node = int(jobs[job, at.NODE])
     if configs[config, at.CONFIG_UNITS] > 0:
-        leave(board, node, int(jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS])
+        leave_all(board, config, node, int(jobs[job, at.SLOT]))
     elif configs[config, at.CONFIG_SPREAD] > 0:
         let_spread_go(board, job, config)
     elif configs[config, at.CONFIG_NODES] > 1:

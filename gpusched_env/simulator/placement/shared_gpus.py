@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.slowdown import fastest_open_gpu
+from gpusched_env.simulator.sharing_slowdown import residents
+from gpusched_env.simulator.slowdown import fastest_open_gpu, speed_in_place
 
 
 @kernel
@@ -31,6 +32,8 @@ def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
     """
     jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
+    if of_several(board, config):
+        return _best_block(board, job, config)
     preferred, preferred_slot = int(jobs[job, at.PREFERRED_NODE]), int(jobs[job, at.PREFERRED_SLOT])
     if preferred >= 0 and preferred_slot >= 0 and nodes[preferred, at.NODE_TYPE] == v:
         used = nodes[preferred, at.NODE_COLUMNS + preferred_slot]
@@ -45,6 +48,104 @@ def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
         best = find_node(board, v, 1, preferred)
         best_gpu = _closed_slot(board, best)
     return best, best_gpu
+
+
+@lean_kernel
+def of_several(board: Board, config: int) -> bool:
+    """Whether a configuration is a share of each of several GPUs."""
+    configs = board.facts.configs
+    return (
+        configs[config, at.CONFIG_UNITS] > 0 and configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES] > 1
+    )
+
+
+@lean_kernel
+def has_room(board: Board, config: int, node: int, slot: int, before: bool) -> bool:
+    """Whether a share fits on its GPUs from `slot` of `node` on: now, or `before` the round began.
+
+    Those of one node are a block: `slot` is a multiple of their number. Several nodes are consecutive, and whole.
+    """
+    nodes, configs, v = board.nodes, board.facts.configs, board.facts.configs[config, at.CONFIG_TYPE]
+    units, gpus, last = (
+        configs[config, at.CONFIG_UNITS],
+        configs[config, at.CONFIG_GPUS],
+        node + configs[config, at.CONFIG_NODES],
+    )
+    column = at.NODE_COLUMNS + ((nodes.shape[1] - at.NODE_COLUMNS) // 2 if before else 0)
+    if node < 0 or slot < 0 or last > nodes.shape[0] or slot % gpus != 0:
+        return False
+    for n in range(node, last):
+        whole = configs[config, at.CONFIG_NODES] == 1 or nodes[n, at.NODE_GPUS] == gpus
+        if nodes[n, at.NODE_TYPE] != v or not whole or slot + gpus > nodes[n, at.NODE_GPUS]:
+            return False
+        idle = 0
+        for gpu in range(slot, slot + gpus):
+            used = nodes[n, column + gpu]
+            if used + units > at.UNITS:
+                return False
+            idle += 1 if used == 0 else 0
+        if idle > nodes[n, at.OLD_FREE if before else at.FREE]:
+            return False
+    return True
+
+
+@lean_kernel
+def block_fits(board: Board, config: int) -> bool:
+    """Whether a share of several GPUs fits somewhere now."""
+    gpus = board.facts.configs[config, at.CONFIG_GPUS]
+    for n in range(board.nodes.shape[0]):
+        for slot in range(0, board.nodes[n, at.NODE_GPUS], gpus):
+            if has_room(board, config, n, slot, False):
+                return True
+    return False
+
+
+@kernel
+def _best_block(board: Board, job: int, config: int) -> tuple[int, int]:
+    """Choose the GPUs of a share of several, which fits somewhere: the first node and the first GPU.
+
+    First the preferred ones, then those on which it fitted before the round began, then those with most GPUs that are
+    shared already; of equals, those on which the job is fastest, if the instance asks for that, else the fullest.
+    """
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    node, slot = int(jobs[job, at.PREFERRED_NODE]), int(jobs[job, at.PREFERRED_SLOT])
+    if has_room(board, config, node, slot, False):
+        return node, slot
+    on, best, best_slot, best_key = residents(board), -1, -1, (-1.0, -1.0, -1.0)
+    gpus = configs[config, at.CONFIG_GPUS]
+    for n in range(nodes.shape[0]):
+        for first in range(0, nodes[n, at.NODE_GPUS], gpus):
+            if not has_room(board, config, n, first, False):
+                continue
+            shared, used = 0, 0
+            for each in range(n, n + configs[config, at.CONFIG_NODES]):
+                for gpu in range(first, first + gpus):
+                    shared += 1 if nodes[each, at.NODE_COLUMNS + gpu] > 0 else 0
+                    used += nodes[each, at.NODE_COLUMNS + gpu]
+            key = (1.0 if has_room(board, config, n, first, True) else 0.0, float(shared), float(used))
+            if board.facts.sharing[at.FASTEST] > 0.0:
+                key = (key[0], key[1], speed_in_place(board, job, config, n, first, on))
+            if key > best_key:
+                best, best_slot, best_key = n, first, key
+    return best, best_slot
+
+
+@kernel
+def join_all(board: Board, config: int, node: int, slot: int) -> None:
+    """Hold the share of a configuration on each of its GPUs, from `slot` of `node` on."""
+    configs = board.facts.configs
+    for n in range(node, node + configs[config, at.CONFIG_NODES]):
+        for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
+            join(board, n, gpu, configs[config, at.CONFIG_UNITS])
+
+
+@kernel
+def leave_all(board: Board, config: int, node: int, slot: int) -> None:
+    """Release the share of a configuration on each of its GPUs, from `slot` of `node` on."""
+    configs = board.facts.configs
+    for n in range(node, node + configs[config, at.CONFIG_NODES]):
+        for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
+            leave(board, n, gpu, configs[config, at.CONFIG_UNITS])
 
 
 @kernel

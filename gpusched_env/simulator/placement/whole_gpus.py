@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import enter, most_free, take_out
 from gpusched_env.simulator.run import Board
@@ -41,9 +41,6 @@ def let_go(board: Board, node: int, gpus: int) -> None:
     capacity[gpu_type, at.FREE_BLOCK] = max(capacity[gpu_type, at.FREE_BLOCK], nodes[node, at.FREE])
     if nodes[node, at.FREE] == capacity[gpu_type, at.LARGEST]:
         capacity[gpu_type, at.EMPTY] += 1
-
-
-MARK_FACTOR, MARK_MODULUS = 1_000_003, 2**41 - 21  # products of a mark and the factor fit 64 bits
 
 
 @kernel
@@ -122,38 +119,3 @@ def let_nodes_go(board: Board, first: int) -> None:
         let_go(board, n, nodes[n, at.NODE_GPUS])
         nodes[n, at.NEXT] = -1
         n = following
-
-
-@lean_kernel
-def add_to_mark(total: int, node: int) -> int:
-    """Return the number of a set of nodes with one node more, after the others."""
-    return (total * MARK_FACTOR + node + 1) % MARK_MODULUS
-
-
-@kernel
-def mark(board: Board, first: int, old: bool) -> int:
-    """Return a number that identifies the set of nodes of a chain, or of one node.
-
-    One node and two have a number of their own in clusters of up to a million nodes; two sets of more nodes have the
-    same one with a probability of 1e-12.
-
-    Args:
-        first: The first node of the chain.
-        old: Whether it is the chain at the start of the round.
-    """
-    nodes = board.nodes
-    total, n = 0, first
-    while n >= 0:
-        total = add_to_mark(total, n)
-        n = nodes[n, at.OLD_NEXT if old else at.NEXT]
-    return total
-
-
-@kernel
-def same_chain(board: Board, first: int, old_first: int) -> bool:
-    """Whether the chain that begins with `first` is the one that began with `old_first` before the round."""
-    nodes = board.nodes
-    n, old = first, old_first
-    while n >= 0 and n == old:
-        n, old = nodes[n, at.NEXT], nodes[old, at.OLD_NEXT]
-    return n == old

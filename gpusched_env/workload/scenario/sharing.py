@@ -45,6 +45,13 @@ def _one_or_more(value: object) -> object:
     return as_tuple(value) if isinstance(value, list | tuple) else (value,)
 
 
+_BY_UTILISATION = (
+    "priorities", "utilisation", "power", "overhead", "filled", "least_speed", "idle_share", "memory", "host_gb_per_s",
+    "adapt_s",
+)  # fmt: skip
+"""Settings that only interference = "utilisation" has."""
+
+
 class Sharing(Settings):
     """GPU sharing: fractions of one GPU, where a job runs with other small jobs as co-runners."""
 
@@ -82,6 +89,14 @@ class Sharing(Settings):
         "With utilisation: range from which each application draws the part of the time for which it keeps a GPU "
         "busy. By default the package's table.",
     )
+    gpu_counts: Many[Count] = setting((1,), "Numbers of GPUs of a node of which a job is offered shares.")
+    memory: Literal["parts", "moves"] = setting(
+        "parts",
+        "With utilisation: memory of a share: its part of the GPU's (parts), or what jobs of higher priority leave, "
+        "and the rest in host memory (moves).",
+    )
+    host_gb_per_s: Positive = setting(12.0, "With memory = moves: bandwidth between a GPU and host memory [GB/s].")
+    adapt_s: Seconds = setting(10.0, "With memory = moves: seconds until limits follow the jobs on a GPU.")
     overhead: NotNegative = setting(
         USUAL["overhead"], "With utilisation: loss of a job to co-runners of lower priority, part of its time; > 0."
     )
@@ -125,7 +140,7 @@ class Sharing(Settings):
         if self.interference == "random" and self.placement == "fastest":
             raise InputError("placement", self.placement, "fullest with random inflation: all GPUs are equally fast")
         if self.interference != "utilisation":
-            for name in ("priorities", "utilisation", "power", "overhead", "filled", "least_speed", "idle_share"):
+            for name in _BY_UTILISATION:
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise InputError(name, getattr(self, name), 'its default, unless interference = "utilisation"')
             return

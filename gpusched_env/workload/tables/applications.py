@@ -89,9 +89,10 @@ class Application:
         seconds_per_epoch: Time of one epoch τ [s] by (GPU type, number of GPUs), > 0; copied, and read-only afterwards.
         whole_nodes_s: Time of one epoch [s] by (GPU type, whole nodes, GPUs of a node), > 0, where known; the same.
         restart_s: Seconds without progress after a change of configuration or node, ≥ 0.
-        spread_factor: Factor on the time of an epoch by (GPU type, number of GPUs) if they are on different nodes, > 0,
-            where known; the same.
         state_gib: State that is moved when jobs are switched: weights, gradients, optimiser state [GiB], ≥ 0.
+        batches_per_epoch: Mini-batches of an epoch, ≥ 0; 0: not known.
+        spread_factor: Factor on the time of an epoch by (GPU type, number of GPUs) if they are on different nodes, > 0,
+            where known; copied, and read-only afterwards.
 
     Raises:
         InputError: A value is out of its range.
@@ -104,6 +105,7 @@ class Application:
     whole_nodes_s: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
     restart_s: float = 0.0
     state_gib: float = 0.0
+    batches_per_epoch: float = 0.0
     spread_factor: Mapping[tuple[str, int], float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -112,6 +114,7 @@ class Application:
         checks.not_negative(f"{where}.memory_gib", self.memory_gib)
         checks.seconds(f"{where}.restart_s", self.restart_s)
         checks.not_negative(f"{where}.state_gib", self.state_gib)
+        checks.not_negative(f"{where}.batches_per_epoch", self.batches_per_epoch)
         if not self.seconds_per_epoch and not self.whole_nodes_s:
             raise InputError(f"{where}.seconds_per_epoch", self.seconds_per_epoch, "at least one entry")
         for column in ("seconds_per_epoch", "whole_nodes_s", "spread_factor"):
@@ -126,7 +129,7 @@ class Application:
         """Make an application of its `facts`, by field, and its times [s] by (GPU type, nodes, GPUs of a node)."""
         single = {(v, gpus): seconds for (v, nodes, gpus), seconds in times.items() if nodes == 1}
         several = {key: seconds for key, seconds in times.items() if key[1] > 1}
-        return cls(name=name, seconds_per_epoch=single, whole_nodes_s=several, **facts)
+        return cls(name=name, seconds_per_epoch=single, whole_nodes_s=several, spread_factor={}, **facts)
 
     def time_s(self, configuration: Configuration) -> float:
         """Return the time of one epoch on a configuration [s]; inf where it is not known.
@@ -144,15 +147,8 @@ class Application:
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
         """Return the constructor and arguments that rebuild the value; the read-only views cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
-        return type(self), (
-            self.name,
-            self.max_epochs,
-            self.memory_gib,
-            *times,
-            self.restart_s,
-            self.state_gib,
-            dict(self.spread_factor),
-        )
+        rest = self.restart_s, self.state_gib, self.batches_per_epoch, dict(self.spread_factor)
+        return type(self), (self.name, self.max_epochs, self.memory_gib, *times, *rest)
 
 
 def builtin_applications() -> dict[str, Application]:
@@ -178,7 +174,7 @@ def _applications() -> Mapping[str, Application]:
     times = _table("applications.csv", ("application", "gpu_type", "gpus"), "seconds_per_epoch")
     whole_nodes = _table("whole_nodes.csv", ("application", "gpu_type", "nodes", "gpus_per_node"), "seconds_per_epoch")
     spread = _table("spread.csv", ("application", "gpu_type", "gpus"), "factor")
-    columns = ("max_epochs", "memory_gib", "restart_s", "state_gib")
+    columns = ("max_epochs", "memory_gib", "restart_s", "state_gib", "samples_per_epoch", "batch_size")
     facts = {name: values for (name,), values in _table("application_facts.csv", ("application",), columns).items()}
     known = {name for name, *_ in times}
     if facts.keys() != known:
@@ -195,9 +191,10 @@ def _applications() -> Mapping[str, Application]:
                 {key[1:]: seconds for key, seconds in whole_nodes.items() if key[0] == name},
                 restart_s,
                 state_gib,
+                samples / batch,
                 {key[1:]: factor for key, factor in spread.items() if key[0] == name},
             )
-            for name, (max_epochs, memory_gib, restart_s, state_gib) in facts.items()
+            for name, (max_epochs, memory_gib, restart_s, state_gib, samples, batch) in facts.items()
         }
     )
 

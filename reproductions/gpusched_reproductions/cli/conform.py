@@ -23,6 +23,9 @@ def conform_command(
     **hived**: random requests to HiveD's program with where it placed each gang, as in ../shared/data/hived; an episode
     ends at the first answer that differs.
 
+    **muri**: Muri's traces, with what its authors simulated of AntMan on them, as in ../shared/data/muri; all four
+    are in github.com/pkusys/Muri (Apache-2.0), simulator/trace-data.
+
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
     agree = total = 0

@@ -1,135 +1,167 @@
-"""AntMan: guaranteed and opportunistic jobs on shared GPUs, against exclusive GPUs, on published traces."""
+"""AntMan: guaranteed and opportunistic jobs on shared GPUs, on Muri's published traces."""
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Iterator
-from functools import partial
-from pathlib import Path
+from math import inf
 
 import numpy as np
 
-from gpusched_baselines import make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel, simulate
+from gpusched_baselines import AntMan, make_policy
+from gpusched_env import Result, simulate
+from gpusched_experiments.report.chart import Chart, Level, Panel, Series, series
+from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.usage import JobTimes, Usage
+from gpusched_reproductions.systems.muri.ratios import (
+    COMPLETION,
+    MAKESPAN,
+    NAMES,
+    TOLERANCE,
+    Ratios,
+    named_trace,
+    ratios,
+)
+from gpusched_reproductions.systems.muri.traces import GPUS, MURI, NODES, TraceJob, muri_instance, path_of, read_trace
 from gpusched_reproductions.systems.validation import Check, Measured, Part
 
-MURI = Path("../shared/data/muri")
-"""Where Muri's traces and stage times (Apache-2.0) are looked for; they are not part of the project."""
-GPUS = {1: 8, 2: 16, 4: 16}
-"""GPUs for the single-GPU jobs of each trace: loads of 2.6, 2.0 and 1.2."""
-TIRESIAS = {1: 1.64, 2: 2.12, 4: 1.68}
-"""Mean completion with AntMan over that with Tiresias, that its authors found on each whole trace."""
-OVERHEAD = 0.03
-_GPU = GpuType("V100", gpu_power_w=250.0, node_base_power_w=300.0, memory_gib=32.0, max_gpus_per_node=8)
-_ONE, _HOST, _GUEST = Configuration("V100", 1), Configuration("V100", 1, share=0.6, priority=1), Configuration(
-    "V100", 1, share=0.4
-)  # fmt: skip
-_MEMORY_GIB = 12.0  # of every job: it fits an opportunistic share, and what is reported are ratios
-_CERTAIN = EpochDistribution.certain()
-_SLACK = (1.0, 4.0)  # due dates, as multiples of the time alone
-_EURO_PER_S = 0.001
+QUICK = 200
+"""Jobs of a quick run."""
+TRACE_3 = ("3", "3'")
+"""The traces of a file that not everyone has who has the others."""
+LOAD_TRACE = 4
+LOAD_NODES = (4, 6, 8, 10, 12, 16, 24)
+COMPUTING, MEMORY = 0.34, 0.42
+"""AntMan's gains in the utilisation of GPUs and of their memory in production (abstract)."""
+DELAYS_S = (1.0, 10.0, 100.0)
+_FIGURES = "Muri, raw data of figures 9 and 10; the target of this project is 20 %"
+_ABSTRACT = "AntMan, abstract: production cluster, whose load is not published"
 
 
-def trace_instance(trace: int, *, shared: bool, first: int | None = None) -> Instance:
-    """Make the single-GPU jobs of a trace: as guaranteed and opportunistic on V100s, or alone on them.
-
-    A job's epochs are seconds alone. Utilisations are GPU time over iteration time of its model; a restart takes as
-    long as was measured. Due dates are drawn, from once to four times the time alone after the submission; all weights
-    are 1 € for a thousand seconds, and all jobs need the same memory.
-
-    Args:
-        trace: 1, 2 or 4.
-        shared: Whether jobs may be guaranteed and opportunistic jobs; else each has a GPU for itself.
-        first: How many jobs, in the order of submission; None for all.
-    """
-    rows = list(_single_gpu_rows(trace))[:first]
-    restart_s = _restarts()
-    slack = np.random.default_rng(trace).uniform(*_SLACK, len(rows))
-    configurations = (_HOST, _GUEST) if shared else (_ONE,)
-    seconds = dict.fromkeys(configurations, 1.0)
-    jobs, utilisations = [], {}
-    for row, drawn in zip(rows, slack, strict=True):
-        submission_s, long_s = float(row["submit_time"]) / 1000.0, float(row["duration"]) / 1000.0
-        model = row["model_name"]
-        utilisations[model] = float(row["resource_time_1"]) / float(row["iteration_time"])
-        jobs.append(
-            Job(
-                submission_s, submission_s + (1.0 + drawn) * long_s, _EURO_PER_S, long_s, _CERTAIN, long_s, seconds,
-                _MEMORY_GIB, model, restart_s[model], opportunistic=row["priority"] == "1", resume_s=restart_s[model],
-            )
-        )  # fmt: skip
-    utilisation = UtilisationModel(np.array([list(utilisations.values())]), overhead=OVERHEAD)
-    nodes = [Node("V100", 8)] * (GPUS[trace] // 8)
-    return Instance.from_jobs([_GPU], nodes, jobs, configurations, interference=utilisation, name=f"muri-{trace}")
+def traces(quick: bool) -> Measured:
+    """Compare completion and makespan on traces 1, 2 and 4 with what Muri's authors simulated of AntMan."""
+    return _beside_published(("4", "4'") if quick else tuple(name for name in NAMES if name not in TRACE_3), quick)
 
 
-def _single_gpu_rows(trace: int) -> Iterator[dict[str, str]]:
-    with (MURI / f"trace{trace}.csv").open(encoding="utf-8", newline="") as file:
-        yield from (row for row in csv.DictReader(file) if row["num_gpu"] == "1")
+def trace_3(quick: bool) -> Measured:
+    """Compare the same on trace 3."""
+    return _beside_published(TRACE_3, quick)
 
 
-def _restarts() -> dict[str, float]:
-    with (MURI / "muri_stage_times.csv").open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
-    return {row["model"]: float(row["restart_s"]) for row in rows if row["gpus"] == "1"}
+def _beside_published(names: tuple[str, ...], quick: bool) -> Measured:
+    found = {name: ratios(named_trace(name)[: QUICK if quick else None]) for name in names}
+    each = (
+        ("AntMan's mean completion over Tiresias'", "completion", COMPLETION),
+        ("AntMan's makespan over SRTF's", "makespan", MAKESPAN),
+    )
+    checks = [
+        Check.within(f"trace {name}: {what}", getattr(own, field), published[name], TOLERANCE, _FIGURES)
+        for name, own in found.items()
+        for what, field, published in each
+    ]
+    checks += [
+        Check(f"trace {name}: {what}, slowed by utilisation", getattr(own, f"{field}_by_utilisation"))
+        for name, own in found.items()
+        for what, field, _ in each
+    ]
+    return Measured(tuple(checks), _ratio_chart(found))
 
 
-def sharing(trace: int, quick: bool) -> Measured:
-    """Compare AntMan with first come, first served on GPUs of their own."""
-    first = 200 if quick else None
-    fifo = simulate(trace_instance(trace, shared=False, first=first), make_policy("fifo"))
-    antman = simulate(trace_instance(trace, shared=True, first=first), make_policy("antman"))
-    (before, classes), (after, now) = ((Usage.of(each), JobTimes.by_label(each)) for each in (fifo, antman))
-    computing, memory = after.computing / before.computing - 1.0, after.memory / before.memory - 1.0
-    guaranteed, others = now["guaranteed"], now["opportunistic"]
-    source = "AntMan, abstract: production cluster"
-    return Measured(
-        (
-            Check("computing utilisation against exclusive FIFO", computing, 0.2, 0.5, 0.34, source),
-            Check("memory utilisation against exclusive FIFO", memory, max(0.35, computing), 0.75, 0.42, source),
-            Check("makespan over FIFO's", after.makespan_s / before.makespan_s, 0.65, 0.9),
-            Check("guaranteed jobs: largest time over time alone", guaranteed.most_stretch, 1.0, 1.0 + OVERHEAD + 1e-9),
-            Check(
-                "guaranteed jobs: mean completion over FIFO's",
-                guaranteed.completion_s / classes["guaranteed"].completion_s, 0.0, 1.0,
-            ),
-            Check(
-                "opportunistic jobs: queueing over FIFO's", others.queueing_s / classes["opportunistic"].queueing_s,
-                0.0, 0.75,
-            ),
-            Check("opportunistic jobs: mean time over time alone", others.stretch),
-            Check("mean completion over FIFO's", antman.mean_completion_s / fifo.mean_completion_s, 0.0, 1.0),
-            Check("GPU time held over FIFO's", after.held * after.makespan_s / (before.held * before.makespan_s)),
+def _ratio_chart(found: dict[str, Ratios]) -> Chart:
+    panels = [
+        Panel(
+            title, "trace", "ratio",
+            (_by_trace("published", {name: published[name] for name in found}), _by_trace("ours", own)),
+            kind="bars", levels=(Level(1.0, "equal"),),
         )
+        for title, published, own in (
+            ("mean completion over Tiresias'", COMPLETION, {name: each.completion for name, each in found.items()}),
+            ("makespan over SRTF's", MAKESPAN, {name: each.makespan for name, each in found.items()}),
+        )
+    ]  # fmt: skip
+    return Chart("AntMan on Muri's traces, 64 GPUs", (tuple(panels),), (5.6, 3.2))
+
+
+def _by_trace(name: str, values: dict[str, float]) -> Series:
+    return series(name, ((trace, Estimate(value, None, 1)) for trace, value in values.items()))
+
+
+def load(quick: bool) -> Measured:
+    """Compare utilisation with exclusive first come, first served, on more and more GPUs."""
+    jobs = read_trace(path_of(LOAD_TRACE))[: QUICK if quick else None]
+    gains = {nodes: _gains(jobs, nodes) for nodes in ((NODES,) if quick else LOAD_NODES)}
+    computing, memory = gains[NODES]
+    checks = (
+        *(
+            Check(f"{what} utilisation, {NODES * GPUS} GPUs: gain", own, -inf, inf, published, _ABSTRACT, "fitted")
+            for what, own, published in (("computing", computing, COMPUTING), ("memory", memory, MEMORY))
+        ),
+        *(
+            Check(f"{what} utilisation, {nodes * GPUS} GPUs: gain", gain[i])
+            for nodes, gain in gains.items()
+            for i, what in enumerate(("computing", "memory"))
+            if nodes != NODES
+        ),
     )  # fmt: skip
+    return Measured(checks, _load_chart(gains))
 
 
-def preempting(trace: int, quick: bool) -> Measured:
-    """Compare AntMan with rules that preempt, on GPUs of their own."""
-    first = 200 if quick else None
-    antman = simulate(trace_instance(trace, shared=True, first=first), make_policy("antman"))
-    alone = trace_instance(trace, shared=False, first=first)
-    others = {name: simulate(alone, make_policy(name)) for name in ("las", "greedy", "sts", "srpt-worst")}
-    source = "Muri's simulation of AntMan, all jobs, against Tiresias"
-    completion = {name: antman.mean_completion_s / other.mean_completion_s for name, other in others.items()}
-    tardiness = {name: antman.tardiness_eur / max(other.tardiness_eur, 1e-9) for name, other in others.items()}
-    return Measured(
-        (
-            Check("AntMan's mean completion over that of las", completion["las"], 1.0, np.inf, TIRESIAS[trace], source),
-            Check("the same over that of srpt-worst", completion["srpt-worst"], 1.0),
-            Check("AntMan's tardiness cost over that of greedy", tardiness["greedy"], 1.0),
-            Check("the same over that of sts", tardiness["sts"], 1.0),
-            Check("the same over that of srpt-worst", tardiness["srpt-worst"]),
+def _load_chart(gains: dict[int, tuple[float, float]]) -> Chart:
+    lines = tuple(
+        series(name, ((nodes * GPUS, Estimate(gain[i], None, 1)) for nodes, gain in gains.items()))
+        for i, name in enumerate(("GPU time in use", "GPU memory in use"))
+    )
+    levels = (Level(COMPUTING, "published: computing"), Level(MEMORY, "published: memory"))
+    title = f"all jobs of trace {LOAD_TRACE}"
+    panel = Panel(title, "GPUs", "gain over exclusive GPUs", lines, percent=True, levels=levels)
+    return Chart("AntMan's gain depends on the load", ((panel,),), (6.8, 3.4))
+
+
+def _gains(jobs: list[TraceJob], nodes: int) -> tuple[float, float]:
+    before = Usage.of(simulate(muri_instance(jobs, "alone", nodes=nodes), make_policy("fifo")))
+    after = Usage.of(simulate(muri_instance(jobs, "moving", nodes=nodes), AntMan()))
+    return after.computing / before.computing - 1.0, after.memory / before.memory - 1.0
+
+
+def memory(quick: bool) -> Measured:
+    """Measure what guaranteed jobs lose while limits adapt, and what memory that moves is worth to the others."""
+    jobs = read_trace(path_of(LOAD_TRACE))[: QUICK if quick else None]
+    runs = {
+        delay_s: simulate(muri_instance(jobs, "moving", adapt_s=delay_s), AntMan())
+        for delay_s in ((0.0, 10.0) if quick else (0.0, *DELAYS_S))
+    }
+    checks = [
+        Check(
+            f"guaranteed jobs: part of their time lost until limits are right, {delay_s:g} s",
+            _lost(run) - _lost(runs[0.0]),
         )
-    )
+        for delay_s, run in runs.items()
+        if delay_s > 0.0
+    ]
+    moving = JobTimes.by_label(runs[10.0])
+    parts = simulate(muri_instance(jobs, "utilisation"), AntMan())
+    checks += [
+        Check(
+            f"{name} jobs: mean completion with memory that moves over that with fixed parts",
+            moving[name].completion_s / times.completion_s,
+        )
+        for name, times in JobTimes.by_label(parts).items()
+    ]
+    return Measured(tuple(checks))
 
 
-PARTS = tuple(
-    Part("antman", f"{name}-{trace}", title.format(trace), partial(run, trace), MURI)
-    for name, title, run in (
-        ("sharing", "AntMan against exclusive GPUs, single-GPU jobs of Muri's trace {}", sharing),
-        ("preempting", "AntMan against rules that preempt, Muri's trace {}", preempting),
-    )
-    for trace in GPUS
+def _lost(result: Result) -> float:
+    """Return the time that guaranteed jobs held GPUs without progress after their start, as a part of that alone."""
+    jobs = result.instance.jobs
+    chosen = ~jobs.opportunistic
+    held_s = (result.completion_s - result.start_s - jobs.start_s)[chosen]
+    alone_s = jobs.epochs_needed[chosen]
+    return float(np.sum(held_s - alone_s) / np.sum(alone_s))
+
+
+PARTS = (
+    Part(
+        "antman", "traces", "AntMan on Muri's traces 1, 2 and 4, all jobs, beside its authors' simulation", traces, MURI
+    ),
+    Part("antman", "trace-3", "the same on traces 3 and 3', of github.com/pkusys/Muri", trace_3, path_of(3)),
+    Part("antman", "load", "AntMan against exclusive GPUs, by the number of GPUs", load, MURI),
+    Part("antman", "memory", "memory that moves, and the delay of its limits", memory, MURI),
 )

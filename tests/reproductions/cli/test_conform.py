@@ -10,6 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpusched_experiments.cli.app import app
+from gpusched_reproductions.systems.muri.traces import path_of
 
 ROOT = Path(__file__).parents[3]
 PLACES = [folder / "shared" / "data" / "gpuspb" / "reference" for folder in (ROOT.parent, ROOT.parent.parent)]
@@ -68,12 +69,26 @@ def test_an_answer_that_differs_is_printed_and_ends_in_1(instance: Path):
     assert done.stdout.rstrip().endswith("4 of 5 agree")
 
 
+@pytest.mark.skipif(not path_of(3).is_file(), reason=f"needs {path_of(3)}, of github.com/pkusys/Muri")
+def test_a_trace_of_muri_agrees_and_one_of_half_the_jobs_does_not(tmp_path: Path):
+    rows = path_of(3).read_text(encoding="utf-8").splitlines()
+    whole = tmp_path / "trace3.csv"
+    whole.write_text("\n".join(rows), encoding="utf-8")
+    assert gpusched("conform", "muri", whole).stdout.strip() == "2 of 2 agree"
+    whole.write_text("\n".join(rows[:60]), encoding="utf-8")
+    done = gpusched("conform", "muri", tmp_path)
+    assert done.exit_code == 1
+    assert "trace3: mean completion with AntMan over Tiresias': published 0.880, ours" in done.stdout
+    assert done.stdout.rstrip().endswith("of 2 agree")
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("other", "."), "one of gpuspb, hived"),
+        (("other", "."), "one of gpuspb, hived, muri"),
         (("gpuspb", "nowhere"), "a file or folder that exists"),
         (("gpuspb", "high-10-0.csv"), "an instance with results.csv beside it"),
+        (("muri", "high-10-0.csv"), "trace1.csv to trace4.csv"),
     ],
 )
 def test_what_is_no_answer_is_refused(arguments: tuple[str, ...], says: str, tmp_path: Path, monkeypatch):

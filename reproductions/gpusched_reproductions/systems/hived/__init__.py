@@ -1,11 +1,11 @@
 """HiveD (Zhao et al., OSDI 2020): virtual clusters of cells, beside private clusters and quotas."""
 
-from gpusched_reproductions.systems.hived import anomaly, conformance
+from gpusched_reproductions.systems.hived import anomaly, conformance, philly
 from gpusched_reproductions.systems.validation import Part
 
 PARTS = (
     Part("hived", "cases", "HiveD's test cases and random requests", conformance.run, conformance.DATA),
-    Part("hived", "anomaly", "Philly's tenants: private nodes, quotas, cells, lending", anomaly.run, anomaly.TRACE),
+    Part("hived", "anomaly", "Philly's tenants: private nodes, quotas, cells, lending", anomaly.run, philly.TRACE),
 )
 
 __all__ = ["PARTS"]

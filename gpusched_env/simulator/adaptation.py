@@ -1,0 +1,69 @@
+"""The delay with which limits of memory and of computing follow the jobs on a shared GPU (`SharedMemory.adapt_s`)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusched_env.arrays import Floats, Mask
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.held_nodes import MARK_FACTOR, MARK_MODULUS
+from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.sharing_slowdown import Residents, residents, write_demand
+
+
+@kernel
+def lost_s(board: Board, slowdowns: Floats, same: Mask) -> Floats:
+    """Return how long every active job stands because the jobs beside it have changed [s], (A,), and note who they are.
+
+    Args:
+        board: The run, with the placement of a round that ends.
+        slowdowns: The new true seconds per epoch over planned ones, (A,).
+        same: Whether a job holds the same as when the round began, (A,).
+    """
+    jobs, count, active, planned = board.jobs, board.count, board.active, board.facts.planned
+    lost, marks, equal = np.zeros(count[at.ACTIVE]), np.zeros(count[at.ACTIVE]), np.full(count[at.ACTIVE], np.inf)
+    _look_beside(board, residents(board), marks, equal)
+    for i in range(count[at.ACTIVE]):
+        job, config = active[i], int(jobs[active[i], at.CONFIG])
+        if config >= 0 and marks[i] != (jobs[job, at.BESIDE] if same[i] != 0 else 0.0):
+            factor = planned[int(jobs[job, at.APPLICATION]), config]
+            until = equal[i]
+            if same[i] != 0:
+                until = min(until, 1.0 / (jobs[job, at.SLOWDOWN] * factor))
+            lost[i] = board.facts.sharing[at.ADAPT_S] * max(0.0, 1.0 - until * slowdowns[i] * factor)
+        jobs[job, at.BESIDE] = marks[i]
+    return lost
+
+
+@kernel
+def _look_beside(board: Board, on: Residents, marks: Floats, equal: Floats) -> None:
+    """Write a mark of the jobs beside each job, 0 for none, and its speed if priorities were equal; inf: no matter."""
+    jobs, active, configs, demand = board.jobs, board.active, board.facts.configs, np.zeros(at.PRIORITIES)
+    for gpu in range(on.last.shape[0]):
+        if on.last[gpu] < 0:
+            continue
+        write_demand(board, gpu, on, demand)
+        total, top, lowest = _levels(demand)
+        place = on.last[gpu]
+        while place >= 0:
+            i, other = on.holder[place], on.last[gpu]
+            while other >= 0:
+                if on.holder[other] != i:
+                    mark = ((active[on.holder[other]] + 1) * MARK_FACTOR + gpu + 1) % MARK_MODULUS
+                    marks[i] = (marks[i] + mark) % MARK_MODULUS
+                other = on.before[other]
+            if lowest < top == configs[int(jobs[active[i], at.CONFIG]), at.CONFIG_PRIORITY]:
+                equal[i] = min(equal[i], 1.0, 1.0 / total)
+            place = on.before[place]
+
+
+@lean_kernel
+def _levels(demand: Floats) -> tuple[float, int, int]:
+    """Return the sum of utilisations by priority, and the highest and lowest priority that there is."""
+    total, top, lowest = 0.0, -1, -1
+    for p in range(demand.shape[0]):
+        if demand[p] > 0.0:
+            total += demand[p]
+            top, lowest = p, p if lowest < 0 else lowest
+    return total, top, lowest

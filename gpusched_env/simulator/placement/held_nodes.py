@@ -1,0 +1,126 @@
+"""The nodes that a job holds, in order, and its GPUs there: whole ones, spread ones, or shares of them.
+
+Whole nodes are chained (NEXT), a job's row has the node of every spread GPU, and those of shares are consecutive.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusched_env.arrays import Ints
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.run import Board
+
+MARK_FACTOR, MARK_MODULUS = 1_000_003, 2**41 - 21  # products of a mark and the factor fit 64 bits
+
+
+@lean_kernel
+def most_spread(board: Board) -> int:
+    """Return the GPUs of the largest spread configuration; 0 if there is none."""
+    return (board.jobs.shape[1] - at.JOB_COLUMNS) // 2
+
+
+@lean_kernel
+def next_node(board: Board, job: int, config: int, node: int, old: bool) -> int:
+    """Return the node that follows on `node` among those that a job holds with `config`; -1 after the last.
+
+    Args:
+        board: The board.
+        job: The job.
+        config: What it holds, ≥ 0.
+        node: One of its nodes.
+        old: Whether it is what the job held when the round began.
+    """
+    configs = board.facts.configs
+    if configs[config, at.CONFIG_UNITS] > 0:
+        last = int(board.jobs[job, at.OLD_NODE if old else at.NODE]) + configs[config, at.CONFIG_NODES] - 1
+        return node + 1 if node < last else -1
+    if configs[config, at.CONFIG_SPREAD] == 0:
+        return board.nodes[node, at.OLD_NEXT if old else at.NEXT]
+    first = at.JOB_COLUMNS + (most_spread(board) if old else 0)
+    for i in range(configs[config, at.CONFIG_NODES]):
+        if board.jobs[job, first + i] > node:
+            return int(board.jobs[job, first + i])
+    return -1
+
+
+@lean_kernel
+def gpus_on(board: Board, job: int, config: int, node: int, old: bool) -> int:
+    """Count the GPUs that a job holds with `config`, or has a share of, on one of its nodes; arguments as above."""
+    if board.facts.configs[config, at.CONFIG_SPREAD] == 0:
+        return board.facts.configs[config, at.CONFIG_GPUS]
+    first, gpus = at.JOB_COLUMNS + (most_spread(board) if old else 0), 0
+    for i in range(board.facts.configs[config, at.CONFIG_NODES]):
+        gpus += 1 if board.jobs[job, first + i] == node else 0
+    return gpus
+
+
+@lean_kernel
+def nodes_held(board: Board, job: int, config: int) -> int:
+    """Count the nodes on which a job holds `config`."""
+    count, n = 0, int(board.jobs[job, at.NODE])
+    while n >= 0:
+        count += 1
+        n = next_node(board, job, config, n, False)
+    return count
+
+
+def places_of(board: Board, job: int, *, old: bool) -> list[int]:
+    """List the nodes that a job holds, or held when the round began, rising; of a spread configuration one per GPU."""
+    row = board.jobs[job]
+    config, node = int(row[at.OLD_CONFIG if old else at.CONFIG]), int(row[at.OLD_NODE if old else at.NODE])
+    places: list[int] = []
+    while node >= 0:
+        spread = board.facts.configs[config, at.CONFIG_SPREAD] > 0
+        places += [node] * (int(gpus_on(board, job, config, node, old)) if spread else 1)
+        node = int(next_node(board, job, config, node, old))
+    return places
+
+
+@kernel
+def chain_of(board: Board, job: int) -> Ints:
+    """Return what `put_back` needs of a job that is released: the column NEXT, or the node of every spread GPU.
+
+    It is empty for what is on one node, and for shares.
+    """
+    jobs, configs, config = board.jobs, board.facts.configs, int(board.jobs[job, at.CONFIG])
+    if config < 0 or configs[config, at.CONFIG_NODES] == 1 or configs[config, at.CONFIG_UNITS] > 0:
+        return np.empty(0, dtype=np.int64)
+    if configs[config, at.CONFIG_SPREAD] == 0:
+        return board.nodes[:, at.NEXT].copy()
+    return jobs[job, at.JOB_COLUMNS : at.JOB_COLUMNS + configs[config, at.CONFIG_NODES]].astype(np.int64)
+
+
+@lean_kernel
+def add_to_mark(total: int, node: int) -> int:
+    """Return the number of a set of nodes with one node more, after the others."""
+    return (total * MARK_FACTOR + node + 1) % MARK_MODULUS
+
+
+@kernel
+def mark_of(board: Board, job: int, old: bool) -> int:
+    """Return a number that identifies the set of nodes that a job holds, or held when the round began; 0 for none.
+
+    One node and two have a number of their own in clusters of up to a million nodes; two sets of more nodes have the
+    same one with a probability of 1e-12.
+    """
+    jobs = board.jobs
+    config, n = int(jobs[job, at.OLD_CONFIG if old else at.CONFIG]), int(jobs[job, at.OLD_NODE if old else at.NODE])
+    total = 0
+    while n >= 0:
+        total = add_to_mark(total, n)
+        n = next_node(board, job, config, n, old)
+    return total
+
+
+@kernel
+def same_nodes(board: Board, job: int) -> bool:
+    """Whether a job that holds the same configuration as when the round began holds it on the same nodes."""
+    jobs, config = board.jobs, int(board.jobs[job, at.CONFIG])
+    n, old = int(jobs[job, at.NODE]), int(jobs[job, at.OLD_NODE])
+    while n >= 0 and n == old:
+        if gpus_on(board, job, config, n, False) != gpus_on(board, job, config, n, True):
+            return False
+        n, old = next_node(board, job, config, n, False), next_node(board, job, config, old, True)
+    return n == old
