@@ -39,10 +39,20 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
         speed[level] = granted / asked[level] / (1.0 + record.utilisation_model.overhead if level > lowest else 1.0)
         free -= granted
         if level == highest:
-            free *= record.utilisation_model.filled
+            free *= _usable(record, holding, highest)
         else:
             speed[level] = max(speed[level], least)
     return [speed[interval.configuration.priority] for interval in holding]
+
+
+def _usable(record: Record, holding: list[IntervalRecord], highest: int) -> float:
+    """Return the usable part of what the jobs of the highest level leave: the least of theirs, by the jobs below."""
+    filled = record.utilisation_model.filled
+    if not isinstance(filled, list):
+        return filled
+    first = [line.job for line in holding if line.configuration.priority == highest]
+    rows = [filled[record.jobs[job].application] for job in first]
+    return min(row[: len(holding) - len(first)][-1] if len(holding) > len(first) else 1.0 for row in rows)
 
 
 def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, float, list[IntervalRecord]]]:
@@ -219,6 +229,21 @@ def _check_claims(claim: dict[str, float], job: int, life: list[Holding]) -> Ite
     )
     if claim["switches"] != switches:
         yield Difference(row_of(job), int(claim["switches"]), switches, "switches")
+
+
+def check_profiles(record: Record) -> Iterator[Difference]:
+    """Check that every share begins after a job of its application has run on whole GPUs for as long as asked."""
+    needed = record.utilisation_model.profile_s
+    known: dict[int, float] = {}
+    for line in record.intervals if needed else ():
+        application, end = record.jobs[line.job].application, line.ready_s + needed
+        if not line.configuration.is_shared and (end <= line.end_s or same_time(end, line.end_s)):
+            known[application] = min(known.get(application, math.inf), end)
+    for line in record.intervals if needed else ():
+        end = known.get(record.jobs[line.job].application, math.inf)
+        if line.configuration.is_shared and line.start_s < end and not same_time(line.start_s, end):
+            what = "start of a share, not before a job of the application has run on whole GPUs for profile_s [s]"
+            yield Difference(line.where, line.start_s, end, what)
 
 
 def check_lines(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:

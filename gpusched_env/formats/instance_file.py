@@ -98,10 +98,11 @@ _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
     "utilisation": [[float]],
     "overhead": float,
-    "filled": float,
+    "filled": None,
     "least_speed": float,
     "idle_power_w": ([float], None),
     "fastest": bool,
+    "profile_s?": float,
 }
 _SYNCHRONISATION: dict[str, Schema] = {"compute_s": [[float]], "sync_s": [[float]], "cpu_machines": int}
 
@@ -197,7 +198,8 @@ def interference_fields(model: Interference | UtilisationModel | None) -> dict[s
         return None
     if isinstance(model, Interference):
         return {"slowdown": model.slowdown.tolist(), **({"fastest": True} if model.fastest else {})}
-    values = {name: getattr(model, name) for name in _UTILISATION}
+    values = {name: getattr(model, name) for name in _UTILISATION if name[-1] != "?"}
+    values |= {"profile_s": model.profile_s} if model.profile_s else {}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
@@ -349,6 +351,10 @@ def interference_of(entry: Any) -> Interference | UtilisationModel | None:
         read = checked("interference", entry, _SLOWDOWN)
         return Interference(_array("interference.slowdown", read.pop("slowdown"), 3), **read)
     read = checked("interference", entry, _UTILISATION)
+    if isinstance(read["filled"], list):
+        read["filled"] = _array("interference.filled", read["filled"], 2)
+    else:
+        read["filled"] = value_of("interference.filled", read["filled"], float)
     if read["idle_power_w"] is not None:
         read["idle_power_w"] = np.array(read["idle_power_w"])
     return UtilisationModel(_array("interference.utilisation", read.pop("utilisation"), 2), **read)

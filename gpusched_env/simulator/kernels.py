@@ -55,6 +55,7 @@ from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
+    filled_part,
     neighbours,
     share_units,
     sharing_numbers,
@@ -121,6 +122,7 @@ __all__ = [
     "exchange",
     "expected_left",
     "expected_rest",
+    "filled_part",
     "find_node",
     "find_ranked",
     "first_host",

@@ -49,7 +49,8 @@ OPPORTUNISTIC = 38  # 1 if it is opportunistic: it gets the GPUs that guaranteed
 TENANT = 39  # index of its tenant
 TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
 TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known
-JOB_COLUMNS = 42
+PROFILED = 42  # 1 if shares are open to it because its application was profiled; 0 without profiling
+JOB_COLUMNS = 43
 
 # outcome: float64 (J, OUTCOME_COLUMNS). The hidden part, which no policy may know.
 NEEDED = 0  # epochs needed X_j
@@ -82,9 +83,10 @@ PRIORITIES = 10  # priorities that shares may have
 # sharing: float64 (SHARING_COLUMNS,). The numbers of the interference model; all 0 without one.
 FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
 OVERHEAD = 1  # what a job loses to co-runners of lower priority, as a part of its time
-FILLED = 2  # part of the time left by the highest priority that others can use
+FILLED = 2  # part of the time left by the highest priority that others can use, without a table
 LEAST_SPEED = 3  # least speed of those below the highest priority, if their utilisations sum to 1 at most
-SHARING_COLUMNS = 4
+PROFILE_S = 4  # time for which an application runs on whole GPUs before its jobs may share [s]; 0: none
+SHARING_COLUMNS = 5
 
 # capacity: int64 (V, CAPACITY_COLUMNS + index). Free capacity of the nodes of a GPU type now.
 FREE_BLOCK = 0  # most free GPUs on one node

@@ -29,8 +29,16 @@ def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
     numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
     numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
     if isinstance(model, UtilisationModel):
-        numbers[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
+        numbers[[at.OVERHEAD, at.LEAST_SPEED, at.PROFILE_S]] = model.overhead, model.least_speed, model.profile_s
+        numbers[at.FILLED] = 0.0 if isinstance(model.filled, np.ndarray) else model.filled
     return numbers
+
+
+def filled_table(instance: Instance) -> NDArray[np.float64]:
+    """Return the part that others can use by application and number of others, (A, M); (0, 0) without such a table."""
+    model = instance.interference
+    table = model.filled if isinstance(model, UtilisationModel) else None
+    return table.copy() if isinstance(table, np.ndarray) else np.zeros((0, 0))
 
 
 def idle_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
@@ -127,12 +135,49 @@ def neighbours(board: Board) -> tuple[Ints, Ints]:
 
 
 @lean_kernel
-def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> float:
+def filled_part(board: Board, last: int, before: Ints, job: int, config: int) -> float:
+    """Return the part that others can use of what the highest priority on a GPU leaves.
+
+    Args:
+        board: The run.
+        last: The last of the jobs on the GPU, a place in `active`; -1: none.
+        before: The one before each job on its GPU, (A,) (`neighbours`).
+        job: A job that counts with the share `config`, whether it is on the GPU or not; -1: none.
+        config: That share.
+    """
+    jobs, active, configs, filled = board.jobs, board.active, board.facts.configs, board.facts.filled
+    if filled.shape[0] == 0:
+        return board.facts.sharing[at.FILLED]
+    own = configs[config, at.CONFIG_PRIORITY] if job >= 0 else -1
+    top, others, i = own, 0, last
+    while i >= 0:
+        if active[i] != job:
+            top = max(top, configs[int(jobs[active[i], at.CONFIG]), at.CONFIG_PRIORITY])
+        i = before[i]
+    i = last
+    while i >= 0:
+        if active[i] != job and configs[int(jobs[active[i], at.CONFIG]), at.CONFIG_PRIORITY] < top:
+            others += 1
+        i = before[i]
+    others += 1 if job >= 0 and own < top else 0
+    column = min(max(others, 1), filled.shape[1]) - 1
+    part = filled[int(jobs[job, at.APPLICATION]), column] if job >= 0 and own == top else 1.0
+    i = last
+    while i >= 0:
+        if active[i] != job and configs[int(jobs[active[i], at.CONFIG]), at.CONFIG_PRIORITY] == top:
+            part = min(part, filled[int(jobs[active[i], at.APPLICATION]), column])
+        i = before[i]
+    return part
+
+
+@lean_kernel
+def speed_by_utilisation(demand: Floats, priority: int, filled: float, sharing: Floats) -> float:
     """Return the speed of the jobs of a priority on a GPU, 1 as alone.
 
     Args:
         demand: Sum of the utilisations of the jobs on it, by priority, (PRIORITIES,).
         priority: The priority, which some job has.
+        filled: Part of what the highest priority leaves that others can use (`filled_part`).
         sharing: The numbers of the model, (SHARING_COLUMNS,).
     """
     top, lowest, others = -1, 0, 0.0
@@ -153,7 +198,7 @@ def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> floa
             speed = max(speed, sharing[at.LEAST_SPEED] / max(1.0, others))
         left -= demand[p] * part
         if p == top:
-            left *= sharing[at.FILLED]
+            left *= filled
     return speed
 
 
@@ -167,11 +212,12 @@ def write_utilisation_slowdowns(board: Board, slowdowns: Floats) -> None:
         if last[gpu] < 0:
             continue
         write_demand(board, last[gpu], before, demand)
+        filled = filled_part(board, last[gpu], before, -1, -1)
         i = last[gpu]
         while i >= 0:
             job = active[i]
             config = int(jobs[job, at.CONFIG])
-            speed = speed_by_utilisation(demand, configs[config, at.CONFIG_PRIORITY], board.facts.sharing)
+            speed = speed_by_utilisation(demand, configs[config, at.CONFIG_PRIORITY], filled, board.facts.sharing)
             slowdowns[i] = 1.0 / (speed * planned[int(jobs[job, at.APPLICATION]), config])
             i = before[i]
 

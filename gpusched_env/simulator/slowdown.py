@@ -12,6 +12,7 @@ from gpusched_env.model.synchronisation import iteration_s
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
+    filled_part,
     neighbours,
     speed_by_utilisation,
     write_demand,
@@ -46,7 +47,8 @@ def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -
             demand[p] = demand[p] if demand[p] > 1e-12 else 0.0  # rounding of the subtraction
         priority = configs[config, at.CONFIG_PRIORITY]
         demand[priority] += facts.utilisation[v, own]
-        return speed_by_utilisation(demand, priority, facts.sharing)
+        filled = filled_part(board, last, before, job, config)
+        return speed_by_utilisation(demand, priority, filled, facts.sharing)
     if facts.slowdown.shape[0] == 0:
         return np.nan
     factor = 1.0

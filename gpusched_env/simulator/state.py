@@ -220,6 +220,7 @@ def _facts(instance: Instance, common: Common) -> Facts:
             kilowatts=kilowatts(instance),
             slowdown=sharing.slowdown_table(instance),
             utilisation=sharing.utilisation_table(instance),
+            filled=sharing.filled_table(instance),
             sharing=sharing.sharing_numbers(instance),
             idle_saving=sharing.idle_saving_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),

@@ -12,6 +12,7 @@ from gpusched_env.model import Configuration, GpuType, Instance, Interference, U
 from gpusched_env.workload.scenario.sharing import LEAST_INFLATION, Sharing
 from gpusched_env.workload.tables.applications import (
     Application,
+    builtin_filled,
     builtin_max_inflation,
     builtin_slowdowns,
     builtin_utilisations,
@@ -135,7 +136,7 @@ class ByUtilisation:
     sharing: Sharing
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
-        """Return the times alone, and the utilisations: from the table, or drawn for every application."""
+        """Return the times alone, and the utilisations: from the table, or drawn for every application, as gaps are."""
         sharing, shape = self.sharing, (len(jobs.gpu_types), 1)
         idle = [v.idle_gpu_power_w or sharing.idle_share * v.gpu_power_w for v in jobs.gpu_types]
         utilisation = UtilisationModel(
@@ -143,12 +144,21 @@ class ByUtilisation:
             if sharing.utilisation
             else _tabulated(jobs),
             sharing.overhead,
-            sharing.filled,
+            _filled(sharing.gaps, len(jobs.applications), rng) if sharing.gaps else sharing.filled,
             sharing.least_speed,
             np.array(idle) if sharing.power == "utilisation" else None,
             sharing.fastest,
+            sharing.profile_s,
         )
         return SharingTimes(jobs.alone_s, utilisation)
+
+
+def _filled(gaps: tuple[int, ...], applications: int, rng: Generator) -> NDArray[np.float64]:
+    """Draw the gap of every application; return which part of it so many others fill, (A, M)."""
+    table = builtin_filled()
+    most = max(waiting for _, waiting in table)
+    drawn = [gaps[i] for i in rng.integers(len(gaps), size=applications)]
+    return np.array([[table[every, waiting] for waiting in range(1, most + 1)] for every in drawn])
 
 
 def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:

@@ -176,9 +176,10 @@ def _look(board: Board, opportunistic: Mask, gpus: Gpus, gpu: int, last: int, be
         return
     demand = np.zeros(at.PRIORITIES)
     sim.write_demand(board, last, before, demand)
+    filled = sim.filled_part(board, last, before, -1, -1)
     for p in range(at.PRIORITIES):
         if demand[p] > 0.0:
-            gpus.busy[gpu] += demand[p] * sim.speed_by_utilisation(demand, p, facts.sharing)
+            gpus.busy[gpu] += demand[p] * sim.speed_by_utilisation(demand, p, filled, facts.sharing)
 
 
 @kernel
