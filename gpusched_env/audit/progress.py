@@ -241,7 +241,8 @@ def check_profiles(record: Record) -> Iterator[Difference]:
             known[application] = min(known.get(application, math.inf), end)
     for line in record.intervals if needed else ():
         end = known.get(record.jobs[line.job].application, math.inf)
-        if line.configuration.is_shared and line.start_s < end and not same_time(line.start_s, end):
+        early = line.start_s < end and not (math.isfinite(end) and same_time(line.start_s, end))
+        if line.configuration.is_shared and early:
             what = "start of a share, not before a job of the application has run on whole GPUs for profile_s [s]"
             yield Difference(line.where, line.start_s, end, what)
 

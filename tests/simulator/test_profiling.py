@@ -167,5 +167,5 @@ def test_gaps_are_drawn_by_application_and_take_the_place_of_the_number():
     np.testing.assert_array_equal(mixed.utilisation, make_instance(scenario, seed=0).interference.utilisation)
     with refused("sharing.filled", 0.5):
         scenario.replace({"sharing.gaps": [20], "sharing.filled": 0.5})
-    with refused("sharing.gaps"):
+    with refused("sharing.gaps[0]", 7):
         scenario.replace({"sharing.gaps": [7]})
