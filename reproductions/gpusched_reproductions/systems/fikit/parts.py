@@ -73,7 +73,7 @@ def _above(gains: Floats) -> float:
 
 
 def _within_factor(what: str, ours: float, published: float) -> Check:
-    """Make the check within a factor of two: the published pairs are other models."""
+    """Make the check within a factor of two, set after a first run: the published pairs are other models."""
     return Check(what, ours, published / 2.0, published * 2.0, published, PUBLISHED, "prediction")
 
 
