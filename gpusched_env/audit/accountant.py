@@ -11,6 +11,7 @@ from typing import Any
 from gpusched_env.audit.network import cpu_machines_eur
 from gpusched_env.audit.progress import (
     check_lines,
+    check_profiles,
     check_progress,
     check_rounds,
     row_of,
@@ -191,6 +192,7 @@ def audit(folder: str | Path) -> list[Difference]:
         *check_quotas(record),
         *check_cells(record),
         *check_progress(record, by_job),
+        *check_profiles(record),
         *_check_costs(record, by_job, energy_eur, of_job),
         *check_lines(record, by_job),
         *check_rounds(record, by_job),

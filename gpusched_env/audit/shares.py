@@ -59,7 +59,7 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
         speed[level] = granted / asked[level] / (1.0 + record.utilisation_model.overhead if level > lowest else 1.0)
         free -= granted
         if level == highest:
-            free *= record.utilisation_model.filled
+            free *= _usable(record, holding, highest)
         else:
             speed[level] = max(speed[level], least)
     pairs, found = record.gpu_types[holding[0].configuration.gpu_type].below, []
@@ -69,6 +69,16 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
         computing = speed[level] if slowed is None or level == highest else slowed[i]
         found.append(_with_memory(record, holding, interval, computing))
     return found
+
+
+def _usable(record: Record, holding: list[IntervalRecord], highest: int) -> float:
+    """Return the usable part of what the jobs of the highest level leave: the least of theirs, by the jobs below."""
+    filled = record.utilisation_model.filled
+    if not isinstance(filled, list):
+        return filled
+    first = [line.job for line in holding if line.configuration.priority == highest]
+    rows = [filled[record.jobs[job].application] for job in first]
+    return min(row[: len(holding) - len(first)][-1] if len(holding) > len(first) else 1.0 for row in rows)
 
 
 def _with_memory(record: Record, holding: list[IntervalRecord], interval: IntervalRecord, speed: float) -> float:
