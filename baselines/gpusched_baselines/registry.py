@@ -271,7 +271,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         **_gavels("", aware=True),
         "gavel-cost": _solved(
-            "gavel.policy:GavelCost",
+            "gavel.cost:GavelCost",
             "Gavel with least cost over all configurations; tardiness has a price",
         ),
         "antman": _variant(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,12 +25,34 @@ KNOWN = 0  # 1 if the job was active at the last reset
 ROUND_END = 1  # when the present round ends [s]
 RESET_AT = 2  # time of the last reset [s]; 0: none, or one at the very beginning
 SEEN = 3  # 1 + submissions + completions until then
-TOTALS = 4  # first of the columns with the time of all jobs on each GPU type [s]
+ISOLATED = 4  # first of three columns of every job about its time in isolation
+TOTALS = 7  # first of the columns with the time of all jobs on each GPU type [s]
+
+# `ISOLATED` and the next two, of every job, in isolation: the time that what was done took at the last program [s], the epochs left then, and the
+# isolated speed of then [1/s].
 
 
 def columns(options: int, types: int) -> int:
     """Count the columns for so many options and GPU types."""
     return 3 * options + TOTALS + types
+
+
+def isolated_so_far(memory: NDArray[np.float64], demand: GavelDemand, own: int) -> NDArray[np.float64]:
+    """Return the time that what the jobs have done took in isolation [s], (A,), and remember it for the next program.
+
+    Epochs between two programs took their number / the isolated speed at the first of the two; before its first program
+    a job has done nothing.
+
+    Args:
+        memory: The policy's memory, (J, M).
+        demand: The active jobs.
+        own: First column after those of the options.
+    """
+    mine = memory[demand.job, own + ISOLATED : own + ISOLATED + 3]
+    done = np.maximum(mine[:, 1] - demand.left, 0.0)
+    so_far = mine[:, 0] + np.where(mine[:, 2] > 0.0, done / np.maximum(mine[:, 2], 1e-300), 0.0)
+    memory[demand.job, own + ISOLATED : own + ISOLATED + 3] = np.column_stack([so_far, demand.left, demand.isolated])
+    return so_far
 
 
 @kernel
@@ -180,6 +203,7 @@ class ByRounds:
             return
         demand = self.demand(view)
         if self._is_due(view, own):
+            demand = replace(demand, isolated_s=isolated_so_far(view.memory, demand, own))
             x = self.shares(demand, rng)
             reset(board, demand.job, x, demand.kind, 0.5 * self.round_s)
         order = self.order(demand, rng)

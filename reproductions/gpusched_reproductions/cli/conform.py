@@ -19,6 +19,8 @@ def conform_command(
 
     **gpuspb**: instances of the published generator with the energy of each method, as in ../shared/data/gpuspb.
 
+    **gavel**: demands with the shares of time of Gavel's own policy classes, as in ../shared/data/gavel_policies.
+
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
     agree = total = 0

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gavel_demands import demand, feasible_grid, random_demand
-from gpusched_baselines.gavel.policy import any_fifo, cost_slo, fifo, finish_time, las, makespan, proportional_shares
+from gpusched_baselines.gavel.objectives import any_fifo, cost_slo, fifo, finish_time, las, makespan, proportional_shares
 
 OBJECTIVES = (las, makespan, finish_time, cost_slo, fifo, proportional_shares)
 
