@@ -18,7 +18,7 @@ from gpusched_baselines.gavel.objectives import (
     proportional_shares,
 )
 from gpusched_baselines.gavel.program import rigid
-from gpusched_baselines.gavel.round import ByRounds
+from gpusched_baselines.gavel.round import ByRounds, fastest_types
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
@@ -131,5 +131,4 @@ class Gavel(ByRounds):
             return np.array(self.type_order)
         if not self.aware:
             return rng.permutation(len(demand.capacity))
-        relative = demand.speed / np.maximum(demand.speed.max(axis=1), 1e-300)[:, None]
-        return np.argsort(-relative.mean(axis=0), kind="stable")
+        return fastest_types(demand)

@@ -198,18 +198,19 @@ class GavelDemand:
         return replace(self, speed=np.where(self.speed > 0.0, self.speed.max(axis=1)[:, None], 0.0))
 
 
-def rigid(view: View) -> GavelDemand:
+def rigid(view: View, *, whole: bool = False) -> GavelDemand:
     """Make the demand of jobs that run in one configuration per GPU type: V options.
 
     Gavel's jobs ask for a number of GPUs. A job that may use several configurations of a type asks for the one with
-    least GPU-seconds per epoch, of equals the first.
+    least GPU-seconds per epoch, of equals the first; if `whole`, no share.
     """
     types = len(view.capacity)
     gpus, kind = _gpus(view), view.configs[:, at.CONFIG_TYPE]
     active = view.active
     config = np.full((len(active), types), -1)
+    able = (view.configs[:, at.CONFIG_UNITS] == 0) if whole else np.ones(len(gpus), dtype=bool)
     for v in range(types):
-        mine = np.flatnonzero(kind == v)
+        mine = np.flatnonzero(able & (kind == v))
         if len(mine):
             seconds = view.tau[active][:, mine] * gpus[mine]
             best = seconds.argmin(axis=1)

@@ -28,8 +28,8 @@ SEEN = 3  # 1 + submissions + completions until then
 ISOLATED = 4  # first of three columns of every job about its time in isolation
 TOTALS = 7  # first of the columns with the time of all jobs on each GPU type [s]
 
-# `ISOLATED` and the next two, of every job, in isolation: the time that what was done took at the last program [s], the epochs left then, and the
-# isolated speed of then [1/s].
+# `ISOLATED` and the next two, of every job: at the last program the time in isolation that what was done took [s], the
+# epochs left, and the isolated speed [1/s].
 
 
 def columns(options: int, types: int) -> int:
@@ -149,6 +149,12 @@ def _by_keys(keys: Floats, size: int) -> Ints:
     return order
 
 
+def fastest_types(demand: GavelDemand) -> NDArray[np.int64]:
+    """Return the GPU types, the one on which the active jobs are fastest on average first, (V,)."""
+    relative = demand.speed / np.maximum(demand.speed.max(axis=1), 1e-300)[:, None]
+    return np.argsort(-relative.mean(axis=0), kind="stable")
+
+
 class ByRounds:
     """A policy that approximates shares of time by rounds of `round_s` seconds.
 
@@ -175,6 +181,14 @@ class ByRounds:
     def shares(self, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
         """Solve for the shares of time, (A, K)."""
         raise NotImplementedError
+
+    def solve(self, view: View, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:  # noqa: ARG002
+        """Solve for the shares of time, (A, K); a policy with more options than these keeps theirs in its memory."""
+        return self.shares(demand, rng)
+
+    def fill(self, view: View, demand: GavelDemand, order: NDArray[np.int64]) -> None:
+        """Place jobs for a round."""
+        place_by_priority(view.board, demand.job, demand.config, demand.kind, order, self.round_s, self.fills)
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
         """Return the GPU types in the order in which rounds fill them, (V,)."""
@@ -204,10 +218,10 @@ class ByRounds:
         demand = self.demand(view)
         if self._is_due(view, own):
             demand = replace(demand, isolated_s=isolated_so_far(view.memory, demand, own))
-            x = self.shares(demand, rng)
+            x = self.solve(view, demand, rng)
             reset(board, demand.job, x, demand.kind, 0.5 * self.round_s)
         order = self.order(demand, rng)
-        place_by_priority(board, demand.job, demand.config, demand.kind, order, self.round_s, self.fills)
+        self.fill(view, demand, order)
         view.memory[0, own + ROUND_END] = view.now_s + self.round_s
         reevaluate_all(board, view.now_s + self.round_s)
 
