@@ -270,6 +270,20 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "Critical jobs at once; the others take turns of a quantum, least GPU-seconds attained per weight first",
         ),
         **_gavels("", aware=True),
+        "gavel-las-packed": _solved(
+            "gavel.packed:GavelPacked",
+            "Gavel: max-min fairness of time, with two jobs on a GPU where that is better",
+        ),
+        "gandiva": _solved(
+            "gavel.packed:GavelPacked",
+            "As Gandiva: equal time on all GPUs for jobs, in random pairs that gain where jobs ask for too many GPUs",
+            {"rule": "gandiva", "name": "gandiva"},
+        ),
+        "allox": _solved(
+            "gavel.policy:Gavel",
+            "As AlloX: least sum of completion times by matching jobs to places in queues of GPUs",
+            {"objective": "allox", "name": "allox"},
+        ),
         "gavel-cost": _solved(
             "gavel.cost:GavelCost",
             "Gavel with least cost over all configurations; tardiness has a price",

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 CLOSE = 1e-4  # relative accuracy of the finish-time ratio
 MOST_STEPS = 20  # of the search for it
 
+
 def proportional_shares(demand: GavelDemand) -> NDArray[np.float64]:
     """Return the fair shares for equally fast types: each GPU type in proportion to its GPUs, (A, K).
 
@@ -57,8 +58,8 @@ def finish_time(demand: GavelDemand) -> NDArray[np.float64]:
 
     D_j = isolated_j + left_j / thr_j(x_iso): what the job has done took isolated_j in isolation, at the isolated speeds
     of then; what is left takes the rest at that of now. With the level t, one over the worst ratio, thr_j(x) ≥
-    (left_j / D_j) t / (1 - t age_j / D_j). Where that is met too slowly near the end, thr_j(x) ≥ t left_j / (ratio D_j -
-    age_j) with the largest t yields a smaller ratio.
+    (left_j / D_j) t / (1 - t age_j / D_j). Where that is met too slowly near the end, thr_j(x) ≥ t left_j / (ratio D_j
+    - age_j) with the largest t yields a smaller ratio.
     """
     alone_s = demand.isolated_s + demand.left / np.maximum(demand.isolated, 1e-300)
     x = central(demand, demand.speed, demand.left / alone_s, demand.age_s / alone_s)

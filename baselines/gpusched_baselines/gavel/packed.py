@@ -10,11 +10,11 @@ import numpy as np
 from gpusched_baselines.gavel.gandiva import random_pairs
 from gpusched_baselines.gavel.pairs import packed_las, pairs_of
 from gpusched_baselines.gavel.program import rigid
-from gpusched_baselines.gavel.round import ByRounds, columns, fastest_types
+from gpusched_baselines.gavel.round import KNOWN, ByRounds, columns, fastest_types
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Ints, View, at, kernel
+from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -31,9 +31,27 @@ RANK, PARTNER, TABLE = 0, 1, 2
 
 
 @kernel
-def place_with_pairs(
-    board: Board, jobs: Ints, config: Ints, half: Ints, order: Ints, round_s: float, base: int, jobs_first: int
-) -> None:
+def _list_pairs(board: Board, jobs: Ints, half: Ints, v: int, base: int, keys: Floats, who: Ints, found: int) -> int:
+    """Add the pairs with a share of the type `v` of which both jobs wait to `keys` and `who`; return their number."""
+    memory, types = board.memory, half.shape[1]
+    ranks = np.full(jobs.shape[0], -1)
+    for i in range(jobs.shape[0]):
+        if half[i, v] >= 0 and board.jobs[jobs[i], at.CONFIG] < 0:
+            ranks[i] = int(memory[jobs[i], base + RANK])
+    able = np.flatnonzero(ranks >= 0)
+    for a in range(able.shape[0]):
+        row = memory[ranks[able[a]]]
+        for other in able[a + 1 :]:
+            column = base + TABLE + 2 * (ranks[other] * types + v)
+            if row[column] > 0.0:
+                keys[found] = -row[column] / row[column + 1]
+                who[0, found], who[1, found] = able[a], other
+                found += 1
+    return found
+
+
+@kernel
+def place_with_pairs(board: Board, jobs: Ints, config: Ints, half: Ints, order: Ints, round_s: float) -> None:
     """Fill the GPU types one after the other with jobs alone and pairs, those of highest priority that fit first.
 
     The priority is x / (its time / the time of all on the type), as of `place_by_priority`; of equals jobs alone go
@@ -45,41 +63,27 @@ def place_with_pairs(
         half: Their shares in a pair, (A, V); -1 for none.
         order: The GPU types in the order in which they are filled, (V,).
         round_s: Length of the round [s].
-        base: First column of those of pairs.
-        jobs_first: First column after those of the options, `own` of `round`.
     """
     memory, types, n = board.memory, half.shape[1], jobs.shape[0]
-    most = n + n * (n - 1) // 2
-    keys, who = np.empty(most), np.empty((2, most), dtype=np.int64)
+    own, base = 3 * types, columns(types, types)
+    keys, who = np.empty(n + n * (n - 1) // 2), np.full((2, n + n * (n - 1) // 2), -1)
     for v in order:
         found = 0
         for i in range(n):
             row = memory[jobs[i]]
-            if row[jobs_first] > 0.0 and board.jobs[jobs[i], at.CONFIG] < 0 and config[i, v] >= 0:
+            if row[own + KNOWN] > 0.0 and board.jobs[jobs[i], at.CONFIG] < 0 and config[i, v] >= 0:
                 keys[found] = -row[v] / row[types + v]
                 who[0, found], who[1, found] = i, -1
                 found += 1
-        for i in range(n):
-            rank = int(memory[jobs[i], base + RANK])
-            if rank < 0 or half[i, v] < 0 or board.jobs[jobs[i], at.CONFIG] >= 0:
-                continue
-            for j in range(i + 1, n):
-                other = int(memory[jobs[j], base + RANK])
-                if other < 0 or half[j, v] < 0 or board.jobs[jobs[j], at.CONFIG] >= 0:
-                    continue
-                column = base + TABLE + 2 * (other * types + v)
-                if memory[rank, column] > 0.0:
-                    keys[found] = -memory[rank, column] / memory[rank, column + 1]
-                    who[0, found], who[1, found] = i, j
-                    found += 1
+        found = _list_pairs(board, jobs, half, v, base, keys, who, found)
         for r in sim.ranked(keys[:found].copy(), found):
             i, j = who[0, r], who[1, r]
-            if board.jobs[jobs[i], at.CONFIG] >= 0 or (j >= 0 and board.jobs[jobs[j], at.CONFIG] >= 0):
+            if board.jobs[jobs[i], at.CONFIG] >= 0:
                 continue
             if j < 0:
                 if sim.place(board, jobs[i], config[i, v]):
                     memory[jobs[i], types + v] += round_s
-            elif _place_pair(board, jobs[i], jobs[j], half[i, v], half[j, v]):
+            elif board.jobs[jobs[j], at.CONFIG] < 0 and _place_pair(board, jobs[i], jobs[j], half[i, v], half[j, v]):
                 rank, other = int(memory[jobs[i], base + RANK]), int(memory[jobs[j], base + RANK])
                 memory[rank, base + TABLE + 2 * (other * types + v) + 1] += round_s
 
@@ -163,7 +167,6 @@ class GavelPacked(ByRounds):
             x, packed = packed_las(demand, pairs)
         paired = min(most, len(jobs))
         view.memory[jobs, base + RANK] = np.where(np.arange(len(jobs)) < paired, np.arange(len(jobs)), -1)
-        table = view.memory[:paired, base + TABLE : base + TABLE + 2 * types * paired].reshape(paired, paired, types, 2)
         table = np.stack([packed[:paired, :paired], np.full((paired, paired, types), 0.5 * self.round_s)], axis=-1)
         view.memory[:paired, base + TABLE : base + TABLE + 2 * types * paired] = table.reshape(paired, -1)
         return x
@@ -171,7 +174,7 @@ class GavelPacked(ByRounds):
     def fill(self, view: View, demand: GavelDemand, order: NDArray[np.int64]) -> None:
         """Place jobs alone and pairs for a round."""
         types = len(view.capacity)
-        half, base = pairs_of(view, demand.job).config, columns(types, types)
-        new = view.memory[demand.job, 3 * types] == 0.0
-        view.memory[demand.job[new], base + RANK] = -1.0
-        place_with_pairs(view.board, demand.job, demand.config, half, order, self.round_s, base, 3 * types)
+        half = pairs_of(view, demand.job).config
+        new = view.memory[demand.job, 3 * types + KNOWN] == 0.0
+        view.memory[demand.job[new], columns(types, types) + RANK] = -1.0
+        place_with_pairs(view.board, demand.job, demand.config, half, order, self.round_s)

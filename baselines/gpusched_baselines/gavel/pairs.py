@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gpusched_baselines.gavel.interior import reach
 from gpusched_env.arrays import Floats, Ints
-from gpusched_env.simulator.kernels import at, kernel, lean_kernel
+from gpusched_env.simulator.kernels import at, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.gavel.program import GavelDemand
     from gpusched_env.simulator.kernels import View
 
-STEPS, GAP, SHORTER, STAY = 100, 1e-8, 0.15, 0.95  # as in `interior`
+STEPS, GAP, SHORTER, SINGULAR = 100, 1e-8, 0.15, 1e-14  # as in `interior`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,10 +79,10 @@ def _slowdown(
 
 
 def packed_las(demand: GavelDemand, pairs: Pairs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Maximise the least time of a job as if all types were equally fast, alone and in pairs, each of which is an option.
+    """Maximise the least time of a job as if all types were equally fast; jobs alone and pairs are options.
 
-    thr_j counts what j does alone and in pairs; a job's time alone and in pairs is at most 1; a pair takes one GPU. Jobs
-    that are alike have the same shares in the middle of the optima, so that they are one row of the program.
+    thr_j counts what j does alone and in pairs; a job's time alone and in pairs is at most 1; a pair takes one GPU.
+    Jobs that are alike have the same shares in the middle of the optima, so that they are one row of the program.
 
     Returns:
         Shares of time alone, (A, K), and of pairs i < j, (A, A, K); 0 elsewhere.
@@ -143,95 +144,116 @@ def _solve(
     times = np.concatenate([np.repeat(copies, types), np.repeat(number, types)])
     limits = np.concatenate([copies, copies, np.ones(types)])
     x = np.empty(len(row))
-    _climb(x, row, value, bound, times, limits, kinds)
+    level = np.concatenate([copies, np.zeros(kinds + types)])
+    _climb(x, Sums(row, value, bound, times, limits, level))
     singles = kinds * types
     return x[:singles].reshape(kinds, types), x[singles:].reshape(len(one), types)
 
 
+class Sums(NamedTuple):
+    """Rows of n variables x and a level t: Σ value · x + [limits t] ≤ bound, the level in the first of them alone.
+
+    Attributes:
+        row: The rows in which each variable is, (n, 5).
+        value: Its factors there, (n, 5).
+        bound: Upper bounds, 0 for the rows with the level, (R,).
+        times: Number of equal variables that each stands for, (n,).
+        limits: Number of equal rows that each stands for, (R,).
+        level: Factors of the level, 0 in the other rows, (R,).
+    """
+
+    row: Ints
+    value: Floats
+    bound: Floats
+    times: Floats
+    limits: Floats
+    level: Floats
+
+
 @kernel
-def _climb(
-    x: Floats, row: Ints, value: Floats, bound: Floats, times: Floats, limits: Floats, kinds: int
-) -> None:
-    """Write the middle of the optima of: maximise t, Σ value · x + [limits t] ≤ bound, x ≥ 0.
+def _climb(x: Floats, sums: Sums) -> None:
+    """Write the variables with the greatest level, in the middle of the optima.
 
     A variable counts as `times` equal ones, a row as `limits` equal ones: in the middle the product of each slack with
     its dual value is in proportion to these.
-
-    Args:
-        x: The variables, (n,).
-        row: The rows in which each variable is, (n, 5).
-        value: Its factors there, (n, 5).
-        bound: Upper bounds of the rows, 0 for the first `kinds`, in which t is, with the factor `limits`, (R,).
-        times: Number of equal variables of each, (n,).
-        limits: Number of equal rows of each, (R,).
-        kinds: How many rows t is in.
     """
-    n, rows, width = x.shape[0], bound.shape[0], row.shape[1]
-    used = np.zeros(rows)
-    for i in range(n):
-        for c in range(width):
-            used[row[i, c]] += value[i, c] * times[i]
-    most = 1.0
-    for r in range(kinds, rows):
-        most = max(most, used[r] / bound[r])
-    part = 0.5 / most
-    x[:] = part * times
-    unit = np.inf
-    for r in range(kinds):
-        unit = min(unit, -0.5 * part * used[r] / limits[r])
-    t, in_unit = 1.0, unit * limits[:kinds]  # the level is counted in units of that at the start
-    slack = bound - part * used
-    slack[:kinds] -= in_unit
-    mu = 1.0 / (limits[:kinds] / slack[:kinds] * in_unit).sum()
-    y, z, end = mu * limits / slack, mu * times / x, GAP * mu
-    theta = mu / t  # the dual value of t ≥ 0
+    used, no_level = _sum(sums, sums.times), sums.level == 0.0
+    part = 0.5 / max(1.0, (used[no_level] / sums.bound[no_level]).max())
+    x[:] = part * sums.times
+    unit = -0.5 * part * (used[~no_level] / sums.level[~no_level]).max()
+    level, t = unit * sums.level, 1.0  # the level is counted in units of that at the start
+    slack = sums.bound - part * used - level
+    mu = 1.0 / (sums.limits / slack * level).sum()
+    y, z, theta, end = mu * sums.limits / slack, mu * sums.times / x, mu, GAP * mu
     for _ in range(STEPS):
         aim = max(end, SHORTER * mu)
-        matrix, right, dx, ds = np.zeros((rows, rows)), aim * limits / y, np.empty(n), np.zeros(rows)
-        for r in range(rows):
-            matrix[r, r] = slack[r] / y[r]
-        wide = t / theta
-        for r in range(kinds):
-            right[r] += in_unit[r] * wide * (aim / t + 1.0)
-            for other in range(kinds):
-                matrix[r, other] += wide * in_unit[r] * in_unit[other]
-        for i in range(n):
-            size, target = x[i] / z[i], aim * times[i] / x[i]
-            for c in range(width):
-                right[row[i, c]] += value[i, c] * size * target
-                for d in range(width):
-                    matrix[row[i, c], row[i, d]] += size * value[i, c] * value[i, d]
-        new_y = np.linalg.solve(matrix, right)
-        down = aim / t + 1.0
-        for r in range(kinds):
-            down -= in_unit[r] * new_y[r]
-        dt = wide * down
-        ds[:kinds] -= in_unit * dt
-        go = 1.0
-        for i in range(n):
-            down = aim * times[i] / x[i]
-            for c in range(width):
-                down -= value[i, c] * new_y[row[i, c]]
-            dx[i] = x[i] / z[i] * down
-            for c in range(width):
-                ds[row[i, c]] -= value[i, c] * dx[i]
-            go = min(go, _reach(x[i], dx[i]), _reach(z[i], aim * times[i] / x[i] - z[i] * dx[i] / x[i] - z[i]))
-        for r in range(rows):
-            go = min(go, _reach(slack[r], ds[r]), _reach(y[r], new_y[r] - y[r]))
-        dtheta = aim / t - theta * dt / t - theta
-        go = min(go, _reach(t, dt), _reach(theta, dtheta))
-        for i in range(n):
-            z[i] += go * (aim * times[i] / x[i] - z[i] * dx[i] / x[i] - z[i])
+        known = aim * sums.limits / y + level * (t / theta) * (aim / t + 1.0)
+        new_y = _dual(x / z, t / theta, slack / y, aim * sums.times / x, known, level, sums)
+        dx = x / z * (aim * sums.times / x - _sum_of_rows(sums, new_y))
+        dt = t / theta * (aim / t + 1.0 - (level * new_y).sum())
+        dz, dtheta = (aim * sums.times - z * dx) / x - z, (aim - theta * dt) / t - theta
+        dy, ds = new_y - y, -_sum(sums, dx) - level * dt
+        go = min(
+            _longest(x, dx), _longest(z, dz), _longest(y, dy), _longest(slack, ds), reach(t, dt), reach(theta, dtheta)
+        )
         x += go * dx
+        z += go * dz
+        y += go * dy
         slack += go * ds
-        y += go * (new_y - y)
         t, theta = t + go * dt, theta + go * dtheta
-        mu = ((x * z).sum() + (slack * y).sum() + t * theta) / (times.sum() + limits.sum() + 1.0)
+        mu = ((x * z).sum() + (slack * y).sum() + t * theta) / (sums.times.sum() + sums.limits.sum() + 1.0)
         if mu < 2.0 * end and go > 0.9:
             break
 
 
-@lean_kernel
-def _reach(now: float, change: float) -> float:
-    """Return how far a value that must stay positive may move, 1 for the whole step."""
-    return -STAY * now / change if change < 0.0 else 1.0
+@kernel
+def _sum(sums: Sums, x: Floats) -> Floats:
+    """Return Σ value · x of every row, (R,)."""
+    found = np.zeros(sums.bound.shape[0])
+    for i in range(x.shape[0]):
+        for c in range(sums.row.shape[1]):
+            found[sums.row[i, c]] += sums.value[i, c] * x[i]
+    return found
+
+
+@kernel
+def _sum_of_rows(sums: Sums, y: Floats) -> Floats:
+    """Return Σ value · y of every variable, (n,)."""
+    found = np.zeros(sums.row.shape[0])
+    for i in range(found.shape[0]):
+        for c in range(sums.row.shape[1]):
+            found[i] += sums.value[i, c] * y[sums.row[i, c]]
+    return found
+
+
+@kernel
+def _dual(size: Floats, wide: float, own: Floats, target: Floats, known: Floats, level: Floats, sums: Sums) -> Floats:
+    """Solve for the dual values of the rows after the whole step, (R,).
+
+    Args:
+        size: Variable over its dual value, (n,).
+        wide: The same of the level.
+        own: Slack over dual value of every row, (R,).
+        target: What the sum of a variable's rows is to be, (n,).
+        known: What the rows have on the right side beside that, (R,).
+        level: Factors of the level, (R,).
+        sums: The rows.
+    """
+    matrix, right = np.diag(own) + wide * np.outer(level, level), known + _sum(sums, size * target)
+    for i in range(size.shape[0]):
+        for c in range(sums.row.shape[1]):
+            for d in range(sums.row.shape[1]):
+                matrix[sums.row[i, c], sums.row[i, d]] += size[i] * sums.value[i, c] * sums.value[i, d]
+    greatest = np.diag(matrix).max()
+    for r in range(matrix.shape[0]):
+        matrix[r, r] += SINGULAR * greatest
+    return np.linalg.solve(matrix, right)
+
+
+@kernel
+def _longest(now: Floats, change: Floats) -> float:
+    """Return how far values that must stay positive may move, 1 for the whole change."""
+    go = 1.0
+    for i in range(now.shape[0]):
+        go = min(go, reach(now[i], change[i]))
+    return go

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
+from gpusched_baselines.gavel.allox import allox
 from gpusched_baselines.gavel.hierarchical import Within, quantile_entities, water_filling
 from gpusched_baselines.gavel.objectives import (
     any_fifo,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.gavel.program import GavelDemand
     from gpusched_env.simulator.kernels import View
 
-Objective = Literal["las", "makespan", "finish-time", "cost-slo", "hierarchical", "fifo"]
+Objective = Literal["las", "makespan", "finish-time", "cost-slo", "hierarchical", "fifo", "allox"]
 """The objective of Gavel's shares of time."""
 
 _AWARE: dict[str, Callable[[GavelDemand], NDArray[np.float64]]] = {
@@ -40,6 +41,7 @@ _AWARE: dict[str, Callable[[GavelDemand], NDArray[np.float64]]] = {
     "finish-time": finish_time,
     "cost-slo": cost_slo,
     "fifo": fifo,
+    "allox": allox,
 }
 
 
@@ -55,7 +57,8 @@ class Gavel(ByRounds):
     Args:
         objective: "las", max-min fairness of the time of jobs; "makespan"; "finish-time", the worst ratio to a fair
             share of the cluster; "cost-slo", epochs per euro with due dates; "hierarchical", max-min fairness between
-            entities and within them; "fifo", in order, each on the fastest type with free capacity. Or a function from
+            entities and within them; "fifo", in order, each on the fastest type with free capacity; "allox", the least
+            sum of completion times, each job on one GPU until it ends. Or a function from
             a `GavelDemand` and a generator to shares, (A, K).
         aware: Whether speeds differ by type; else jobs count as equally fast on all, and rounds fill the types in
             random order.

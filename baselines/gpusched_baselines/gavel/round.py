@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel
+from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -32,6 +32,7 @@ TOTALS = 7  # first of the columns with the time of all jobs on each GPU type [s
 # epochs left, and the isolated speed [1/s].
 
 
+@lean_kernel
 def columns(options: int, types: int) -> int:
     """Count the columns for so many options and GPU types."""
     return 3 * options + TOTALS + types

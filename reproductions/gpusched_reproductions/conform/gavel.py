@@ -3,10 +3,12 @@
 Optima are rarely unique, so that allocations may differ; their values may not. `las`, `ftf` and `cost` agree within
 0.1 %. `mtd`: their search for the least total duration ends when its two ends are within 5 % of one another, so that
 ours must not be longer by more than 0.1 %, nor shorter by more than 5 %. Our allocation must fit the GPUs and, for
-`cost`, keep the due dates wherever theirs does. Files: JSON or JSON.gz, a list of {"demand", "answer"}: GPUs `W` of
-v100, p100, k80, jobs with mini-batches per second `T`, GPUs `s`, mini-batches `left`, `age` [s], weight `w`, and seconds
-to the due date `due`; by name of the policy the shares of time. The policies were called once, so that no job has done
-anything yet. Prices are those of that call, in $/h and GPU.
+`cost`, keep the due dates wherever theirs does.
+
+Files: JSON or JSON.gz, a list of {"demand", "answer"}: GPUs `W` of v100, p100, k80, jobs with mini-batches per second
+`T`, GPUs `s`, mini-batches `left`, `age` [s], weight `w`, and seconds to the due date `due`; by name of the policy the
+shares of time. The policies were called once, so that no job has done anything yet. Prices are those of that call, in
+$/h and GPU.
 """
 
 from __future__ import annotations
