@@ -15,6 +15,7 @@ from gpusched_reproductions.systems.muri.traces import path_of
 ROOT = Path(__file__).parents[3]
 PLACES = [folder / "shared" / "data" / "gpuspb" / "reference" for folder in (ROOT.parent, ROOT.parent.parent)]
 FOLDER = next((place for place in PLACES if place.is_dir()), PLACES[0])
+DEMANDS = FOLDER.parents[1] / "gavel_policies" / "demands_and_answers.json.gz"
 
 
 def gpusched(*arguments):
@@ -82,10 +83,40 @@ def test_a_trace_of_muri_agrees_and_one_of_half_the_jobs_does_not(tmp_path: Path
     assert done.stdout.rstrip().endswith("of 2 agree")
 
 
+@pytest.fixture
+def demands(tmp_path: Path) -> Path:
+    """Write two demands of two jobs with answers worked out by hand, the second of them wrong.
+
+    One GPU of each type. In x_prop both jobs do 2 steps/s; each alone on the type that it is faster on does 3. So the
+    least level is 1.5, all is done after 100 s instead of 300 / (3 · 2 / 3) s in isolation, at 3 / 2.48 + 3 / 1.46 per $.
+    """
+    jobs = [{"T": [3, 2, 1], "s": 1, "left": 300, "age": 0, "w": 1, "due": 1000} for _ in range(2)]
+    jobs[1]["T"] = [1, 3, 2]
+    right, wrong = [[1, 0, 0], [0, 1, 0]], [[0.5, 0, 0], [0, 1, 0]]
+    demand = {"W": [1, 1, 1], "jobs": jobs}
+    cases = [{"demand": demand, "answer": dict.fromkeys(("las", "ftf", "mtd"), x)} for x in (right, wrong)]
+    path = tmp_path / "demands.json"
+    path.write_text(json.dumps(cases), encoding="utf-8")
+    return path
+
+
+def test_allocations_are_compared_by_the_value_of_their_objective(demands: Path):
+    done = gpusched("conform", "gavel", demands)
+    assert done.exit_code == 1
+    assert "demand 1, las: published 0.75, ours 1.5 (+100.00% better)" in done.stdout
+    assert done.stdout.rstrip().endswith("3 of 6 agree")
+
+
+@pytest.mark.skipif(not DEMANDS.is_file(), reason=f"the published answers are not in {DEMANDS}")
+def test_all_answers_of_the_published_policy_classes_agree():
+    assert gpusched("conform", "gavel", DEMANDS).stdout.strip() == "80 of 80 agree"
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("other", "."), "one of gpuspb, hived, muri"),
+        (("other", "."), "one of gpuspb, hived, gavel, muri"),
+        (("gavel", "high-10-0.csv"), "a list of demands and answers of las, ftf, cost, mtd"),
         (("gpuspb", "nowhere"), "a file or folder that exists"),
         (("gpuspb", "high-10-0.csv"), "an instance with results.csv beside it"),
         (("muri", "high-10-0.csv"), "trace1.csv to trace4.csv"),
