@@ -18,7 +18,7 @@ from gpusched_env.audit.progress import (
 )
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record, stretches
-from gpusched_env.audit.shares import Piece, gpus_of, speed_pieces, utilisation_of, worked_s
+from gpusched_env.audit.shares import SpeedPeriod, gpus_of, speed_pieces, utilisation_of, worked_s
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may exceed them by rounding
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
@@ -253,7 +253,7 @@ def _idle_gpus(
     record: Record,
     interval: IntervalRecord,
     times: tuple[float, float],
-    pieces_of: dict[int, list[Piece]],
+    pieces_of: dict[int, list[SpeedPeriod]],
     gpus: float,
 ) -> float:
     """Return how many of the GPUs that an interval is charged for are idle: those GPUs less its work on them.
