@@ -34,8 +34,12 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path: Path) -> None:
         met["switching"] += instance.jobs.resume_s is not None
         met["quotas"] += instance.tenancy == "quota"
         met["spread"] += instance.most_spread > 0
+        met["shares of several GPUs"] += any(
+            c.kind == "shared" and c.gpus_per_node > 1 for c in instance.configurations
+        )
+        met["memory that moves"] += getattr(instance.interference, "memory", None) is not None
     assert min(met.values()) >= 5
-    assert len(met) == 5
+    assert len(met) == 7
 
 
 @settings(max_examples=15, deadline=None)

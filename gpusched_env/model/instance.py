@@ -124,7 +124,7 @@ class Instance:
             where = f"configurations[{index}]"
             self.type_index(f"{where}.gpu_type", configuration.gpu_type)
             gpus = largest.get(configuration.gpu_type, 0)
-            if configuration.nodes > 1 and configuration.gpus_per_node < gpus:
+            if configuration.nodes > 1 and not configuration.spread and configuration.gpus_per_node < gpus:
                 allowed = f"whole nodes: {gpus} GPUs on each of the nodes of {configuration.gpu_type}"
                 raise InputError(where, configuration.name, allowed)
             if configuration.kind == "shared" and configuration.gpus_per_node * configuration.nodes > 1 and self.hosts:

@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 
 def nodes_of(view: View, job: int) -> list[int]:
-    """List the nodes of a job, by their chain."""
+    """List the nodes of a job: those of its spread GPUs, those that follow each other for a share, or their chain."""
     nodes, n = [], int(view.jobs[job, at.NODE])
+    kind = view.configs[int(view.jobs[job, at.CONFIG])]
+    if kind[at.CONFIG_SPREAD]:
+        return view.jobs[job, at.JOB_COLUMNS : at.JOB_COLUMNS + kind[at.CONFIG_NODES]].astype(int).tolist()
+    if kind[at.CONFIG_UNITS]:
+        return list(range(n, n + kind[at.CONFIG_NODES]))
     while n >= 0:
         nodes.append(n)
         n = int(view.nodes[n, at.NEXT])
@@ -38,10 +43,12 @@ def check_books(view: View, *, capacity: bool = True) -> None:
         for n in own:
             assert view.nodes[n, at.NODE_TYPE] == kind[at.CONFIG_TYPE]
             if kind[at.CONFIG_UNITS] > 0:
-                used[n, int(view.jobs[job, at.SLOT])] += kind[at.CONFIG_UNITS]
+                slot = int(view.jobs[job, at.SLOT])
+                used[n, slot : slot + kind[at.CONFIG_GPUS]] += kind[at.CONFIG_UNITS]
             else:
                 assert view.jobs[job, at.SLOT] == -1
-                assert len(own) == 1 or kind[at.CONFIG_GPUS] == view.nodes[n, at.NODE_GPUS]
+                whole = kind[at.CONFIG_GPUS] == view.nodes[n, at.NODE_GPUS]
+                assert len(own) == 1 or whole or kind[at.CONFIG_SPREAD]
                 free[n] -= kind[at.CONFIG_GPUS]
     free -= (used > 0).sum(axis=1)
     assert free.min() >= 0

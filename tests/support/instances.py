@@ -55,11 +55,13 @@ def random_instance(
     interference: bool = False,
     equal: bool = False,
     spread: bool = False,
+    blocks: Sequence[int] = (),
 ) -> Instance:
     """Make a small instance: unequal nodes, closed configurations, non-monotone speed-ups, several distributions.
 
     With `kinds`, jobs may share GPUs and take several whole nodes too; with `interference`, sharing slows them down by
-    pairs. With `equal`, all nodes are as large as they can be. With `spread`, jobs may also take GPUs of any nodes.
+    pairs. With `equal`, all nodes are as large as they can be. With `spread`, jobs may also take GPUs of any nodes;
+    with `blocks`, shares of several GPUs on so many nodes.
     """
     rng = np.random.default_rng(seed)
     gpu_types = [GpuType(f"T{i}", rng.uniform(60, 400), rng.uniform(0, 600), 16.0, 4) for i in range(types)]
@@ -75,6 +77,9 @@ def random_instance(
         names = dict.fromkeys(c.gpu_type for c in configurations)
         on_any = [Configuration(name, 1, nodes=gpus, spread=True) for name in names for gpus in (2, 3, 5)]
         configurations = (*configurations, *on_any)
+    sizes_of = [(v.name, gpus, k) for v in gpu_types for k in blocks for gpus in ((2, 3, 4) if k == 1 else (4,))]
+    shares = [Configuration(name, gpus, k, share) for name, gpus, k in sizes_of for share in (0.2, 0.5)]
+    configurations = (*configurations, *shares)
     distributions = tuple(EpochDistribution.from_masses(rng.dirichlet(np.full(bins, 0.5))) for bins in (1, 4, 20, 100))
     kind = rng.integers(0, len(distributions), jobs)
     largest = rng.uniform(2.0, 60.0, jobs)
