@@ -87,8 +87,8 @@ def test_a_trace_of_muri_agrees_and_one_of_half_the_jobs_does_not(tmp_path: Path
 def demands(tmp_path: Path) -> Path:
     """Write two demands of two jobs with answers worked out by hand, the second of them wrong.
 
-    One GPU of each type. In x_prop both jobs do 2 steps/s; each alone on the type that it is faster on does 3. So the
-    least level is 1.5, all is done after 100 s instead of 300 / (3 · 2 / 3) s in isolation, at 3 / 2.48 + 3 / 1.46 /$.
+    One GPU of each type. With x_prop both jobs do 2 steps/s; each alone on the type that it is faster on does 3. So the
+    least level is 1.5, and all is done after 100 s.
     """
     jobs = [{"T": [3, 2, 1], "s": 1, "left": 300, "age": 0, "w": 1, "due": 1000} for _ in range(2)]
     jobs[1]["T"] = [1, 3, 2]
