@@ -126,7 +126,7 @@ class Application:
         """Make an application of its `facts`, by field, and its times [s] by (GPU type, nodes, GPUs of a node)."""
         single = {(v, gpus): seconds for (v, nodes, gpus), seconds in times.items() if nodes == 1}
         several = {key: seconds for key, seconds in times.items() if key[1] > 1}
-        return cls(name=name, seconds_per_epoch=single, whole_nodes_s=several, **facts)
+        return cls(name=name, seconds_per_epoch=single, whole_nodes_s=several, spread_factor={}, **facts)
 
     def time_s(self, configuration: Configuration) -> float:
         """Return the time of one epoch on a configuration [s]; inf where it is not known.
