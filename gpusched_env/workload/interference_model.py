@@ -264,8 +264,8 @@ def application_times(applications: tuple[Application, ...], site: Site) -> NDAr
             raise InputError("sharing.fractions", fraction, allowed)
     spread = site.of_kind("spread")
     if np.any(spread) and not np.any(known[:, spread]):
-        measured = sorted({f"{v}~{g}" for application in applications for v, g in application.spread_factor})
-        allowed = f"numbers of GPUs that one of the applications was measured on: {', '.join(measured) or 'none'}"
+        factors = sorted({f"{v}~{g}" for application in applications for v, g in application.spread_factor})
+        allowed = f"numbers of GPUs that one of the applications was measured on: {', '.join(factors) or 'none'}"
         raise InputError("jobs.spread_counts", sorted({c.nodes for c in site.configurations if c.spread}), allowed)
     several = site.of_kind("multi-node")
     if np.any(several) and not np.any(known[:, several]):
