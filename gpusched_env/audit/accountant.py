@@ -82,7 +82,7 @@ def check_quotas(record: Record) -> Iterator[Difference]:
         quota = record.tenants.gpus[tenant].get(gpu_type, 0)
         over = False
         for start, _, holding in stretches(intervals):
-            gpus = math.fsum(interval.gpus * interval.configuration.share for interval in holding)
+            gpus = math.fsum(interval.held * interval.configuration.share for interval in holding)
             before, over = over, gpus > quota * _ROUNDED
             if over and not before:
                 where = f"intervals.csv (tenant {record.tenants.names[tenant]} from {start!r} s)"
@@ -157,7 +157,7 @@ def _check_host(record: Record, first: int, host: int, intervals: list[IntervalR
 def busy_gpus(holding: list[IntervalRecord]) -> int:
     """Count the busy GPUs of a node, a shared one once."""
     shared = {gpu for interval in holding for gpu in gpus_of(interval)}
-    return len(shared) + sum(i.gpus for i in holding if not i.configuration.is_shared)
+    return len(shared) + sum(i.held for i in holding if not i.configuration.is_shared)
 
 
 def audit(folder: str | Path) -> list[Difference]:
@@ -229,7 +229,7 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
             kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * hours
             pieces.append(kwh * record.eur_per_kwh)
             for interval in holding:
-                gpus = float(interval.gpus)
+                gpus = float(interval.held)
                 if interval.configuration.is_shared:
                     gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
