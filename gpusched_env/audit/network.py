@@ -51,8 +51,8 @@ def _iteration_s(record: Record, own: SynchronisationRecord, line: IntervalRecor
     if k > 0.0 and own.backend == "parameter-server":
         sent = min(sent, max(1.0, n / k, 2.0 * busy))
     elif k > 0.0 and own.backend == "byteps":
-        shared = 2 * n * (n - 1) / (n * n + k * n - 2 * k)
-        sent = min(sent, shared * max(1.0, (1.0 + k / n) * busy))
+        used = min(k, n * max(0.0, 1.0 / busy - 1.0)) if busy > 0.0 else k  # nodes and they send as the core carries
+        sent = 2 * n * (n - 1) / (n * n + used * n - 2 * used) * max(1.0, busy)
     inside = 0.0 if own.inside_s is None else own.inside_s[configuration.gpu_type][application]
     own_s = max(own.sync_s[configuration.gpu_type][application] * sent, inside)
     return own.compute_s[configuration.gpu_type][application] / n + own_s

@@ -54,7 +54,8 @@ def network_load(backend: int, nodes: float, spare: float, busy: float) -> float
     - All-reduce, a ring: every node sends 2(n - 1)/n, over the core too.
     - Parameter servers on k machines: a node sends 1, a server n/k each way, and 2 for each node cross the core.
       Without machines, or where they are too few, every node is a server beside: 2(n - 1)/n, as with all-reduce.
-    - BytePS: every node and every spare machine sends V(n, k) (`traffic`).
+    - BytePS: every node and every spare machine sends V(n, k) (`traffic`), with no more spare machines than the core
+      carries.
 
     Args:
         backend: Place of the backend in `BACKENDS`.
@@ -69,7 +70,8 @@ def network_load(backend: int, nodes: float, spare: float, busy: float) -> float
         return alone
     if backend == PARAMETER_SERVER:
         return min(alone, max(1.0, nodes / spare, 2.0 * busy))
-    return min(alone, traffic(nodes, spare) * max(1.0, (1.0 + spare / nodes) * busy))
+    used = min(spare, nodes * max(0.0, 1.0 / busy - 1.0)) if busy > 0.0 else spare
+    return traffic(nodes, used) * max(1.0, busy)
 
 
 @lean_kernel

@@ -72,7 +72,8 @@ def test_an_iteration_on_four_nodes_by_hand():
         (BYTEPS, 2, 0.0, 1.2),  # 24 / 20
         (BYTEPS, 4, 0.0, 1.0),
         (BYTEPS, 4, 0.5, 1.0),  # eight machines send 1 each, over a core for eight
-        (BYTEPS, 4, 0.6, 1.2),
+        (BYTEPS, 4, 0.8, 4 / 3),  # only one of four is used: five send 2 · 4 · 3 / (16 + 2) over a core for five
+        (BYTEPS, 4, 0.6, 1.125),  # 2 2/3 of four: 24 / (16 + 16/3)
         (BYTEPS, 4, 2.0, 3.0),  # 4 with help
     ],
 )

@@ -64,7 +64,11 @@ class Scripted:
 
 def test_the_name_and_the_kind_say_that_it_is_spread() -> None:
     assert (SPREAD.name, SPREAD.kind, SPREAD.gpus) == ("V~4", "spread", 4)
-    for wrong in ({"gpus_per_node": 2, "nodes": 4}, {"gpus_per_node": 1, "nodes": 1}):
+    for wrong in (
+        {"gpus_per_node": 2, "nodes": 4},
+        {"gpus_per_node": 1, "nodes": 1},
+        {"gpus_per_node": 1, "nodes": 2, "share": 0.5},
+    ):
         with refused("configuration.spread", True, "one whole GPU each on 2 nodes or more"):
             Configuration("V", spread=True, **wrong)
 
