@@ -37,7 +37,7 @@ def random_pairs(
     place = {int(job): i for i, job in enumerate(demand.job)}
     mate = np.array([place.get(int(job), -1) for job in partner])
     for i in np.flatnonzero(mate >= 0):
-        if mate[i] == i or not _gains(demand, pairs, i, int(mate[i])):
+        if mate[i] == i or not _gains(demand, pairs, int(i), int(mate[i])):
             mate[i] = -1
     mate[(mate >= 0) & (mate[mate] != np.arange(jobs))] = -1
     if demand.size.sum() > demand.capacity.sum():

@@ -200,7 +200,7 @@ def _solve_job(j: int, types: int, point: Point, rows: Rows, aim: float) -> Floa
     greatest = np.diag(hessian).max()
     for k in range(options):
         hessian[k, k] += SINGULAR * greatest
-    return np.linalg.solve(hessian, right)
+    return np.linalg.solve(hessian, right).astype(np.float64)
 
 
 @kernel

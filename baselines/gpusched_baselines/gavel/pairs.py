@@ -247,7 +247,7 @@ def _dual(size: Floats, wide: float, own: Floats, target: Floats, known: Floats,
     greatest = np.diag(matrix).max()
     for r in range(matrix.shape[0]):
         matrix[r, r] += SINGULAR * greatest
-    return np.linalg.solve(matrix, right)
+    return np.linalg.solve(matrix, right).astype(np.float64)
 
 
 @kernel
