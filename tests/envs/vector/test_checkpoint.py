@@ -147,7 +147,7 @@ def test_a_checkpoint_of_another_scenario_is_refused():
     [
         lambda state: state.pop("jobs"),
         lambda state: state.update(jobs=state["jobs"].astype(np.float32)),
-        lambda state: state.update(jobs=state["jobs"].reshape(-1, at.JOB_COLUMNS)),
+        lambda state: state.update(jobs=state["jobs"][np.newaxis]),
         lambda state: state.update(nodes=state["nodes"][:-2]),
         lambda state: state.update(memory=state["memory"][:0]),
         lambda state: state.update(generator=state["generator"][:, :3]),
