@@ -120,7 +120,7 @@ def _climb(x: Floats, rows: Rows) -> None:
         _write_moves(moved, dx, dt, point, rows)
         go, before = _longest(point, dx, moved, aim), slack.copy()
         _write_slacks(slack, need, x + go * dx, level + go * dt, rows)
-        while (slack <= 0.2 * (1.0 - STAY) * before).any():  # the needs bend
+        while go > 1e-9 and (slack <= 0.2 * (1.0 - STAY) * before).any():  # the needs bend
             go *= 0.7
             _write_slacks(slack, need, x + go * dx, level + go * dt, rows)
         point.dual[:] += go * ((aim - point.dual * moved) / before - point.dual)
@@ -128,7 +128,7 @@ def _climb(x: Floats, rows: Rows) -> None:
         x += go * dx
         level += go * dt
         mu = ((point.dual * slack).sum() + (point.z * x).sum()) / (slacks + jobs * options)
-        if mu < 2.0 * end and go > 0.9:
+        if (mu < 2.0 * end and go > 0.9) or not go > 1e-9:
             break
 
 
