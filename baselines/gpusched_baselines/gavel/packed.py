@@ -111,7 +111,7 @@ Rule = Literal["las", "gandiva"]
 class GavelPacked(ByRounds):
     """Gavel with space sharing: a program sets the shares of time of jobs alone and of pairs on one GPU.
 
-    JobPairs are of jobs of one GPU; both get a share of a half of it, and slow one another down as the interference model
+    Pairs are of jobs of one GPU; both get a share of a half of it, and slow one another down as the interference model
     of the instance says. Rounds are as those of `Gavel`: pairs are options beside the types.
 
     Args:
