@@ -10,12 +10,12 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.gavel.pairs import Pairs
+    from gpusched_baselines.gavel.pairs import JobPairs
     from gpusched_baselines.gavel.program import GavelDemand
 
 
 def random_pairs(
-    demand: GavelDemand, pairs: Pairs, partner: NDArray[np.int64], rng: Generator
+    demand: GavelDemand, pairs: JobPairs, partner: NDArray[np.int64], rng: Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
     """Divide the time of all GPUs equally among jobs alone and random pairs.
 
@@ -57,7 +57,7 @@ def random_pairs(
     return alone, packed, np.where(mate >= 0, demand.job[mate], -1)
 
 
-def _gains(demand: GavelDemand, pairs: Pairs, one: int, other: int) -> bool:
+def _gains(demand: GavelDemand, pairs: JobPairs, one: int, other: int) -> bool:
     """Whether two jobs run together on every type on which they run alone, and do more than one of them."""
     total = 0.0
     for a, b in ((one, other), (other, one)):

@@ -61,12 +61,12 @@ def central(
     x = np.full(value.shape, part)
     ratio = float((value.sum(axis=1) * part / rise / (1.0 + kept * value.sum(axis=1) * part / rise)).min())
     unit = 0.5 * ratio  # the level is counted in units of that at the start
-    _climb(x, Rows(value, rise * unit, kept * unit, gpus / demand.capacity[kind], kind))
+    _climb(x, RowsOfJobs(value, rise * unit, kept * unit, gpus / demand.capacity[kind], kind))
     found[mine] = np.where(worth[mine] > 0.0, x, 0.0)
     return found / np.maximum(1.0, found.sum(axis=1))[:, None]
 
 
-class Rows(NamedTuple):
+class RowsOfJobs(NamedTuple):
     """The rows of a program for A jobs with K options each.
 
     Attributes:
@@ -84,7 +84,7 @@ class Rows(NamedTuple):
     kind: Ints
 
 
-class Point(NamedTuple):
+class InteriorPoint(NamedTuple):
     """A point of the method: S slacks, first of the jobs' needs, then of their time, then of the V GPU types.
 
     Attributes:
@@ -103,7 +103,7 @@ class Point(NamedTuple):
 
 
 @kernel
-def _climb(x: Floats, rows: Rows) -> None:
+def _climb(x: Floats, rows: RowsOfJobs) -> None:
     """Move the shares x, (A, K), from where the level is 1 to the optimum, by a primal-dual interior-point method.
 
     At the start they must be strictly inside all bounds, and meet more than level 1.
@@ -113,14 +113,14 @@ def _climb(x: Floats, rows: Rows) -> None:
     slack, moved, need, dx = np.empty(slacks), np.empty(slacks), np.empty((3, jobs)), np.empty(x.shape)
     _write_slacks(slack, need, x, level, rows)
     mu = 1.0 / (need[1] / slack[:jobs]).sum()
-    point, end = Point(x, mu / x, slack, mu / slack, need), GAP * mu
+    point, end = InteriorPoint(x, mu / x, slack, mu / slack, need), GAP * mu
     for _ in range(STEPS):
         aim = max(end, SHORTER * mu)
         dt = _direction(dx, point, rows, aim)
         _write_moves(moved, dx, dt, point, rows)
         go, before = _longest(point, dx, moved, aim), slack.copy()
         _write_slacks(slack, need, x + go * dx, level + go * dt, rows)
-        while (slack <= 0.2 * (1.0 - STAY) * before).any():  # the needs bend
+        while go > 1e-9 and (slack <= 0.2 * (1.0 - STAY) * before).any():  # the needs bend
             go *= 0.7
             _write_slacks(slack, need, x + go * dx, level + go * dt, rows)
         point.dual[:] += go * ((aim - point.dual * moved) / before - point.dual)
@@ -128,7 +128,7 @@ def _climb(x: Floats, rows: Rows) -> None:
         x += go * dx
         level += go * dt
         mu = ((point.dual * slack).sum() + (point.z * x).sum()) / (slacks + jobs * options)
-        if mu < 2.0 * end and go > 0.9:
+        if (mu < 2.0 * end and go > 0.9) or not go > 1e-9:
             break
 
 
@@ -139,7 +139,7 @@ def reach(now: float, change: float) -> float:
 
 
 @kernel
-def _longest(point: Point, dx: Floats, moved: Floats, aim: float) -> float:
+def _longest(point: InteriorPoint, dx: Floats, moved: Floats, aim: float) -> float:
     """Return how far a step may go, 1 for all of it, so that no share and no dual value reaches 0."""
     go = 1.0
     for i in range(moved.shape[0]):
@@ -153,7 +153,7 @@ def _longest(point: Point, dx: Floats, moved: Floats, aim: float) -> float:
 
 
 @kernel
-def _write_slacks(slack: Floats, need: Floats, x: Floats, t: float, rows: Rows) -> None:
+def _write_slacks(slack: Floats, need: Floats, x: Floats, t: float, rows: RowsOfJobs) -> None:
     """Write the slacks and the needs at the shares x and the level t."""
     jobs = x.shape[0]
     slack[2 * jobs :] = 1.0
@@ -170,7 +170,7 @@ def _write_slacks(slack: Floats, need: Floats, x: Floats, t: float, rows: Rows) 
 
 
 @kernel
-def _write_moves(moved: Floats, dx: Floats, dt: float, point: Point, rows: Rows) -> None:
+def _write_moves(moved: Floats, dx: Floats, dt: float, point: InteriorPoint, rows: RowsOfJobs) -> None:
     """Write how the slacks change to first order with a step."""
     jobs = dx.shape[0]
     moved[2 * jobs :] = 0.0
@@ -183,7 +183,7 @@ def _write_moves(moved: Floats, dx: Floats, dt: float, point: Point, rows: Rows)
 
 
 @kernel
-def _solve_job(j: int, types: int, point: Point, rows: Rows, aim: float) -> Floats:
+def _solve_job(j: int, types: int, point: InteriorPoint, rows: RowsOfJobs, aim: float) -> Floats:
     """Solve for the step of a job's shares: for each GPU type, for the level, and for the rest, (K, V + 2)."""
     jobs, options = point.x.shape
     slack, value = point.slack, rows.value
@@ -204,7 +204,7 @@ def _solve_job(j: int, types: int, point: Point, rows: Rows, aim: float) -> Floa
 
 
 @kernel
-def _direction(dx: Floats, point: Point, rows: Rows, aim: float) -> float:
+def _direction(dx: Floats, point: InteriorPoint, rows: RowsOfJobs, aim: float) -> float:
     """Write Newton's step of the shares, and return that of the level.
 
     The matrix of a job's options is small; jobs are coupled by the level and the GPU types alone, so that these V + 1

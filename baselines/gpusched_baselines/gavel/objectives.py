@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_baselines.gavel.interior import central
 from gpusched_baselines.gavel.program import GavelProgram, raised
+from gpusched_baselines.gavel.self_dual import published_optimum
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -43,7 +44,7 @@ def proportional_shares(demand: GavelDemand) -> NDArray[np.float64]:
 def las(demand: GavelDemand) -> NDArray[np.float64]:
     """Maximise min_j s_j / w_j · thr_j(x) / thr_j(x_prop), the time of each job as if all types were equally fast."""
     worth = demand.size[:, None] * demand.speed / (demand.weight * demand.proportional)[:, None]
-    return central(demand, worth, np.ones(len(worth)))
+    return published_optimum(demand, worth)
 
 
 def makespan(demand: GavelDemand) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ STEPS, GAP, SHORTER, SINGULAR = 100, 1e-8, 0.15, 1e-14  # as in `interior`
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
+class JobPairs:
     """What jobs do in pairs, each pair on one GPU: A jobs, V types, P applications.
 
     Attributes:
@@ -45,7 +45,7 @@ class Pairs:
 NO_FIT = 1e3  # slow-downs from this on stand for pairs that do not fit on a GPU
 
 
-def pairs_of(view: View, jobs: NDArray[np.int64]) -> Pairs:
+def pairs_of(view: View, jobs: NDArray[np.int64]) -> JobPairs:
     """Find the shares of a half or a little less, with which jobs can be pairs, and their speeds.
 
     A half is a share above a third and of at most a half, the largest that there is, with priority 0: two fit on a GPU,
@@ -64,7 +64,7 @@ def pairs_of(view: View, jobs: NDArray[np.int64]) -> Pairs:
             seconds = view.tau[jobs, c] / planned
             config[:, v] = np.where(np.isfinite(seconds), c, -1)
             alone[:, v] = 1.0 / seconds
-    return Pairs(config, alone, application, _slowdown(facts.slowdown, facts.utilisation, types, application))
+    return JobPairs(config, alone, application, _slowdown(facts.slowdown, facts.utilisation, types, application))
 
 
 def _slowdown(
@@ -78,7 +78,7 @@ def _slowdown(
     return np.ones((types, most, most))
 
 
-def packed_las(demand: GavelDemand, pairs: Pairs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def packed_las(demand: GavelDemand, pairs: JobPairs) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Maximise the least time of a job as if all types were equally fast; jobs alone and pairs are options.
 
     thr_j counts what j does alone and in pairs; a job's time alone and in pairs is at most 1; a pair takes one GPU.
@@ -145,12 +145,12 @@ def _solve(
     limits = np.concatenate([copies, copies, np.ones(types)])
     x = np.empty(len(row))
     level = np.concatenate([copies, np.zeros(kinds + types)])
-    _climb(x, Sums(row, value, bound, times, limits, level))
+    _climb(x, PairRows(row, value, bound, times, limits, level))
     singles = kinds * types
     return x[:singles].reshape(kinds, types), x[singles:].reshape(len(one), types)
 
 
-class Sums(NamedTuple):
+class PairRows(NamedTuple):
     """Rows of n variables x and a level t: Σ value · x + [limits t] ≤ bound, the level in the first of them alone.
 
     Attributes:
@@ -171,7 +171,7 @@ class Sums(NamedTuple):
 
 
 @kernel
-def _climb(x: Floats, sums: Sums) -> None:
+def _climb(x: Floats, sums: PairRows) -> None:
     """Write the variables with the greatest level, in the middle of the optima.
 
     A variable counts as `times` equal ones, a row as `limits` equal ones: in the middle the product of each slack with
@@ -207,7 +207,7 @@ def _climb(x: Floats, sums: Sums) -> None:
 
 
 @kernel
-def _sum(sums: Sums, x: Floats) -> Floats:
+def _sum(sums: PairRows, x: Floats) -> Floats:
     """Return Σ value · x of every row, (R,)."""
     found = np.zeros(sums.bound.shape[0])
     for i in range(x.shape[0]):
@@ -217,7 +217,7 @@ def _sum(sums: Sums, x: Floats) -> Floats:
 
 
 @kernel
-def _sum_of_rows(sums: Sums, y: Floats) -> Floats:
+def _sum_of_rows(sums: PairRows, y: Floats) -> Floats:
     """Return Σ value · y of every variable, (n,)."""
     found = np.zeros(sums.row.shape[0])
     for i in range(found.shape[0]):
@@ -227,7 +227,9 @@ def _sum_of_rows(sums: Sums, y: Floats) -> Floats:
 
 
 @kernel
-def _dual(size: Floats, wide: float, own: Floats, target: Floats, known: Floats, level: Floats, sums: Sums) -> Floats:
+def _dual(
+    size: Floats, wide: float, own: Floats, target: Floats, known: Floats, level: Floats, sums: PairRows
+) -> Floats:
     """Solve for the dual values of the rows after the whole step, (R,).
 
     Args:

@@ -39,7 +39,7 @@ KEPT = 1e-4  # by which a due date or a number of GPUs may be missed, as solvers
 def answers(paths: Sequence[Path]) -> Iterator[Answer]:
     """Yield the value of every objective on every demand, ours and theirs."""
     for path in (file for given in paths for file in _files(given)):
-        for number, (demand, shares) in enumerate(_read(path)):
+        for number, (demand, shares) in enumerate(read_demands(path)):
             for name, theirs in shares.items():
                 yield _answer(f"{path.name}, demand {number}, {name}", name, demand, theirs)
 
@@ -106,7 +106,7 @@ def _files(given: Path) -> list[Path]:
     return found
 
 
-def _read(path: Path) -> list[tuple[GavelDemand, dict[str, NDArray[np.float64]]]]:
+def read_demands(path: Path) -> list[tuple[GavelDemand, dict[str, NDArray[np.float64]]]]:
     """Read the demands of a file with the shares of time that every policy gave."""
     try:
         text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()

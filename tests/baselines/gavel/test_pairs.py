@@ -1,4 +1,4 @@
-"""Pairs of jobs on one GPU: the program by hand and beside a linear program, and rounds that place them."""
+"""JobPairs of jobs on one GPU: the program by hand and beside a linear program, and rounds that place them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from scipy.optimize import linprog
 from gavel_demands import demand
 from gpusched_baselines import make_policy
 from gpusched_baselines.gavel.gandiva import random_pairs
-from gpusched_baselines.gavel.pairs import Pairs, packed_las
+from gpusched_baselines.gavel.pairs import JobPairs, packed_las
 from gpusched_env import simulate
 from gpusched_reproductions.systems.gavel_workload import cluster, drawn_jobs, pair_slowdowns, throughputs
 
 
-def pairs(slowdown, alone, application=None) -> Pairs:
+def pairs(slowdown, alone, application=None) -> JobPairs:
     alone = np.array(alone, dtype=float)
     own = np.arange(len(alone)) if application is None else np.array(application)
-    return Pairs(np.zeros(alone.shape, dtype=np.int64), alone, own, np.array(slowdown, dtype=float))
+    return JobPairs(np.zeros(alone.shape, dtype=np.int64), alone, own, np.array(slowdown, dtype=float))
 
 
 def test_two_jobs_that_slow_each_other_little_share_the_gpu_all_the_time():

@@ -6,10 +6,13 @@ import json
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from gpusched_baselines.gavel.objectives import las
 from gpusched_experiments.cli.app import app
+from gpusched_reproductions.conform.gavel import read_demands
 from gpusched_reproductions.systems.muri.traces import path_of
 
 ROOT = Path(__file__).parents[3]
@@ -105,6 +108,12 @@ def test_allocations_are_compared_by_the_value_of_their_objective(demands: Path)
     assert done.exit_code == 1
     assert "demand 1, las: published 0.75, ours 1.5 (+100.00% better)" in done.stdout
     assert done.stdout.rstrip().endswith("3 of 6 agree")
+
+
+@pytest.mark.skipif(not DEMANDS.is_file(), reason=f"the published answers are not in {DEMANDS}")
+def test_of_equal_optima_max_min_fairness_takes_that_of_the_published_solver():
+    for demand, shares in read_demands(DEMANDS):
+        assert np.where(demand.speed > 0.0, las(demand) - shares["las"], 0.0) == pytest.approx(0.0, abs=1e-3)
 
 
 @pytest.mark.skipif(not DEMANDS.is_file(), reason=f"the published answers are not in {DEMANDS}")
