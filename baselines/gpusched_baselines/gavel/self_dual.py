@@ -179,16 +179,21 @@ def _reach(*pairs: tuple[Floats | float, Floats | float]) -> float:
     return go
 
 
+def _norm(vector: Floats) -> float:
+    return float(np.linalg.norm(vector))
+
+
 def _embedded(scaled: Scaled, c: Floats, h: Floats) -> Floats:
     """Minimise c · x with rows x ≤ h on the self-dual embedding; return x, NaN where it comes to no end."""
     start = Kkt(scaled, np.ones(len(h)))
     x = start.solve(np.zeros(len(c)), h)[0]
-    s, z, tau, kappa = _inside(h - scaled.rows(x)), _inside(start.solve(-c, np.zeros(len(h)))[1]), 1.0, 1.0
+    s, z = _inside(h - scaled.rows(x)), _inside(start.solve(-c, np.zeros(len(h)))[1])
+    tau, kappa = 1.0, 1.0
     for _ in range(STEPS):
         rx, rz = -scaled.columns(z) - c * tau, s + scaled.rows(x) - h * tau
         rt, mu, gap = kappa + c @ x + h @ z, (s @ z + kappa * tau) / (len(h) + 1.0), float(s @ z)
-        exact = max(np.linalg.norm(rx) / max(1.0, np.linalg.norm(c)), np.linalg.norm(rz) / max(1.0, np.linalg.norm(h)))
-        if exact / tau < ACCURACY and gap / tau < ACCURACY * max(tau, abs(c @ x)):
+        exact = max(_norm(rx) / max(1.0, _norm(c)), _norm(rz) / max(1.0, _norm(h)))
+        if exact / tau < ACCURACY and gap / tau < ACCURACY * max(tau, abs(float(c @ x))):
             return x / tau
         w, root = np.sqrt(s / z), np.sqrt(s * z)
         system = Kkt(scaled, w * w)
@@ -207,5 +212,5 @@ def _embedded(scaled: Scaled, c: Floats, h: Floats) -> Floats:
         ds, dkappa = -(both + w * dz), -(last + kappa * dtau) / tau
         go = FURTHEST * _reach((root, ds), (root, w * dz), (tau, dtau), (kappa, dkappa))
         x, z, s = x + go * dx, z + go * dz, s + go * w * ds
-        tau, kappa = tau + go * dtau, kappa + go * dkappa
+        tau, kappa = float(tau + go * dtau), float(kappa + go * dkappa)
     return np.full(len(x), np.nan)
