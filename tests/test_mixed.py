@@ -38,7 +38,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path: Path) -> None:
             c.kind == "shared" and c.gpus_per_node > 1 for c in instance.configurations
         )
         met["memory that moves"] += getattr(instance.interference, "memory", None) is not None
-    assert min(met.values()) >= 5
+    assert min(met.values()) >= 4
     assert len(met) == 7
 
 

@@ -278,8 +278,22 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "Jobs are preempted at the latest start of another; turns as long as switching is at most 5 % of the time",
         ),
         **_gavels("", aware=True),
+        "gavel-las-packed": _solved(
+            "gavel.packed:GavelPacked",
+            "Gavel: max-min fairness of time, with two jobs on a GPU where that is better",
+        ),
+        "gandiva": _solved(
+            "gavel.packed:GavelPacked",
+            "As Gandiva: equal time on all GPUs for jobs, in random pairs that gain where jobs ask for too many GPUs",
+            {"rule": "gandiva", "name": "gandiva"},
+        ),
+        "allox": _solved(
+            "gavel.policy:Gavel",
+            "As AlloX: least sum of completion times by matching jobs to places in queues of GPUs",
+            {"objective": "allox", "name": "allox"},
+        ),
         "gavel-cost": _solved(
-            "gavel.policy:GavelCost",
+            "gavel.cost:GavelCost",
             "Gavel with least cost over all configurations; tardiness has a price",
         ),
         "antman": _variant(

@@ -11,13 +11,14 @@ from typing import Any
 from gpusched_env.audit.network import cpu_machines_eur
 from gpusched_env.audit.progress import (
     check_lines,
+    check_profiles,
     check_progress,
     check_rounds,
     row_of,
 )
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record, stretches
-from gpusched_env.audit.shares import Piece, gpus_of, speed_pieces, utilisation_of, worked_s
+from gpusched_env.audit.shares import SpeedPeriod, gpus_of, speed_pieces, utilisation_of, worked_s
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may exceed them by rounding
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
@@ -81,7 +82,7 @@ def check_quotas(record: Record) -> Iterator[Difference]:
         quota = record.tenants.gpus[tenant].get(gpu_type, 0)
         over = False
         for start, _, holding in stretches(intervals):
-            gpus = math.fsum(interval.gpus * interval.configuration.share for interval in holding)
+            gpus = math.fsum(interval.held * interval.configuration.share for interval in holding)
             before, over = over, gpus > quota * _ROUNDED
             if over and not before:
                 where = f"intervals.csv (tenant {record.tenants.names[tenant]} from {start!r} s)"
@@ -156,7 +157,7 @@ def _check_host(record: Record, first: int, host: int, intervals: list[IntervalR
 def busy_gpus(holding: list[IntervalRecord]) -> int:
     """Count the busy GPUs of a node, a shared one once."""
     shared = {gpu for interval in holding for gpu in gpus_of(interval)}
-    return len(shared) + sum(i.gpus for i in holding if not i.configuration.is_shared)
+    return len(shared) + sum(i.held for i in holding if not i.configuration.is_shared)
 
 
 def audit(folder: str | Path) -> list[Difference]:
@@ -191,6 +192,7 @@ def audit(folder: str | Path) -> list[Difference]:
         *check_quotas(record),
         *check_cells(record),
         *check_progress(record, by_job),
+        *check_profiles(record),
         *_check_costs(record, by_job, energy_eur, of_job),
         *check_lines(record, by_job),
         *check_rounds(record, by_job),
@@ -227,7 +229,7 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
             kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * hours
             pieces.append(kwh * record.eur_per_kwh)
             for interval in holding:
-                gpus = float(interval.gpus)
+                gpus = float(interval.held)
                 if interval.configuration.is_shared:
                     gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
@@ -251,7 +253,7 @@ def _idle_gpus(
     record: Record,
     interval: IntervalRecord,
     times: tuple[float, float],
-    pieces_of: dict[int, list[Piece]],
+    pieces_of: dict[int, list[SpeedPeriod]],
     gpus: float,
 ) -> float:
     """Return how many of the GPUs that an interval is charged for are idle: those GPUs less its work on them.

@@ -46,7 +46,9 @@ _JOB_RANGES = {
     "due_s": TIME, "tardiness_weight_eur_per_s": NOT_NEGATIVE, "max_epochs": POSITIVE, "epochs_needed": POSITIVE,
     "memory_gib": NOT_NEGATIVE, "restart_s": TIME,
 }  # fmt: skip
-_UTILISATION_FIELDS = ("utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest", "below", "memory")
+_UTILISATION_FIELDS = (
+    "utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest", "below", "memory", "profile_s",
+)  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
@@ -144,11 +146,16 @@ class JobRecord:
 
 @dataclass(frozen=True, slots=True)
 class UtilisationRecord:
-    """The overhead of the highest priority, the usable part of the time left, and the least speed of the others."""
+    """The overhead of the highest priority, the usable part of the time left, the least speed of the others.
+
+    `filled` is one number for all, or has a row for each application of the highest priority, and in it a number for
+    one job below it, for two, and so on. `profile_s` is the time that an application runs on whole GPUs before shares.
+    """
 
     overhead: float = 0.0
-    filled: float = 1.0
+    filled: float | list[list[float]] = 1.0
     least_speed: float = 0.0
+    profile_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,15 +320,21 @@ def _interference(
     rest: list[Any] = unknown
     if model.get("idle_power_w") is not None:
         rest = model.column("idle_power_w", number, count, NOT_NEGATIVE)
-    overhead, filled = model.get("overhead", number, NOT_NEGATIVE), model.get("filled", number, _PART)
+    overhead, filled = model.get("overhead", number, NOT_NEGATIVE), _filled(model, applications)
     least = Range("a number > 0 and <= overhead / (1 + overhead)", 0.0, overhead / (1.0 + overhead), open=True)
-    return (
-        unknown,
-        list(utilisation),
-        rest,
-        pairs("below") if model.has("below") else unknown,
-        UtilisationRecord(overhead, filled, model.get("least_speed", number, least)),
-    )
+    profile_s = model.get("profile_s", number, TIME) if model.has("profile_s") else 0.0
+    told = UtilisationRecord(overhead, filled, model.get("least_speed", number, least), profile_s)
+    return unknown, list(utilisation), rest, pairs("below") if model.has("below") else unknown, told
+
+
+def _filled(model: FieldReader, applications: int) -> float | list[list[float]]:
+    if not isinstance(model.get("filled"), list):
+        return model.get("filled", number, _PART)
+    where, table = model.name("filled"), model.column("filled", anything, applications)
+    rows = [list_of(f"{where}[{i}]", row, number, None, _PART) for i, row in enumerate(table)]
+    if len({len(row) for row in rows}) != 1 or not rows[0]:
+        raise InputError(where, [len(row) for row in rows], "rows of one length, at least 1")
+    return rows
 
 
 def _synchronisation(instance: FieldReader, names: Sequence[str], applications: int) -> SynchronisationRecord | None:

@@ -101,6 +101,22 @@ def _check_claims(claim: dict[str, float], job: int, life: list[Holding]) -> Ite
         yield Difference(row_of(job), int(claim["switches"]), switches, "switches")
 
 
+def check_profiles(record: Record) -> Iterator[Difference]:
+    """Check that every share begins after a job of its application has run on whole GPUs for as long as asked."""
+    needed = record.utilisation_model.profile_s
+    known: dict[int, float] = {}
+    for line in record.intervals if needed else ():
+        application, end = record.jobs[line.job].application, line.ready_s + needed
+        if not line.configuration.is_shared and (end <= line.end_s or same_time(end, line.end_s)):
+            known[application] = min(known.get(application, math.inf), end)
+    for line in record.intervals if needed else ():
+        end = known.get(record.jobs[line.job].application, math.inf)
+        early = line.start_s < end and not (math.isfinite(end) and same_time(line.start_s, end))
+        if line.configuration.is_shared and early:
+            what = "start of a share, not before a job of the application has run on whole GPUs for profile_s [s]"
+            yield Difference(line.where, line.start_s, end, what)
+
+
 def check_lines(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
     """Check that lines are sorted by start, job and node, and that no line continues the holding of an earlier one."""
     keys = [(line.start_s, line.job, line.node) for line in record.intervals]

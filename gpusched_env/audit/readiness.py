@@ -55,8 +55,8 @@ def check_ready(record: Record, by_job: list[list[Holding]]) -> list[list[Differ
     """
     courses = [Course(record, facts) for facts in record.jobs]
     found: list[list[Difference]] = [[] for _ in by_job]
-    pools: defaultdict[int, int] | None = None
-    if _limited(record):
+    pools: dict[int, int] | None = None
+    if math.isfinite(record.host_memory.pool_gib):
         pools = defaultdict(lambda: math.floor(record.host_memory.pool_gib * BYTES))
     kept: dict[int, int] = {}
     begins, ends = defaultdict(list), defaultdict(list)
@@ -87,10 +87,6 @@ def _keep(course: Course, job: int, size: int, pools: dict[int, int], kept: dict
         pools[course.nodes[0]] -= size
     else:
         course.dropped = True
-
-
-def _limited(record: Record) -> bool:
-    return math.isfinite(record.host_memory.pool_gib)
 
 
 def _compare(holding: Holding, ready_s: float) -> Iterator[Difference]:

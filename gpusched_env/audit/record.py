@@ -52,6 +52,11 @@ class IntervalRecord:
     host: int
 
     @property
+    def held(self) -> int:
+        """Return the GPUs of the configuration on the node; of a spread one those that the line says."""
+        return self.gpus if self.configuration.spread else self.configuration.gpus
+
+    @property
     def where(self) -> str:
         """Name the line."""
         return f"intervals.csv line {self.line} (job {self.job})"
@@ -83,7 +88,7 @@ class Holding:
         """Return the number of the shared GPU, if any, the nodes, their hosts, and the GPUs on each."""
         lines = sorted(self.lines, key=lambda line: line.node)
         nodes, hosts = [line.node for line in lines], [line.host for line in lines]
-        return self.lines[0].gpu, nodes, hosts, [line.gpus for line in lines]
+        return self.lines[0].gpu, nodes, hosts, [line.held for line in lines]
 
     @property
     def where(self) -> str:

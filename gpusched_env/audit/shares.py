@@ -12,7 +12,7 @@ from gpusched_env.audit.record import IntervalRecord, Record, stretches
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SpeedPeriod:
     """A period in which the jobs on the GPUs of a job stay the same.
 
     `speed` is the job's, 1 as alone; `equal` what it would be if all priorities were equal, infinite if that is no
@@ -59,7 +59,7 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
         speed[level] = granted / asked[level] / (1.0 + record.utilisation_model.overhead if level > lowest else 1.0)
         free -= granted
         if level == highest:
-            free *= record.utilisation_model.filled
+            free *= _usable(record, holding, highest)
         else:
             speed[level] = max(speed[level], least)
     pairs, found = record.gpu_types[holding[0].configuration.gpu_type].below, []
@@ -69,6 +69,16 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
         computing = speed[level] if slowed is None or level == highest else slowed[i]
         found.append(_with_memory(record, holding, interval, computing))
     return found
+
+
+def _usable(record: Record, holding: list[IntervalRecord], highest: int) -> float:
+    """Return the usable part of what the jobs of the highest level leave: the least of theirs, by the jobs below."""
+    filled = record.utilisation_model.filled
+    if not isinstance(filled, list):
+        return filled
+    first = [line.job for line in holding if line.configuration.priority == highest]
+    rows = [filled[record.jobs[job].application] for job in first]
+    return min(row[: len(holding) - len(first)][-1] if len(holding) > len(first) else 1.0 for row in rows)
 
 
 def _with_memory(record: Record, holding: list[IntervalRecord], interval: IntervalRecord, speed: float) -> float:
@@ -108,7 +118,7 @@ def _speeds_by_pairs(record: Record, factor: list[list[float]], holding: list[In
     ]
 
 
-def speed_pieces(record: Record) -> dict[int, list[Piece]]:
+def speed_pieces(record: Record) -> dict[int, list[SpeedPeriod]]:
     """Return the speeds of each line with shares, by line: a job on several GPUs is as fast as on the slowest.
 
     Lines without a model of sharing are left out.
@@ -122,16 +132,16 @@ def speed_pieces(record: Record) -> dict[int, list[Piece]]:
                 on_gpu[place].append(interval)
             if interval.configuration.is_shared:
                 lines[interval.job, interval.start_s].append(interval.line)
-    each: dict[tuple[int, float], list[list[Piece]]] = defaultdict(list)
+    each: dict[tuple[int, float], list[list[SpeedPeriod]]] = defaultdict(list)
     for (node, gpu), intervals in on_gpu.items():
         slowdown = record.gpu_types[record.nodes[node].gpu_type].slowdown
-        pieces: dict[tuple[int, float], list[Piece]] = defaultdict(list)
+        pieces: dict[tuple[int, float], list[SpeedPeriod]] = defaultdict(list)
         for start, end, holding in stretches(intervals):
             speeds = speeds_on_gpu(record, holding) if slowdown is None else _speeds_by_pairs(record, slowdown, holding)
             equals = _if_equal(record, holding) if record.adapt_s > 0.0 else [math.inf] * len(holding)
             for interval, speed, equal in zip(holding, speeds, equals, strict=True):
                 beside = frozenset((node, gpu, other.job) for other in holding if other is not interval)
-                piece = Piece(start, end, speed, equal, beside)
+                piece = SpeedPeriod(start, end, speed, equal, beside)
                 pieces[interval.job, interval.start_s].append(piece)
         for key, of_gpu in pieces.items():
             each[key].append(of_gpu)
@@ -139,22 +149,22 @@ def speed_pieces(record: Record) -> dict[int, list[Piece]]:
     return {line: slowest[key] for key, numbers in lines.items() for line in numbers if key in slowest}
 
 
-def _slowest(on_gpus: list[list[Piece]]) -> list[Piece]:
+def _slowest(on_gpus: list[list[SpeedPeriod]]) -> list[SpeedPeriod]:
     """Return the least of several speeds over time."""
     if len(on_gpus) == 1:
         return on_gpus[0]
     times = sorted({time for pieces in on_gpus for piece in pieces for time in (piece.start_s, piece.end_s)})
     starts = [[piece.start_s for piece in pieces] for pieces in on_gpus]
-    found: list[Piece] = []
+    found: list[SpeedPeriod] = []
     for start, end in pairwise(times):
         now = [pieces[bisect_right(begins, start) - 1] for pieces, begins in zip(on_gpus, starts, strict=True)]
         beside = frozenset[tuple[int, int, int]]().union(*(piece.beside for piece in now))
         speed, equal = min(piece.speed for piece in now), min(piece.equal for piece in now)
-        found.append(Piece(start, end, speed, equal, beside))
+        found.append(SpeedPeriod(start, end, speed, equal, beside))
     return found
 
 
-def worked_s(pieces: list[Piece], start_s: float, end_s: float) -> float:
+def worked_s(pieces: list[SpeedPeriod], start_s: float, end_s: float) -> float:
     """Return the seconds of work, as alone, that are done from one time to another."""
     first = max(0, bisect_right(pieces, start_s, key=lambda piece: piece.start_s) - 1)
     parts: list[float] = []
@@ -165,7 +175,7 @@ def worked_s(pieces: list[Piece], start_s: float, end_s: float) -> float:
     return math.fsum(parts)
 
 
-def done_s(pieces: list[Piece], ready_s: float, adapt_s: float) -> float:
+def done_s(pieces: list[SpeedPeriod], ready_s: float, adapt_s: float) -> float:
     """Return the seconds of progress, as alone, of an interval that is ready at a time.
 
     Limits follow the jobs on a GPU with a delay: when they change, the job stands as long as it would lose in `adapt_s`

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
@@ -82,13 +83,14 @@ class Side:
         first = int(self.tree[cell, at.CHILD])
         return range(first, first + int(self.tree[cell, at.CHILDREN]))
 
+    def parts(self, cell: int, size: int) -> list[int]:
+        """List the cells of a size in a cell, in their order."""
+        inside = [c for gpu in self.gpus_of(cell) for c in self.path(int(gpu)) if self.size(c) == size]
+        return list(dict.fromkeys(inside))
+
     def nodes(self, tops: list[int], node: int) -> list[int]:
         """List the nodes in some cells, then those of the cells that are less than a node, the largest first."""
-        inside = [
-            cell
-            for top in tops
-            for cell in sorted({c for gpu in self.gpus_of(top) for c in self.path(int(gpu)) if self.size(c) == node})
-        ]
+        inside = [cell for top in tops for cell in self.parts(top, node)]
         smaller = [top for top in tops if self.size(top) < node]
         return inside + sorted(smaller, key=self.size, reverse=True)
 
@@ -157,15 +159,10 @@ class Binding:
         equal = np.flatnonzero(np.isin(tree[:, at.PIECE], of_chain) & (tree[:, at.SIZE] == size))
         return int(tree[equal[0], at.LIST])
 
-    def equals_of(self, top: int) -> list[int]:
-        """Return the promised cells of a tenant that are equal to one of them; a pinned cell is alone."""
-        for tenant, promised in self.promised.items():
-            if top in self.pinned[tenant].values():
-                return [top]
-            for cells in promised.values():
-                if top in cells:
-                    return [cell for cell in cells if self.virtual.size(cell) == self.virtual.size(top)]
-        raise AssertionError  # pragma: no cover - every promised cell is a tenant's
+    def unbound(self) -> Counter[int]:
+        """Count the promised cells that are not bound, by the row where the list of their free physical ones begins."""
+        promised = (top for of_tenant in self.promised.values() for cells in of_tenant.values() for top in cells)
+        return Counter(self.level_of(top) for top in promised if self.virtual.bound[top] < 0)
 
     def _fix(self, virtual: int, piece: int, start: int, size: int) -> None:
         """Bind a pinned virtual cell for good, by the place of its physical one."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpusched_env.cells import tree as at
-from gpusched_env.cells.binding import NOBODY, Binding
+from gpusched_env.cells.binding import Binding
 from gpusched_env.cells.gang import Gang, Placement, Use
 
 
@@ -39,64 +38,12 @@ class GangTable:
         return list(dict.fromkeys(gang for gang in found if gang is not None))
 
     def admit(self, gang: Gang) -> None:
-        """Let a gang begin on GPUs that nobody uses.
-
-        Its virtual GPUs are found again, from the physical ones: those to which they are bound, else of the cells that
-        the tenant was promised the first free ones. (HiveD recovers a gang like this after a restart, and does so
-        always.)
-        """
-        planned, own = gang.cells, list[list[int]]()
-        is_lazy = False
-        for p, of_pod in enumerate(gang.placed):
-            own.append([])
-            for g, gpu in enumerate(of_pod):
-                cell = -1
-                if planned and not is_lazy:
-                    cell = self._virtual_for(gpu, planned[p][g], gang)
-                    is_lazy = cell < 0
-                if cell >= 0:
-                    own[-1].append(cell)
-                    top = self.binding.virtual.top(cell)
-                    if at.free_around(self.binding.physical.tree, gpu) >= 0 and self.binding.virtual.highest(top) >= 0:
-                        self._preempt_inside(top)
-                self.binding.allocate(gpu, cell, gang.request.priority)
+        """Let a gang begin on GPUs that nobody uses, through the virtual ones that were chosen for it."""
+        for of_pod in gang.placed:
+            for gpu in of_pod:
+                self.binding.allocate(gpu, gang.cell_of(gpu), gang.request.priority)
                 self.user[gpu], self.use[gpu] = gang, Use.USED
-        gang.cells = own if planned else []
-        if is_lazy:
-            self._lazily(gang)
         self.gangs[gang.name] = gang
-
-    def _virtual_for(self, gpu: int, planned: int, gang: Gang) -> int:
-        """Return the virtual GPU to which a physical one is bound, or is to be; -1 if there is none."""
-        physical, virtual = self.binding.physical, self.binding.virtual
-        top = virtual.top(planned)
-        size = virtual.size(top)
-        below: list[int] = []
-        cell = gpu
-        while physical.bound[cell] < 0 and physical.size(cell) < size:
-            below.append(cell)
-            cell = physical.parent(cell)
-        found = int(physical.bound[cell])
-        if found < 0:
-            found = self._lowest(self.binding.equals_of(top), gang.request.priority)
-        for _ in below:
-            if found < 0:
-                return -1
-            found = self._lowest(list(virtual.children(found)), gang.request.priority)
-        return found
-
-    def _lowest(self, cells: list[int], priority: int) -> int:
-        """Return the first virtual cell that is free and not bound, else the one held at the lowest priority; or -1."""
-        virtual = self.binding.virtual
-        best = -1
-        for cell in cells:
-            highest = virtual.highest(cell)
-            if highest == NOBODY:
-                if virtual.bound[cell] < 0:
-                    return cell
-            elif highest < priority and (best < 0 or highest < virtual.highest(best)):
-                best = cell
-        return best
 
     def end(self, gang: Gang) -> None:
         """End a gang that is placed."""
@@ -161,13 +108,6 @@ class GangTable:
             self.binding.release(gpu)
             self.binding.allocate(gpu, -1, gang.request.priority)
         gang.cells = []
-
-    def _preempt_inside(self, cell: int) -> None:
-        """Let all gangs in a virtual cell run on as opportunistic ones."""
-        for inside in self.binding.virtual.gpus_of(cell):
-            gpu = int(self.binding.virtual.bound[inside])
-            if gpu >= 0 and self.use.get(gpu) is Use.USED:
-                self._lazily(self.user[gpu])
 
     def revert(self, gang: Gang, cells: Placement) -> None:
         """Give a gang that was preempted lazily its cells back."""

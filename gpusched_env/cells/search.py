@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -39,9 +40,14 @@ class CellSearch:
         promised, inside = self._wanted(cells)
         tree = self.binding.physical.tree
         before = tree.copy()
+        left = self.binding.unbound()
         try:
             for wanted in promised:
                 cell = self._split(wanted)
+                if cell is None:
+                    cell = self._split_higher(wanted, left)
+                else:
+                    left[self.binding.level_of(wanted.cell)] -= 1
                 if cell is None:
                     return None
                 at.take(tree, cell)
@@ -82,6 +88,32 @@ class CellSearch:
         size = self.binding.virtual.size(wanted.cell)
         level = at.lowest(self.binding.physical.tree, self.binding.level_of(wanted.cell))
         return None if level < 0 else self._in_one_of(wanted, size, self._ordered(level))
+
+    def _split_higher(self, wanted: Wanted, left: Counter[int]) -> int | None:
+        """Return the cell for a promised one in a larger free cell than needed, if all that is promised still fits.
+
+        Args:
+            wanted: The promised cell; none of the lowest free cells that hold it may be used.
+            left: Promised cells that are not bound, by the list of their free physical ones.
+        """
+        tree, size = self.binding.physical.tree, self.binding.virtual.size(wanted.cell)
+        levels = [self.binding.level_of(wanted.cell)]
+        while tree[levels[-1], at.ABOVE] >= 0:
+            levels.append(int(tree[levels[-1], at.ABOVE]))
+        spare, above = dict[int, int](), 0
+        for level in reversed(levels[1:]):
+            spare[level] = int(tree[level, at.FREE]) - left[level] + above
+            parts = int(tree[level, at.CHILDREN])
+            above = spare[level] * parts
+        for level in levels[1:]:
+            number = min(int(tree[level, at.FREE]), spare[level])
+            members = [int(tree[level + place, at.MEMBER]) for place in range(max(0, number))]
+            inside = [cell for member in members for cell in self.binding.physical.parts(member, size)]
+            inside.sort(key=lambda cell: int(tree[cell, at.OPPORTUNISTIC_GPUS]))
+            found = self._in_one_of(wanted, size, filter(self.usable, inside))
+            if found is not None:
+                return found
+        return None
 
     def _ordered(self, level: int) -> Iterator[int]:
         """Yield the free cells of a level that may be used, in their order."""

@@ -102,10 +102,11 @@ _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
     "utilisation": [[float]],
     "overhead": float,
-    "filled": float,
+    "filled": None,
     "least_speed": float,
     "idle_power_w": ([float], None),
     "fastest": bool,
+    "profile_s?": float,
     "below?": [[[float]]],
     "memory?": {
         "need_gib": [float],
@@ -224,6 +225,8 @@ def interference_fields(model: Interference | UtilisationModel | None) -> dict[s
         return {"slowdown": model.slowdown.tolist(), **({"fastest": True} if model.fastest else {})}
     values = {name: getattr(model, name) for name in (field.rstrip("?") for field in _UTILISATION)}
     values = {name: value for name, value in values.items() if name not in ("below", "memory") or value is not None}
+    if not model.profile_s:
+        del values["profile_s"]
     if model.memory is not None:
         own = {each.name: getattr(model.memory, each.name) for each in fields(model.memory)}
         values["memory"] = {
@@ -388,6 +391,10 @@ def interference_of(entry: Any) -> Interference | UtilisationModel | None:
         read = checked("interference", entry, _SLOWDOWN)
         return Interference(_array("interference.slowdown", read.pop("slowdown"), 3), **read)
     read = checked("interference", entry, _UTILISATION)
+    if isinstance(read["filled"], list):
+        read["filled"] = _array("interference.filled", read["filled"], 2)
+    else:
+        read["filled"] = value_of("interference.filled", read["filled"], float)
     if read["idle_power_w"] is not None:
         read["idle_power_w"] = np.array(read["idle_power_w"])
     if "memory" in read:

@@ -162,6 +162,10 @@ class Instance:
             raise InputError(f"interference.{name}", slowest, allowed)
         if isinstance(model, UtilisationModel):
             self._check_idle_power(model)
+            whole = np.isfinite(self.jobs.seconds_per_epoch[:, ~np.array(shared)]).any(axis=1)
+            if model.profile_s and not np.all(whole):
+                allowed = f"0, since job {int(np.argmin(whole))} may use no whole GPUs, on which it would be profiled"
+                raise InputError("interference.profile_s", model.profile_s, allowed)
 
     def _check_shared_memory(self) -> None:
         own = self.interference.memory if isinstance(self.interference, UtilisationModel) else None

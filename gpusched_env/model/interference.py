@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -87,7 +88,9 @@ class UtilisationModel:
         utilisation: Part of the time for which application a keeps a GPU of type v busy while it is alone there,
             (V, A), in (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
         overhead: Time that a job loses to co-runners of lower priority, as a part of its time, > 0.
-        filled: Part of the time left by the highest priority that others can use, in [0, 1].
+        filled: Part of the time left by the highest priority that others can use, in [0, 1]: a number, or a table by
+            application of the highest priority and number of other jobs on the GPU, (A, M), whose last column is for M
+            and more; of several applications of the highest priority, the least counts.
         least_speed: Least speed of those below the highest priority, however busy the GPU is, > 0; if their
             utilisations sum to more than 1 it is divided by the sum. At most overhead / (1 + overhead), the time that
                 the overhead leaves free.
@@ -98,6 +101,8 @@ class UtilisationModel:
             ≥ 1, in place of what the utilisations leave: a job below another one takes 1 + Σ_b (below - 1) times as
             long, b all its co-runners. None: by utilisation.
         memory: The memory of GPUs moves between jobs while they run; None: every share has its part of it.
+        profile_s: Time for which a job of an application must have run on whole GPUs, without a change, before shares
+            are open to jobs of that application [s], ≥ 0; 0: they always are.
 
     Raises:
         InputError: It has another form, or a number is out of its range.
@@ -105,12 +110,13 @@ class UtilisationModel:
 
     utilisation: NDArray[np.float64]
     overhead: float = 0.03
-    filled: float = 0.85
+    filled: float | NDArray[np.float64] = 0.85
     least_speed: float = 0.02
     idle_power_w: NDArray[np.float64] | None = None
     fastest: bool = True
     below: NDArray[np.float64] | None = None
     memory: SharedMemory | None = None
+    profile_s: float = 0.0
 
     def __post_init__(self) -> None:
         utilisation = checks.frozen_array(self.utilisation)
@@ -122,8 +128,7 @@ class UtilisationModel:
             v, a = (int(i) for i in np.argwhere(~good)[0])
             raise InputError(f"interference.utilisation[{v}, {a}]", float(utilisation[v, a]), "a number > 0 and <= 1")
         checks.positive("interference.overhead", self.overhead)
-        if checks.not_negative("interference.filled", self.filled) > 1.0:
-            raise InputError("interference.filled", self.filled, "a number from 0 to 1")
+        self._check_filled()
         most = self.overhead / (1.0 + self.overhead)
         if checks.positive("interference.least_speed", self.least_speed) > most:
             allowed = f"at most overhead / (1 + overhead) = {most:.6g}: the time that the highest priority leaves free"
@@ -132,7 +137,34 @@ class UtilisationModel:
             raise InputError("interference.fastest", self.fastest, "True or False")
         if self.below is not None:
             object.__setattr__(self, "below", _checked_factors("interference.below", self.below))
+        checks.seconds("interference.profile_s", self.profile_s)
         self._check_power()
+
+    def _check_filled(self) -> None:
+        if not isinstance(self.filled, np.ndarray):
+            if checks.not_negative("interference.filled", self.filled) > 1.0:
+                raise InputError("interference.filled", self.filled, "a number from 0 to 1")
+            return
+        table, rows = checks.frozen_array(self.filled), self.utilisation.shape[1]
+        object.__setattr__(self, "filled", table)
+        if table.ndim != 2 or len(table) != rows or table.shape[1] == 0:
+            allowed = f"a number, or an array (applications, numbers of other jobs) of {rows} rows"
+            raise InputError("interference.filled", table.shape, allowed)
+        good = (table >= 0.0) & (table <= 1.0)
+        if not np.all(good):
+            a, m = (int(i) for i in np.argwhere(~good)[0])
+            raise InputError(f"interference.filled[{a}, {m}]", float(table[a, m]), "a number from 0 to 1")
+
+    def filled_by(self, first: Sequence[int], others: int) -> float:
+        """Return the part that `others` jobs can use of what applications of the highest priority leave.
+
+        Args:
+            first: The applications of the highest priority, at least one.
+            others: How many jobs are below them.
+        """
+        if not isinstance(self.filled, np.ndarray):
+            return self.filled
+        return float(self.filled[first, min(max(others, 1), self.filled.shape[1]) - 1].min())
 
     def _check_power(self) -> None:
         if self.idle_power_w is None:
@@ -163,8 +195,9 @@ class UtilisationModel:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, UtilisationModel):
             return False
-        numbers = (self.overhead, self.filled, self.least_speed, self.fastest)
-        same = numbers == (other.overhead, other.filled, other.least_speed, other.fastest)
+        numbers = (self.overhead, self.least_speed, self.fastest, self.profile_s)
+        same = numbers == (other.overhead, other.least_speed, other.fastest, other.profile_s)
+        same = same and np.array_equal(self.filled, other.filled)
         same = same and np.array_equal(self.utilisation, other.utilisation) and self.memory == other.memory
         for own, its in ((self.idle_power_w, other.idle_power_w), (self.below, other.below)):
             same = same and (own is its if own is None or its is None else np.array_equal(own, its))

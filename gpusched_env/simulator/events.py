@@ -12,6 +12,7 @@ from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_pow
 from gpusched_env.simulator.placement.held_nodes import gpus_on, most_spread, next_node
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import of_several
+from gpusched_env.simulator.profiling import begin_profile, end_profiles, profile_end_s
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 
@@ -20,7 +21,7 @@ SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present
 
 @kernel
 def next_event(board: Board, hidden: Hidden) -> float:
-    """Find the time of the next event: submission, completion, timer, milestone or review; inf if there is none."""
+    """Find the time of the next event: submission, completion, timer, milestone, review or profile; inf if none."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
     time = np.inf
@@ -34,6 +35,8 @@ def next_event(board: Board, hidden: Hidden) -> float:
             time = min(time, timer)
         if count[at.MILESTONES] > 0 and jobs[job, at.CONFIG] >= 0:
             time = min(time, max(now, milestone_s(board, job)))
+        if board.facts.sharing[at.PROFILE_S] > 0.0:
+            time = min(time, profile_end_s(board, job))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
         time = min(time, next_review(now, clock[at.REVIEW]))
     return time
@@ -319,6 +322,8 @@ def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
     """Move the clock to `time`, and apply its events."""
     clock, count = board.clock, board.count
     accrue(board, time)
+    if board.facts.sharing[at.PROFILE_S] > 0.0:
+        end_profiles(board, hidden)
     if complete(board, hidden) > 0:
         if clock[at.DECISION] > 0.0:
             take_speeds(board, hidden)
@@ -369,7 +374,10 @@ def submit(board: Board, hidden: Hidden, time: float) -> None:
 def disclose(board: Board, hidden: Hidden, job: int) -> None:
     """Disclose times of a job that is submitted, and its distribution and bins if no job before it has done so."""
     row, bins = int(board.jobs[job, at.DISTRIBUTION]), int(board.jobs[job, at.EDGES])
-    _copy_row(hidden.tau, board.tau, job)
+    if board.facts.sharing[at.PROFILE_S] > 0.0:
+        begin_profile(board, hidden, job)
+    else:
+        _copy_row(hidden.tau, board.tau, job)
     if np.isnan(board.tail[row, 0]):
         _copy_row(hidden.survival, board.survival, row)
         _copy_row(hidden.tail, board.tail, row)

@@ -58,6 +58,7 @@ from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
     Residents,
+    filled_part,
     residents,
     share_units,
     sharing_numbers,
@@ -126,6 +127,7 @@ __all__ = [
     "exchange",
     "expected_left",
     "expected_rest",
+    "filled_part",
     "find_node",
     "find_ranked",
     "first_host",

@@ -53,7 +53,8 @@ STATE_BYTES = 42  # size of its state; 0 where host memory has no limit
 MOVING_S = 43  # seconds more that continuing takes it for each further GPU on a PCIe link
 POOL_NODE = 44  # node whose host memory has room for its state while it is paused, or -1
 BESIDE = 45  # mark of the jobs on its shared GPUs beside it, where limits follow with a delay (`adaptation`)
-JOB_COLUMNS = 46  # then, with spread configurations, where their GPUs are, now and at the round's begin (`spread_gpus`)
+PROFILED = 46  # 1 if shares are open to it because its application was profiled; 0 without profiling
+JOB_COLUMNS = 47  # then, with spread configurations, where their GPUs are, now and at the round's begin (`spread_gpus`)
 
 NO_MARK = -1.0  # in LAST_NODES: the state is not where it was, so that the job restarts everywhere
 
@@ -91,10 +92,11 @@ PRIORITIES = 10  # priorities that shares may have
 # sharing: float64 (SHARING_COLUMNS,). The numbers of the interference model; all 0 without one.
 FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
 OVERHEAD = 1  # what a job loses to co-runners of lower priority, as a part of its time
-FILLED = 2  # part of the time left by the highest priority that others can use
+FILLED = 2  # part of the time left by the highest priority that others can use, without a table
 LEAST_SPEED = 3  # least speed of those below the highest priority, if their utilisations sum to 1 at most
 ADAPT_S = 4  # seconds until limits follow the jobs on a GPU
-SHARING_COLUMNS = 5
+PROFILE_S = 5  # time for which an application runs on whole GPUs before its jobs may share [s]; 0: none
+SHARING_COLUMNS = 6
 
 # memory: float64 (V, A, MEMORY_COLUMNS). What an application needs of a GPU whose memory moves between jobs.
 NEED = 0  # at most, in a mini-batch [GiB]

@@ -21,6 +21,8 @@ class Facts(NamedArrays):
         slowdown: Slow-downs of pairs of applications on one GPU, (V, A, A), A applications; (0, 0, 0) without a model.
         utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared
             by utilisation.
+        filled: Part of what an application of the highest priority leaves that M others can use, (A, M); (0, 0) if it
+            is the same for all.
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
         below: Factor on the time of an application beside a job of higher priority, (V, A, A); (0, 0, 0): by
             utilisation.
@@ -39,6 +41,7 @@ class Facts(NamedArrays):
     kilowatts: Annotated[Floats, 2]
     slowdown: Annotated[Floats, 3]
     utilisation: Annotated[Floats, 2]
+    filled: Annotated[Floats, 2]
     sharing: Annotated[Floats, 1]
     below: Annotated[Floats, 3]
     memory: Annotated[Floats, 3]

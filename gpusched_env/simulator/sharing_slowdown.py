@@ -52,9 +52,17 @@ def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
     numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
     numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
     if isinstance(model, UtilisationModel):
-        numbers[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
+        numbers[[at.OVERHEAD, at.LEAST_SPEED, at.PROFILE_S]] = model.overhead, model.least_speed, model.profile_s
+        numbers[at.FILLED] = 0.0 if isinstance(model.filled, np.ndarray) else model.filled
         numbers[at.ADAPT_S] = 0.0 if model.memory is None else model.memory.adapt_s
     return numbers
+
+
+def filled_table(instance: Instance) -> NDArray[np.float64]:
+    """Return the part that others can use by application and number of others, (A, M); (0, 0) without such a table."""
+    model = instance.interference
+    table = model.filled if isinstance(model, UtilisationModel) else None
+    return table.copy() if isinstance(table, np.ndarray) else np.zeros((0, 0))
 
 
 def idle_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
@@ -190,12 +198,52 @@ def residents(board: Board) -> Residents:
 
 
 @lean_kernel
-def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> float:
+def filled_part(board: Board, gpu: int, on: Residents, job: int, config: int) -> float:
+    """Return the part that others can use of what the highest priority on a GPU leaves.
+
+    Args:
+        board: The run.
+        gpu: The GPU, n · G + g.
+        on: The jobs on every GPU.
+        job: A job that counts with the share `config`, whether it is on the GPU or not; -1: none.
+        config: That share.
+    """
+    jobs, active, configs, filled = board.jobs, board.active, board.facts.configs, board.facts.filled
+    if filled.shape[0] == 0:
+        return board.facts.sharing[at.FILLED]
+    own = configs[config, at.CONFIG_PRIORITY] if job >= 0 else -1
+    top, others, place = own, 0, on.last[gpu]
+    while place >= 0:
+        other = active[on.holder[place]]
+        if other != job:
+            top = max(top, configs[int(jobs[other, at.CONFIG]), at.CONFIG_PRIORITY])
+        place = on.before[place]
+    place = on.last[gpu]
+    while place >= 0:
+        other = active[on.holder[place]]
+        if other != job and configs[int(jobs[other, at.CONFIG]), at.CONFIG_PRIORITY] < top:
+            others += 1
+        place = on.before[place]
+    others += 1 if job >= 0 and own < top else 0
+    column = min(max(others, 1), filled.shape[1]) - 1
+    part = filled[int(jobs[job, at.APPLICATION]), column] if job >= 0 and own == top else 1.0
+    place = on.last[gpu]
+    while place >= 0:
+        other = active[on.holder[place]]
+        if other != job and configs[int(jobs[other, at.CONFIG]), at.CONFIG_PRIORITY] == top:
+            part = min(part, filled[int(jobs[other, at.APPLICATION]), column])
+        place = on.before[place]
+    return part
+
+
+@lean_kernel
+def speed_by_utilisation(demand: Floats, priority: int, filled: float, sharing: Floats) -> float:
     """Return the speed of the jobs of a priority on a GPU, 1 as alone.
 
     Args:
         demand: Sum of the utilisations of the jobs on it, by priority, (PRIORITIES,).
         priority: The priority, which some job has.
+        filled: Part of what the highest priority leaves that others can use (`filled_part`).
         sharing: The numbers of the model, (SHARING_COLUMNS,).
     """
     top, lowest, others = -1, 0, 0.0
@@ -216,7 +264,7 @@ def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> floa
             speed = max(speed, sharing[at.LEAST_SPEED] / max(1.0, others))
         left -= demand[p] * part
         if p == top:
-            left *= sharing[at.FILLED]
+            left *= filled
     return speed
 
 
@@ -295,7 +343,8 @@ def _computing_speed(board: Board, job: int, config: int, gpu: int, on: Resident
     for p in range(priority + 1, at.PRIORITIES):
         above += demand[p]
     if below.shape[0] == 0 or above == 0.0:
-        return speed_by_utilisation(demand, priority, board.facts.sharing)
+        filled = filled_part(board, gpu, on, job, config)
+        return speed_by_utilisation(demand, priority, filled, board.facts.sharing)
     v, own, factor = board.facts.configs[config, at.CONFIG_TYPE], int(board.jobs[job, at.APPLICATION]), 1.0
     place = on.last[gpu]
     while place >= 0:

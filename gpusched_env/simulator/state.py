@@ -229,6 +229,7 @@ def _facts(instance: Instance, common: Common) -> Facts:
             kilowatts=kilowatts(instance),
             slowdown=sharing.slowdown_table(instance),
             utilisation=sharing.utilisation_table(instance),
+            filled=sharing.filled_table(instance),
             sharing=sharing.sharing_numbers(instance),
             below=sharing.below_table(instance),
             memory=sharing.memory_table(instance),

@@ -270,8 +270,6 @@ class _Maker:
             weight = trace.tardiness_weight_eur_per_s
         order = np.argsort(submission_s, kind="stable")
         columns = columns | {"due_s": due, "tardiness_weight_eur_per_s": weight}
-        limited = scenario.switching.host_memory is not None
-        state = {"state_gib": self._state_gib[columns["application"][order]]} if limited else {}
         return JobTable(
             **{name: column[order] for name, column in columns.items()},
             applications=self._names,
@@ -279,8 +277,12 @@ class _Maker:
             **switching_columns(self._switching, columns["application"][order], told=by_utilisation),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             tenant=self._tenant_of_jobs(order, streams.tenants),
-            **state,
+            **self._states(columns["application"][order]),
         )
+
+    def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
+        """Return the column of states of jobs with these applications, where host memory asks for it."""
+        return {} if self._scenario.switching.host_memory is None else {"state_gib": self._state_gib[application]}
 
     def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
         """Return the tenants of jobs in this order: drawn by the shares of the scenario, else the trace's; else 0."""

@@ -12,6 +12,7 @@ from gpusched_env.model import Configuration, GpuType, Instance, Interference, S
 from gpusched_env.workload.scenario.sharing import LEAST_INFLATION, Sharing
 from gpusched_env.workload.tables.applications import (
     Application,
+    builtin_filled,
     builtin_max_inflation,
     builtin_slowdowns,
     builtin_utilisations,
@@ -137,7 +138,7 @@ class ByUtilisation:
     sharing: Sharing
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
-        """Return the times alone, and the utilisations: from the table, or drawn for every application."""
+        """Return the times alone, and the utilisations: from the table, or drawn for every application, as gaps are."""
         sharing, shape = self.sharing, (len(jobs.gpu_types), 1)
         idle = [v.idle_gpu_power_w or sharing.idle_share * v.gpu_power_w for v in jobs.gpu_types]
         utilisation = UtilisationModel(
@@ -145,10 +146,11 @@ class ByUtilisation:
             if sharing.utilisation
             else _tabulated(jobs),
             sharing.overhead,
-            sharing.filled,
+            _filled(sharing.gaps, len(jobs.applications), rng) if sharing.gaps else sharing.filled,
             sharing.least_speed,
             np.array(idle) if sharing.power == "utilisation" else None,
             sharing.fastest,
+            profile_s=sharing.profile_s,
             memory=_shared_memory(sharing, jobs) if sharing.memory == "moves" else None,
         )
         return SharingTimes(jobs.alone_s, utilisation)
@@ -167,6 +169,14 @@ def _shared_memory(sharing: Sharing, jobs: SharingJobs) -> SharedMemory:
     need = np.array([each.memory_gib for each in jobs.known])
     least = np.minimum(need, [each.state_gib for each in jobs.known])
     return SharedMemory(need, least, np.array(iteration_s), sharing.host_gb_per_s, sharing.adapt_s)
+
+
+def _filled(gaps: tuple[int, ...], applications: int, rng: Generator) -> NDArray[np.float64]:
+    """Draw the gap of every application; return which part of it so many others fill, (A, M)."""
+    table = builtin_filled()
+    most = max(waiting for _, waiting in table)
+    drawn = [gaps[i] for i in rng.integers(len(gaps), size=applications)]
+    return np.array([[table[every, waiting] for waiting in range(1, most + 1)] for every in drawn])
 
 
 def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:
@@ -254,8 +264,8 @@ def application_times(applications: tuple[Application, ...], site: Site) -> NDAr
             raise InputError("sharing.fractions", fraction, allowed)
     spread = site.of_kind("spread")
     if np.any(spread) and not np.any(known[:, spread]):
-        measured = sorted({f"{v}~{g}" for application in applications for v, g in application.spread_factor})
-        allowed = f"numbers of GPUs that one of the applications was measured on: {', '.join(measured) or 'none'}"
+        factors = sorted({f"{v}~{g}" for application in applications for v, g in application.spread_factor})
+        allowed = f"numbers of GPUs that one of the applications was measured on: {', '.join(factors) or 'none'}"
         raise InputError("jobs.spread_counts", sorted({c.nodes for c in site.configurations if c.spread}), allowed)
     several = site.of_kind("multi-node")
     if np.any(several) and not np.any(known[:, several]):

@@ -22,12 +22,13 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("table", [False, True])
 @pytest.mark.parametrize("power", [False, True])
 @pytest.mark.parametrize("preemption", [False, True])
-def test_any_run_audits_clean(tmp_path: Path, preemption: bool, power: bool) -> None:
+def test_any_run_audits_clean(tmp_path: Path, preemption: bool, power: bool, table: bool) -> None:
     guaranteed = 0
     for seed in range(12):
-        instance = by_utilisation(crowded(seed), power=power)
+        instance = by_utilisation(crowded(seed), power=power, table=table)
         result = simulate(instance, Whatever(preemption), seed=seed, review_s=20.0)
         write_run(result, tmp_path / "run")
         assert audit(tmp_path / "run") == [], seed
@@ -60,6 +61,16 @@ def test_another_model_is_found(tmp_path: Path, change, what: set[str]) -> None:
     assert what <= {difference.what for difference in audit(tmp_path / "run")}
 
 
+def test_another_table_of_what_is_filled_is_found(tmp_path: Path) -> None:
+    write_run(simulate(by_utilisation(crowded(3), table=True), Whatever(), seed=3), tmp_path / "run")
+    assert audit(tmp_path / "run") == []
+    path = tmp_path / "run" / "instance.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["interference"]["filled"] = [[part / 2.0 for part in row] for row in document["interference"]["filled"]]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert "epochs done in the interval" in {difference.what for difference in audit(tmp_path / "run")}
+
+
 def test_a_guest_that_says_it_was_a_host_is_found(tmp_path: Path) -> None:
     path = written(tmp_path) / "intervals.csv"
     text = path.read_text(encoding="utf-8")
@@ -78,6 +89,10 @@ def test_an_instance_file_keeps_utilisations_and_priorities(tmp_path: Path) -> N
         instance = by_utilisation(crowded(0), power=power)
         save_instance(instance, tmp_path / "one.json")
         assert load_instance(tmp_path / "one.json") == instance
+    instance = by_utilisation(crowded(0), table=True)
+    save_instance(instance, tmp_path / "one.json")
+    assert load_instance(tmp_path / "one.json") == instance
+    assert instance != by_utilisation(crowded(0))
     fastest = replace(crowded(0).interference, fastest=True)
     save_instance(replace(crowded(0), interference=fastest), tmp_path / "one.json")
     assert load_instance(tmp_path / "one.json").interference == fastest

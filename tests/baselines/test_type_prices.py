@@ -74,14 +74,14 @@ IN_FULL_NODES = (0.075, 0.152)
 def test_on_shared_gpus_a_type_is_not_used_where_the_jobs_need_fewer_nodes_without_it():
     """4.4 jobs/h, a filled cluster's 3.7: 2.2 GPUs of S in two nodes, so that 0.9 of a node is at rest: 329 + 90 W.
 
-    Of F they are 1.1 GPUs in one node, 0.45 of which is at rest: 333 + 68 W. At 12.3 jobs/h 6.1 GPUs of S in four nodes
-    are 921 + 93 W, 3.1 of F in two 933 + 139 W. Two nodes of S do not suffice for those.
+    Of F they are 1.1 GPUs in one node, 0.45 of which is at rest: 333 + 68 W. At 11.8 jobs/h 5.9 GPUs of S in three nodes
+    are 885 + 5 W, 2.95 of F in two 897 + 79 W. Two nodes of S do not suffice for those.
     """
     few = rates_after(shares(0.28, {"S": 8, "F": 8}), 24, IN_FULL_NODES)
     assert (few[0] > 1.3, few[1]) == (True, 1.0)
-    many = rates_after(shares(0.1, {"S": 8, "F": 8}), 24, IN_FULL_NODES)
+    many = rates_after(shares(0.104, {"S": 8, "F": 8}), 24, IN_FULL_NODES)
     assert (many[0], many[1] > 1.3) == (1.0, True)
-    short = rates_after(shares(0.1, {"S": 2, "F": 8}), 24, IN_FULL_NODES)
+    short = rates_after(shares(0.104, {"S": 2, "F": 8}), 24, IN_FULL_NODES)
     assert (short[0] > 1.3, short[1]) == (True, 1.0)
 
 

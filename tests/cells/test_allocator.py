@@ -85,11 +85,11 @@ def test_a_lazy_gang_runs_on_as_an_opportunistic_one_where_there_is_room_for_bot
 
 
 def test_lazy_preemption_is_reverted_if_it_leads_to_nothing() -> None:
-    allocator = Allocator(cluster(a=(4,), b=(4, 8)))
+    allocator = Allocator(cluster(a=(4, 4), b=(8,)))
     allocator.schedule("low", Request("a", (4,), 1, lazy=True))
     cells = allocator.gangs["low"].cells
     before = allocator.binding.physical.priority.tolist()
-    assert allocator.schedule("high", Request("a", (4,), 2, suggested=frozenset({"none"}))) == Allocation()
+    assert allocator.schedule("high", Request("a", (4, 4), 2, suggested=frozenset({"r0a"}))) == Allocation()
     assert allocator.gangs["low"].cells == cells
     assert allocator.binding.physical.priority.tolist() == before
 
@@ -116,6 +116,15 @@ def test_a_pinned_cell_is_nobody_elses_and_its_nodes_can_be_left_out() -> None:
     assert allocator.schedule("a", elsewhere) == Allocation()
     assert allocator.schedule("a", replace(elsewhere, suggested=None)).places == (("r1a", (0,)),)
     assert allocator.schedule("d", replace(elsewhere, sizes=(2,), suggested=None)) == Allocation()
+
+
+def test_a_larger_cell_is_split_for_a_suggested_node_only_if_what_is_promised_still_fits() -> None:
+    """Of rack r0 a node is free, but r1b is suggested: r1 may be split unless it is all that is left for b's rack."""
+    for others, places in (((4,), (("r1b", WHOLE),)), ((8,), ())):
+        allocator = Allocator(cluster(a=(4, 4), b=others))
+        allocator.schedule("one", Request("a", (4,)))
+        second = Request("a", (4,), suggested=frozenset({"r1b"}))
+        assert allocator.schedule("two", second).places == places
 
 
 @pytest.mark.parametrize(

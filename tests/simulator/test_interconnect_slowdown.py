@@ -186,6 +186,68 @@ def test_the_speed_now_of_several_nodes_is_with_the_machines_that_are_on():
     assert seen[1] == pytest.approx((2.0 / 1.7, HOUR * 1.7 / 2.0))
 
 
+def test_the_node_that_a_job_would_leave_empty_does_not_help_it():
+    """Job 0 is on one node; on four it would have the node of job 1 as a spare machine, and not its own."""
+    plain, seen = cluster(2), []
+    times = plain.jobs.seconds_per_epoch.copy()
+    times[0] = [3 * HOUR, HOUR]
+    instance = replace(plain, jobs=replace(plain.jobs, seconds_per_epoch=times))
+
+    class Looks(Scripted):
+        preemption = False
+
+        def decide(self, view: View, rng: np.random.Generator) -> None:
+            if view.jobs[0, at.CONFIG] == 0 and not seen:
+                seen.append(view.speed_now(0, 1))
+            for job in view.waiting[:2].tolist():
+                view.place(job, 0)
+
+    simulate(instance, Looks(), review_s=HOUR)
+    assert seen == [pytest.approx(2.0 / (0.5 + 24 / 18))]
+
+
+class OneByOne:
+    """Place at most one waiting job in a round, and look in the next one at the speeds that were told."""
+
+    name, preemption = "one-by-one", False
+
+    def __init__(self) -> None:
+        self.told: dict[tuple[int, int], float] = {}
+        self.compared = 0
+
+    def decide(self, view: View, rng: np.random.Generator) -> None:
+        for (job, config), speed in self.told.items():
+            if view.jobs[job, at.CONFIG] == config:
+                assert 1.0 / view.jobs[job, at.SLOWDOWN] == pytest.approx(speed, rel=1e-12)
+                self.compared += speed != 1.0
+        self.told = {}
+        several = np.flatnonzero(view.board.facts.configs[:, at.CONFIG_NODES] > 1)
+        for job in rng.permutation(view.waiting).tolist():
+            able = [c for c in several if np.isfinite(view.tau[job, c]) and view.speed_now(job, int(c)) > 0.0]
+            if able:
+                config = int(rng.choice(able))
+                self.told[job, config] = view.speed_now(job, config)
+                view.place(job, config)
+            elif any(view.place(job, c) for c in np.flatnonzero(np.isfinite(view.tau[job])).tolist()):
+                break
+            else:
+                continue
+            break
+        for job in view.active.tolist():
+            config = int(view.jobs[job, at.CONFIG])
+            if config in several and (job, config) not in self.told:
+                self.told[job, config] = view.speed_now(job, config)
+
+
+def test_the_speed_that_is_told_is_the_speed_that_a_job_gets():
+    compared = 0
+    for seed in range(12):
+        policy = OneByOne()
+        simulate(helped_instance(seed, jobs=25, types=1, span_s=500.0, varied=True), policy, seed=seed, review_s=20.0)
+        compared += policy.compared
+    assert compared > 50
+
+
 class Checks:
     """Place jobs as another policy, and look at all speeds of the round before."""
 

@@ -123,6 +123,18 @@ def test_a_share_goes_where_it_is_fastest_and_among_equals_to_the_fullest():
         assert state.view.jobs[2, at.SLOT] == gpu
 
 
+def test_what_is_filled_depends_on_the_guaranteed_application_and_on_the_number_of_others():
+    """Of the half that a guaranteed job leaves one other can use 0.2, two or more 0.6; each asks for 0.4 of the GPU."""
+    table = np.array([[0.2, 0.6], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    shares = (GUARANTEED, replace(OPPORTUNISTIC, share=0.1))
+    for others, speed in ((1, 0.5 * 0.2 / 0.4), (2, 0.5 * 0.6 / 0.8), (3, 0.5 * 0.6 / 1.2)):
+        instance = jobs_of((0.5, *(0.4,) * others), shares, filled=table[: 1 + others], overhead=0.03)
+        done = simulate(instance, Fixed((0, *(1,) * others)))
+        ends = 1030.0 + (1000.0 - 1030.0 * speed) * max(1.0, 0.4 * others)
+        np.testing.assert_allclose(done.completion_s, [1030.0, *(ends,) * others])
+        assert instance.interference.filled_by([0, 1], others) == 0.0, "the least of two of the highest priority"
+
+
 DEMANDS = st.lists(
     st.sampled_from([0.0, 0.0, 0.01, 0.3, 0.8, 1.0, 2.5]), min_size=at.PRIORITIES, max_size=at.PRIORITIES
 )
@@ -138,9 +150,9 @@ DEMANDS = st.lists(
 def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhead: float, filled: float, least: float):
     model = UtilisationModel(np.ones((1, 1)), overhead, filled, least * overhead / (1.0 + overhead))
     sharing = np.zeros(at.SHARING_COLUMNS)
-    sharing[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
+    sharing[[at.OVERHEAD, at.LEAST_SPEED]] = model.overhead, model.least_speed
     held = [p for p in range(at.PRIORITIES) if demand[p] > 0.0]
-    paces = {p: speed_by_utilisation(np.array(demand), p, sharing) for p in held}
+    paces = {p: speed_by_utilisation(np.array(demand), p, filled, sharing) for p in held}
     assert sum(demand[p] * paces[p] for p in held) <= 1.0 + 1e-12
     assert all(0.0 < pace <= 1.0 for pace in paces.values())
     if held:
@@ -170,6 +182,9 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
         ({"utilisation": np.array([[0.0]])}, "interference.utilisation[0, 0]"),
         ({"overhead": -0.1}, "interference.overhead"),
         ({"filled": 1.5}, "interference.filled"),
+        ({"filled": np.zeros((1, 0))}, "interference.filled"),
+        ({"filled": np.zeros((2, 1))}, "interference.filled"),
+        ({"filled": np.array([[0.5, 1.5]])}, "interference.filled[0, 1]"),
         ({"least_speed": 0.03}, "interference.least_speed"),
         ({"idle_power_w": np.ones(2)}, "interference.idle_power_w"),
         ({"fastest": 1}, "interference.fastest"),

@@ -17,6 +17,7 @@ def demand(speed, gpus=None, capacity=(1, 1), *, kind=None, rate=None, **columns
         "weight": np.ones(jobs),
         "left": np.ones(jobs),
         "age_s": np.zeros(jobs),
+        "isolated_s": np.zeros(jobs),
         "due_in_s": np.full(jobs, 1e9),
         "tardiness": np.ones(jobs),
         "before": np.zeros((jobs, options)),

@@ -131,8 +131,11 @@ def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:
     return tuple(replace(gpu_type, idle_gpu_power_w=0.0) for gpu_type in gpu_types)
 
 
-def by_utilisation(instance: Instance, *, priorities: bool = True, power: bool = True) -> Instance:
-    """Let jobs share GPUs by drawn utilisations, some shares as hosts; with `power`, GPUs draw it by utilisation."""
+def by_utilisation(instance: Instance, *, priorities: bool = True, power: bool = True, table: bool = False) -> Instance:
+    """Let jobs share GPUs by drawn utilisations, some shares as hosts; with `power`, GPUs draw it by utilisation.
+
+    With `table`, what is filled depends on the host's application and the number of guests.
+    """
     rng = np.random.default_rng(instance.seed + 1)
     shape = len(instance.gpu_types), len(instance.jobs.applications)
     least = np.array([v.gpu_power_w for v in instance.gpu_types])
@@ -140,6 +143,8 @@ def by_utilisation(instance: Instance, *, priorities: bool = True, power: bool =
         rng.uniform(0.05, 1.0, shape), idle_power_w=least * rng.uniform(0.1, 0.9) if power else None
     )
     drawn = rng.integers(0, 3, len(instance.configurations))
+    if table:
+        utilisation = replace(utilisation, filled=np.sort(rng.uniform(size=(shape[1], 3)), axis=1))
     ranked = tuple(
         replace(c, priority=int(p)) if c.kind == "shared" and priorities else c
         for c, p in zip(instance.configurations, drawn, strict=True)

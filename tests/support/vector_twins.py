@@ -45,6 +45,14 @@ def helped(jobs: int = 4, nodes: int = 8) -> Scenario:
     return load_scenario("byteps").replace({"jobs.gpu_counts": [4, 8]} | values)
 
 
+def profiled(jobs: int = 6, nodes: int = 2) -> Scenario:
+    """Make a scenario whose applications run alone for ten minutes before their jobs may share GPUs."""
+    values = {"jobs.count": jobs, "cluster.nodes": nodes, "epochs.library_size": 2}
+    return load_scenario("guaranteed-and-opportunistic").replace(
+        values | {"sharing.profile_s": 600.0, "sharing.gaps": [5, 20, 200]}
+    )
+
+
 class Twins:
     """Both, with the same arguments."""
 

@@ -50,6 +50,7 @@ def test_all_numbers_are_finite_and_positive() -> None:
         "communication.csv",
         "colocation.csv",
         "inflation.csv",
+        "filled.csv",
         "published_applications.csv",
         "published_inhouse_applications.csv",
     ],

@@ -164,11 +164,14 @@ def _speeds(instance: Instance, gpu_type: int, members: tuple[_Kind, ...], numbe
         return [1.0 / (1.0 + excess[a, beside].sum() - excess[a, a]) for a in beside]
     if isinstance(model, UtilisationModel) and model.below is not None:
         return [_speed_below(model, gpu_type, members, kind) for kind in members]
-    demand = np.zeros(at.PRIORITIES)
+    demand, filled = np.zeros(at.PRIORITIES), 0.0
     if isinstance(model, UtilisationModel):
         for kind in members:
             demand[kind.priority] += model.utilisation[gpu_type, kind.application]
-    return [sim.speed_by_utilisation(demand, kind.priority, numbers) for kind in members]
+        top = max(kind.priority for kind in members)
+        first = [kind.application for kind in members if kind.priority == top]
+        filled = model.filled_by(first, len(members) - len(first))
+    return [sim.speed_by_utilisation(demand, kind.priority, filled, numbers) for kind in members]
 
 
 def _speed_below(model: UtilisationModel, gpu_type: int, members: tuple[_Kind, ...], kind: _Kind) -> float:

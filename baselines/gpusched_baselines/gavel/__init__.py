@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from gpusched_env.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from gpusched_baselines.gavel.policy import Gavel, GavelCost
+    from gpusched_baselines.gavel.cost import GavelCost
+    from gpusched_baselines.gavel.policy import Gavel
     from gpusched_baselines.gavel.program import GavelDemand
 
 __all__ = ["Gavel", "GavelCost", "GavelDemand"]

@@ -142,6 +142,7 @@ class GavelDemand:
         weight: Weights of the jobs, > 0, (A,).
         left: Estimated epochs left, > 0, (A,).
         age_s: Time since the submission [s], (A,).
+        isolated_s: Time that what is done would have taken in isolation [s], (A,) (`isolated`).
         due_in_s: Time until the due date [s], negative after it, (A,).
         tardiness: Tardiness weights [€/s], (A,).
         before: The shares of time that the jobs have had so far, (A, K); 0 for new ones.
@@ -158,6 +159,7 @@ class GavelDemand:
     weight: NDArray[np.float64]
     left: NDArray[np.float64]
     age_s: NDArray[np.float64]
+    isolated_s: NDArray[np.float64]
     due_in_s: NDArray[np.float64]
     tardiness: NDArray[np.float64]
     before: NDArray[np.float64]
@@ -178,29 +180,37 @@ class GavelDemand:
         return np.maximum(self.thr(np.broadcast_to(share[self.kind], self.speed.shape)), 1e-300)
 
     @property
+    def isolated(self) -> NDArray[np.float64]:
+        """Return the epochs per second of every job that has W_v / (m s_j) of type v, at most 1 in all, (A,).
+
+        That is what it would have if the m jobs divided all GPUs equally.
+        """
+        share = self.capacity[self.kind] / (len(self.speed) * np.maximum(self.size, 1e-300))[:, None]
+        return self.thr(share / np.maximum(1.0, share.sum(axis=1))[:, None])
+
+    @property
     def size(self) -> NDArray[np.float64]:
         """Return the GPUs that every job asks for: the most of its options, (A,)."""
         return self.gpus.max(axis=1)
 
     def agnostic(self) -> GavelDemand:
-        """Return the demand for a scheduler that treats all GPU types as equally fast: the mean speed on each."""
-        there = self.speed > 0.0
-        mean = self.speed.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
-        return replace(self, speed=np.where(there, mean[:, None], 0.0))
+        """Return the demand for a scheduler that takes all GPU types to be as fast as the fastest of a job."""
+        return replace(self, speed=np.where(self.speed > 0.0, self.speed.max(axis=1)[:, None], 0.0))
 
 
-def rigid(view: View) -> GavelDemand:
+def rigid(view: View, *, whole: bool = False) -> GavelDemand:
     """Make the demand of jobs that run in one configuration per GPU type: V options.
 
     Gavel's jobs ask for a number of GPUs. A job that may use several configurations of a type asks for the one with
-    least GPU-seconds per epoch, of equals the first.
+    least GPU-seconds per epoch, of equals the first; if `whole`, no share.
     """
     types = len(view.capacity)
     gpus, kind = _gpus(view), view.configs[:, at.CONFIG_TYPE]
     active = view.active
     config = np.full((len(active), types), -1)
+    able = (view.configs[:, at.CONFIG_UNITS] == 0) if whole else np.ones(len(gpus), dtype=bool)
     for v in range(types):
-        mine = np.flatnonzero(kind == v)
+        mine = np.flatnonzero(able & (kind == v))
         if len(mine):
             seconds = view.tau[active][:, mine] * gpus[mine]
             best = seconds.argmin(axis=1)
@@ -241,6 +251,7 @@ def _demand(
         weight=np.maximum(weight / heaviest, LEAST_WEIGHT) if heaviest > 0.0 else np.ones(len(active)),
         left=np.maximum(left, 1e-12 * jobs[:, at.MAX_EPOCHS]),
         age_s=view.now_s - jobs[:, at.SUBMISSION],
+        isolated_s=np.zeros(len(active)),
         due_in_s=jobs[:, at.DUE] - view.now_s,
         tardiness=weight,
         before=view.memory[active, : len(kind)].copy(),

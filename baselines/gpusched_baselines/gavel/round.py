@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel
+from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -24,12 +25,35 @@ KNOWN = 0  # 1 if the job was active at the last reset
 ROUND_END = 1  # when the present round ends [s]
 RESET_AT = 2  # time of the last reset [s]; 0: none, or one at the very beginning
 SEEN = 3  # 1 + submissions + completions until then
-TOTALS = 4  # first of the columns with the time of all jobs on each GPU type [s]
+ISOLATED = 4  # first of three columns of every job about its time in isolation
+TOTALS = 7  # first of the columns with the time of all jobs on each GPU type [s]
+
+# `ISOLATED` and the next two, of every job: at the last program the time in isolation that what was done took [s], the
+# epochs left, and the isolated speed [1/s].
 
 
+@lean_kernel
 def columns(options: int, types: int) -> int:
     """Count the columns for so many options and GPU types."""
     return 3 * options + TOTALS + types
+
+
+def isolated_so_far(memory: NDArray[np.float64], demand: GavelDemand, own: int) -> NDArray[np.float64]:
+    """Return the time that what the jobs have done took in isolation [s], (A,), and remember it for the next program.
+
+    Epochs between two programs took their number / the isolated speed at the first of the two; before its first program
+    a job has done nothing.
+
+    Args:
+        memory: The policy's memory, (J, M).
+        demand: The active jobs.
+        own: First column after those of the options.
+    """
+    mine = memory[demand.job, own + ISOLATED : own + ISOLATED + 3]
+    done = np.maximum(mine[:, 1] - demand.left, 0.0)
+    so_far = mine[:, 0] + np.where(mine[:, 2] > 0.0, done / np.maximum(mine[:, 2], 1e-300), 0.0)
+    memory[demand.job, own + ISOLATED : own + ISOLATED + 3] = np.column_stack([so_far, demand.left, demand.isolated])
+    return so_far
 
 
 @kernel
@@ -126,6 +150,12 @@ def _by_keys(keys: Floats, size: int) -> Ints:
     return order
 
 
+def fastest_types(demand: GavelDemand) -> NDArray[np.int64]:
+    """Return the GPU types, the one on which the active jobs are fastest on average first, (V,)."""
+    relative = demand.speed / np.maximum(demand.speed.max(axis=1), 1e-300)[:, None]
+    return np.argsort(-relative.mean(axis=0), kind="stable")
+
+
 class ByRounds:
     """A policy that approximates shares of time by rounds of `round_s` seconds.
 
@@ -152,6 +182,14 @@ class ByRounds:
     def shares(self, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
         """Solve for the shares of time, (A, K)."""
         raise NotImplementedError
+
+    def solve(self, view: View, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:  # noqa: ARG002
+        """Solve for the shares of time, (A, K); a policy with more options than these keeps theirs in its memory."""
+        return self.shares(demand, rng)
+
+    def fill(self, view: View, demand: GavelDemand, order: NDArray[np.int64]) -> None:
+        """Place jobs for a round."""
+        place_by_priority(view.board, demand.job, demand.config, demand.kind, order, self.round_s, self.fills)
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
         """Return the GPU types in the order in which rounds fill them, (V,)."""
@@ -180,10 +218,11 @@ class ByRounds:
             return
         demand = self.demand(view)
         if self._is_due(view, own):
-            x = self.shares(demand, rng)
+            demand = replace(demand, isolated_s=isolated_so_far(view.memory, demand, own))
+            x = self.solve(view, demand, rng)
             reset(board, demand.job, x, demand.kind, 0.5 * self.round_s)
         order = self.order(demand, rng)
-        place_by_priority(board, demand.job, demand.config, demand.kind, order, self.round_s, self.fills)
+        self.fill(view, demand, order)
         view.memory[0, own + ROUND_END] = view.now_s + self.round_s
         reevaluate_all(board, view.now_s + self.round_s)
 

@@ -224,13 +224,14 @@ def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
         for a in range(mix.shape[0]):
             mean += mix[a] * facts.slowdown[v, own, a]
         return 1.0 + others * (mean - 1.0)
-    utilisation = 0.0
+    utilisation, filled = 0.0, facts.sharing[at.FILLED]
     for a in range(mix.shape[0]):
         utilisation += mix[a] * facts.utilisation[v, a]
+        filled += mix[a] * facts.filled[a, 0] if facts.filled.shape[0] > 0 else 0.0  # with a table the number is 0
     demand = np.zeros(at.PRIORITIES)
     if top > priority:
         others = 0
     demand[top] = utilisation
     demand[low] = utilisation
     demand[priority] = facts.utilisation[v, own] + others * utilisation
-    return 1.0 / sim.speed_by_utilisation(demand, priority, facts.sharing)
+    return 1.0 / sim.speed_by_utilisation(demand, priority, filled, facts.sharing)

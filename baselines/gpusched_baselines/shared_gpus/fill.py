@@ -30,7 +30,7 @@ def plan_fill(board: Board, most_busy: float, number: int) -> None:
     opportunistic, rank = opportunistic_shares(board), classes(board, number)
     held, kept = sim.begin_plan(board, True)
     for job in active:
-        if jobs[job, at.OLD_CONFIG] >= 0.0:
+        if jobs[job, at.OLD_CONFIG] >= 0.0 and not _has_just_profiled(board, job):
             sim.place(board, job, int(jobs[job, at.OLD_CONFIG]))
     gpus, order = look_at_gpus(board, opportunistic), _by_class(board, rank)
     for i in order:
@@ -48,6 +48,14 @@ def plan_fill(board: Board, most_busy: float, number: int) -> None:
         _fill_in(board, most_busy, opportunistic, gpus, rank[i], job)
     sim.write_plan(board)
     sim.end_plan(board, held, kept)
+
+
+@lean_kernel
+def _has_just_profiled(board: Board, job: int) -> bool:
+    """Whether the first stage of a running job ends now: it has run on whole GPUs for `profile_s`, and may share."""
+    jobs, profile_s = board.jobs, board.facts.sharing[at.PROFILE_S]
+    whole = board.facts.configs[int(jobs[job, at.OLD_CONFIG]), at.CONFIG_UNITS] == 0
+    return whole and profile_s > 0.0 and jobs[job, at.READY_S] + profile_s == board.clock[at.NOW]
 
 
 @kernel

@@ -214,9 +214,10 @@ def _look(board: Board, opportunistic: Mask, gpus: Gpus, gpu: int, on: Residents
         return
     demand = np.zeros(at.PRIORITIES)
     sim.write_demand(board, gpu, on, demand)
+    filled = sim.filled_part(board, gpu, on, -1, -1)
     for p in range(at.PRIORITIES):
         if demand[p] > 0.0:
-            gpus.busy[gpu] += demand[p] * sim.speed_by_utilisation(demand, p, facts.sharing)
+            gpus.busy[gpu] += demand[p] * sim.speed_by_utilisation(demand, p, filled, facts.sharing)
 
 
 @kernel

@@ -330,7 +330,7 @@ class DecideRequest(Fields):
     interference: dict[str, Any] | None = Field(
         default=None,
         description="How jobs on one GPU slow each other: {slowdown} or {utilisation, overhead, filled, least_speed, "
-        "idle_power_w, fastest}, as in an instance file; rows are GPU types, columns `applications`.",
+        "idle_power_w, fastest}, as in an instance file without profile_s; rows are GPU types, columns `applications`.",
     )
     synchronisation: dict[str, Any] | None = Field(
         default=None,

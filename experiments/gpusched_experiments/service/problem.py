@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, synchronisation_of
-from gpusched_env.model import EpochDistribution, Instance, JobTable
+from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, UtilisationModel
 from gpusched_env.workload import Application
 from gpusched_experiments.service.cluster import ClusterNames, distribution_of, no_node_now, usable
 from gpusched_experiments.service.fields import MOST_CELLS, ApplicationFields, DecideRequest, JobFields
@@ -91,13 +91,20 @@ class Problem:
                 ),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
-                interference=interference_of(self.request.interference),
+                interference=self._interference(),
                 synchronisation=synchronisation,
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
+
+    def _interference(self) -> Interference | UtilisationModel | None:
+        model = interference_of(self.request.interference)
+        if isinstance(model, UtilisationModel) and model.profile_s:
+            allowed = "0: give jobs of applications that are not profiled yet no times on shares"
+            raise InputError("interference.profile_s", model.profile_s, allowed)
+        return model
 
     def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
         """Return an error the place that its field has in the request."""

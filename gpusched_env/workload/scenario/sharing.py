@@ -37,6 +37,7 @@ LEAST_INFLATION = 1.01
 
 Fraction = Annotated[float, number("a number >= 0.001 and < 1", lambda x: 0.001 <= x < 1.0)]
 Priority = Annotated[int, whole(0, MOST_PRIORITIES - 1)]
+GapEvery = Literal[1, 5, 20, 200]
 UtilisationRange = Annotated[tuple[float, float], number_range("> 0 and <= 1", lambda x: 0.0 < x <= 1.0)]
 Inflation = Annotated[float, number(f"a finite number >= {LEAST_INFLATION}", lambda x: x >= LEAST_INFLATION)]
 
@@ -47,7 +48,7 @@ def _one_or_more(value: object) -> object:
 
 _BY_UTILISATION = (
     "priorities", "utilisation", "power", "overhead", "filled", "least_speed", "idle_share", "memory", "host_gb_per_s",
-    "adapt_s",
+    "adapt_s", "gaps", "profile_s",
 )  # fmt: skip
 """Settings that only interference = "utilisation" has."""
 
@@ -101,9 +102,19 @@ class Sharing(Settings):
         USUAL["overhead"], "With utilisation: loss of a job to co-runners of lower priority, part of its time; > 0."
     )
     filled: Part = setting(USUAL["filled"], "With utilisation: usable part of the time left by the highest priority.")
+    gaps: Many[GapEvery] = setting(
+        (),
+        "With utilisation: after how many kernels an application has a gap, 1, 5, 20 or 200, of which each draws "
+        "one; the usable part then comes from a table, by gap and number of opportunistic jobs. By default filled.",
+    )
     least_speed: Part = setting(
         USUAL["least_speed"],
         "With utilisation: least speed below the highest priority, if the utilisations there sum to 1 at most.",
+    )
+    profile_s: Seconds = setting(
+        0.0,
+        "With utilisation: seconds for which an application runs on whole GPUs before its jobs may share. By default "
+        "none.",
     )
     power: Literal["busy", "utilisation"] = setting(
         "busy", "Power of a held GPU: that of a busy one (busy), or by its utilisation (utilisation)."
@@ -144,6 +155,8 @@ class Sharing(Settings):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise InputError(name, getattr(self, name), 'its default, unless interference = "utilisation"')
             return
+        if self.gaps and self.filled != USUAL["filled"]:
+            raise InputError("filled", self.filled, "its default with gaps: a table says what is filled")
         most = self.overhead / (1.0 + self.overhead)
         if not 0.0 < self.least_speed <= most:
             raise InputError(

@@ -75,6 +75,7 @@ def _table(name: str, keys: Sequence[str], value: str | Sequence[str]) -> Mappin
 
 _NUMBERS: dict[str, Callable[[str, str], float]] = {
     "gpus": whole, "nodes": whole, "gpus_per_node": whole, "fraction": number,
+    "gap_every": whole, "waiting": whole,
 }  # fmt: skip
 
 
@@ -221,6 +222,12 @@ def builtin_slowdowns() -> Mapping[tuple[str, str, str], float]:
 def builtin_utilisations() -> Mapping[tuple[str, str], float]:
     """Return the part of the time for which an application keeps a GPU busy alone, by (GPU type, application)."""
     return _table("utilisation.csv", ("gpu_type", "application"), "utilisation")
+
+
+@cache
+def builtin_filled() -> Mapping[tuple[int, int], float]:
+    """Return the part of a job's idle time that others fill, by (kernels per gap, jobs that wait), in [0, 1]."""
+    return _table("filled.csv", ("gap_every", "waiting"), "filled")
 
 
 @cache

@@ -26,6 +26,8 @@ def conform_command(
     **muri**: Muri's traces, with what its authors simulated of AntMan on them, as in ../shared/data/muri; all four
     are in github.com/pkusys/Muri (Apache-2.0), simulator/trace-data.
 
+    **gavel**: demands with the shares of time of Gavel's own policy classes, as in ../shared/data/gavel_policies.
+
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
     agree = total = 0

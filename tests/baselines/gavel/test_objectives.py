@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gavel_demands import demand, feasible_grid, random_demand
-from gpusched_baselines.gavel.policy import any_fifo, cost_slo, fifo, finish_time, las, makespan, proportional_shares
+from gpusched_baselines.gavel.allox import allox
+from gpusched_baselines.gavel.objectives import (
+    any_fifo,
+    cost_slo,
+    fifo,
+    finish_time,
+    las,
+    makespan,
+    proportional_shares,
+)
+from gpusched_baselines.gavel.program import raised
 
-OBJECTIVES = (las, makespan, finish_time, cost_slo, fifo, proportional_shares)
+OBJECTIVES = (las, makespan, finish_time, cost_slo, fifo, proportional_shares, allox)
 
 
 def time_got(of, x):
@@ -27,7 +39,7 @@ def fair_finish(of, x):
     """Return minus the ratios of finish-time fairness."""
     share = np.minimum(of.capacity / (len(of.job) * of.size[:, None]), 1.0)
     share = share / np.maximum(1.0, share.sum(axis=1, keepdims=True))
-    alone = of.age_s + of.left / (of.speed * share).sum(axis=1)
+    alone = of.isolated_s + of.left / (of.speed * share).sum(axis=1)
     with np.errstate(divide="ignore"):
         return -(of.age_s + of.left / (of.speed * x).sum(axis=-1)) / alone
 
@@ -59,15 +71,15 @@ def test_no_job_has_more_than_all_the_time_and_no_gpu_is_assigned_twice(program,
 def test_max_min_fairness_sends_each_job_where_it_gains_most():
     """x_prop is half and half: A counts 4 / 2.5 on the first type, B as much on the second; each has its own GPU."""
     of = demand([[4, 1], [1, 4]])
-    np.testing.assert_allclose(las(of), [[1, 0], [0, 1]], atol=1e-7)
+    np.testing.assert_allclose(las(of), [[1, 0], [0, 1]], atol=1e-6)
     assert time_got(of, las(of)) == pytest.approx([1.6, 1.6])
 
 
 def test_a_job_with_twice_the_weight_gets_twice_the_time_and_one_on_two_gpus_half():
     of = demand([[1], [1]], capacity=(1,), weight=[1, 2])
-    np.testing.assert_allclose(las(of)[:, 0], [1 / 3, 2 / 3], atol=1e-7)
+    np.testing.assert_allclose(las(of)[:, 0], [1 / 3, 2 / 3], atol=1e-6)
     of = demand([[1], [1]], [[1], [2]], capacity=(2,))
-    np.testing.assert_allclose(las(of)[:, 0], [1, 0.5], atol=1e-7)
+    np.testing.assert_allclose(las(of)[:, 0], [1, 0.5], atol=1e-6)
 
 
 def test_without_speeds_every_type_is_used_in_proportion_and_time_left_goes_to_those_that_can_take_it():
@@ -91,9 +103,15 @@ def test_the_makespan_of_two_equal_jobs_on_one_gpu_is_that_of_both_in_turn():
 
 
 def test_finish_time_fairness_prefers_jobs_that_have_waited():
-    """Alone on half a GPU both need 20 s; the one that has waited for 20 s may take longer for what is left."""
+    """In isolation, on half a GPU, both need 20 s for what is left; one has waited for 20 s.
+
+    If it has done nothing, 10 / (20 a) = (20 + 10 / (1 - a)) / 20, so that a = 1 - √½. If what it has done took the 20
+    s, it is as it would be in isolation.
+    """
     of = demand([[1], [1]], capacity=(1,), left=[10, 10], age_s=[0, 20])
-    assert -fair_finish(of, finish_time(of)) == pytest.approx([1, 1], rel=2e-3)
+    np.testing.assert_allclose(finish_time(of)[:, 0], [1 - 0.5**0.5, 0.5**0.5], rtol=1e-3)
+    of = replace(of, isolated_s=np.array([0.0, 20.0]))
+    np.testing.assert_allclose(finish_time(of)[:, 0], [0.5, 0.5], rtol=1e-3)
     of = demand([[4, 1], [1, 4]], left=[8, 8])  # each has the type that it is faster on: 2 s instead of 3.2
     assert -fair_finish(of, finish_time(of)) == pytest.approx([0.625, 0.625], rel=2e-3)
 
@@ -103,8 +121,30 @@ def test_costs_are_least_that_keep_due_dates_and_due_dates_that_cannot_be_kept_a
     columns = {"rate": [[1, 3]], "left": [10]}
     np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[20], **columns)), [[1, 0]], atol=1e-7)
     np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[8], **columns)), [[0.75, 0.25]], atol=1e-7)
-    for due in (4.0, -1.0):
+    for due in (4.0, -1.0):  # it cannot be met any more, or it has passed
         np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[due], **columns)), [[1, 0]], atol=1e-7)
+
+
+def test_a_multi_gpu_job_is_priced_by_the_gpu_as_published():
+    """All GPUs cost the same: per price of one GPU the job of two does 3, that of one 2, and 2 and 1.5 per GPU used."""
+    of = demand([[3], [2]], [[2], [1]], (2,), rate=[[2], [1]])
+    np.testing.assert_allclose(cost_slo(of)[:, 0], [0.5, 1], atol=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_interior_point_is_as_good_as_the_vertex(seed):
+    of = random_demand(seed, 12)
+    worth = of.size[:, None] * of.speed / (of.weight * of.proportional)[:, None]
+    vertex = raised(of, worth, np.ones(12), np.zeros(12)).x
+    assert time_got(of, las(of)).min() == pytest.approx(time_got(of, vertex).min(), rel=1e-6)
+
+
+def test_allox_matches_jobs_to_places_in_queues():
+    """One GPU each of two types: 2 + (2 + 4) for the short jobs on the first, 9 for the long one on the second."""
+    of = demand([[1, 0.1], [1, 0.1], [1, 1]], left=[2, 4, 9])
+    np.testing.assert_array_equal(allox(of), [[1, 0], [0, 0], [0, 1]])
+    kept = replace(of, before=np.array([[0, 0], [1.0, 0], [0, 0]]))
+    np.testing.assert_array_equal(allox(kept), [[0, 0], [1, 0], [0, 1]])
 
 
 def test_first_in_first_out_takes_the_fastest_free_type_and_no_job_overtakes():

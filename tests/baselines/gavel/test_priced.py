@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gavel_demands import demand
-from gpusched_baselines.gavel.policy import LEAST, priced
+from gpusched_baselines.gavel.cost import LEAST, priced
 
 
 def elastic(due_in_s, weight=10.0, jobs=1, capacity=2.0):

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gavel_demands import demand, random_demand
-from gpusched_baselines.gavel.policy import las, quantile_entities, water_filling
+from gpusched_baselines.gavel.hierarchical import quantile_entities, water_filling
+from gpusched_baselines.gavel.objectives import las
 
 ONE_TWO = np.array([1.0, 2.0])
 

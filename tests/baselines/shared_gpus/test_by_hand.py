@@ -255,6 +255,27 @@ def test_pack_labels_by_measured_pairs_too_and_puts_no_third_job_on_a_gpu():
     assert sum(each is not None for each in held(heavy, Pack())) == 1
 
 
+def test_fill_goes_to_the_guaranteed_job_whose_gaps_are_filled_more():
+    """Of 0.4 idle time 0.9 is filled, of 0.7 only 0.1; the number 0.85 would say the other way round."""
+    jobs = [job(0.6, weight=0.1), job(0.3, weight=0.1), job(0.9)]
+    instance = cluster(jobs, (2,))
+    table = replace(instance.interference, filled=np.array([[0.9], [0.1], [1.0]]))
+    assert held(instance, Fill())[2] == ("Vx0.4", 0, 1)
+    assert held(replace(instance, interference=table), Fill())[2] == ("Vx0.4", 0, 0)
+
+
+def test_fill_lets_a_job_share_as_soon_as_its_application_is_profiled():
+    """Both run alone for 100 s, one GPU each; then the lower class fills the idle time of the other one."""
+    shares = (GUARANTEED, OPPORTUNISTIC, ONE)
+    jobs = [job(0.5, weight=0.1, configurations=shares), job(0.3, configurations=shares)]
+    instance = cluster(jobs, (2,), shares)
+    instance = replace(instance, interference=replace(instance.interference, profile_s=100.0))
+    assert [each[0] for each in held(instance, Fill())] == ["Vx1", "Vx1"]
+    after = held(instance, Fill(), until_s=100.0)
+    assert [each[0] for each in after] == ["Vx0.6!", "Vx0.4"]
+    assert after[0][1:] == after[1][1:]
+
+
 def test_fill_and_pack_give_a_job_to_which_only_shares_are_open_a_share_of_an_idle_gpu():
     low, high = Configuration("V", 1, share=0.3), Configuration("V", 1, share=0.3, priority=1)
     for shares, open_ones in (

@@ -15,7 +15,7 @@ from gpusched_env import GpuClusterVectorEnv, make_instance
 from gpusched_env.envs.vector.checkpoint import NAMES
 from gpusched_env.simulator import layout as at
 from refusals import refused
-from vector_twins import all_kinds, assert_same, few_jobs, helped, random_actions
+from vector_twins import all_kinds, assert_same, few_jobs, helped, profiled, random_actions
 
 SCENARIOS = [all_kinds(3), all_kinds(5, 6)]
 SETTINGS = {"due_date_timers": True, "milestones": 2}
@@ -40,6 +40,16 @@ def test_going_on_from_a_checkpoint_gives_the_same_steps(mode, steps):
     assert_same(play(other, 120, 1), expected)
     env.set_state(state)
     assert_same(play(env, 120, 1), expected)
+
+
+def test_a_checkpoint_keeps_what_has_been_profiled():
+    env, other = (GpuClusterVectorEnv(2, profiled()) for _ in range(2))
+    env.reset(seed=8)
+    play(env, 40, 0)
+    state, masks = env.get_state(), env.action_masks()
+    other.set_state(state)
+    assert_same(other.action_masks(), masks)
+    assert_same(play(other, 60, 1), play(env, 60, 1))
 
 
 def test_a_checkpoint_is_plain_arrays_and_a_copy():
@@ -137,7 +147,7 @@ def test_a_checkpoint_of_another_scenario_is_refused():
     [
         lambda state: state.pop("jobs"),
         lambda state: state.update(jobs=state["jobs"].astype(np.float32)),
-        lambda state: state.update(jobs=state["jobs"].reshape(-1, at.JOB_COLUMNS)),
+        lambda state: state.update(jobs=state["jobs"][np.newaxis]),
         lambda state: state.update(nodes=state["nodes"][:-2]),
         lambda state: state.update(memory=state["memory"][:0]),
         lambda state: state.update(generator=state["generator"][:, :3]),

@@ -41,6 +41,10 @@ def refusal(body: bytes) -> dict[str, Any]:
     return json.loads(reply.body)
 
 
+PROFILED = {
+    "utilisation": [[0.5]], "overhead": 0.03, "filled": 0.85, "least_speed": 0.02, "idle_power_w": None,
+    "fastest": True, "profile_s": 60.0,
+}  # fmt: skip
 BAD = [
     (("jobs", 0, "epochs_done"), -1, "jobs[0].epochs_done", "a number >= 0"),
     (("jobs", 0, "epochs_done"), 61.0, "jobs[0].epochs_done", "a number from 0 to max_epochs (60)"),
@@ -140,6 +144,7 @@ BAD = [
     (("memory",), {"rows": []}, "memory", "a text"),
     (("instance",), "mine.json", "instance", "no such field"),
     (("interference",), {"slowdown": 3}, "interference.slowdown", "a JSON list"),
+    (("interference",), PROFILED, "interference.profile_s", "0: give jobs of applications that are not profiled"),
     (("jobs",), EXAMPLE["jobs"] * 3, "jobs", "at most 5 entries"),
     (("cluster", "nodes"), EXAMPLE["cluster"]["nodes"] * 3, "cluster.nodes", "at most 4 entries"),
 ]

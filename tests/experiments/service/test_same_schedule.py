@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_env import Instance, Result, Tenant, load_scenario, make_instance, simulate
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
@@ -151,3 +152,19 @@ def test_a_run_of_another_instance_is_refused():
     one, other = random_instance(1), random_instance(2)
     with refused("edf: instance", "random", "the instance that the policy was made with"):
         simulate(other, ServicePolicy("", "edf", one))
+
+
+@pytest.mark.parametrize("name", ["antman", "sts-x", "tiresias"])
+def test_shares_of_several_gpus_and_memory_that_moves_are_told_whole(name: str):
+    settings = {
+        "cluster.nodes": 3, "jobs.count": 12, "arrivals.lambda_s": 30.0, "restart_s": 20.0, "sharing.memory": "moves",
+        "sharing.gpu_counts": [1, 2, 4],
+    }  # fmt: skip
+    instance = make_instance(load_scenario("guaranteed-and-opportunistic").replace(settings), seed=1)
+    shared = tuple(c for c in instance.configurations if c.kind == "shared")
+    columns = [c.kind == "shared" for c in instance.configurations]
+    jobs = replace(instance.jobs, seconds_per_epoch=instance.jobs.seconds_per_epoch[:, columns])
+    instance = replace(instance, configurations=shared, jobs=jobs)
+    run = simulate(instance, make_any_policy(name))
+    assert any(row.gpus_per_node > 1 for row in (shared[int(c)] for c in run.log[:, at.LOG_CONFIG]))
+    assert_same(over_requests(instance, name), run)

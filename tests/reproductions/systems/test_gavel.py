@@ -11,21 +11,24 @@ import pytest
 
 from gavel_demands import demand
 from gpusched_baselines.gavel import Gavel
-from gpusched_reproductions.systems.gavel import (
+from gpusched_reproductions.systems.gavel import load_chart, run_makespan, run_single
+from gpusched_reproductions.systems.gavel_workload import (
+    NO_FIT,
     NOT_DISTRIBUTED,
     SIZES,
     cluster,
     drawn_jobs,
     fifo_as_run,
     mean_completion_h,
-    run_makespan,
-    run_single,
+    pair_slowdowns,
     throughputs,
 )
 from gpusched_reproductions.systems.validation import parts_of
 from refusals import refused
 
-RECORDED = Path("../shared/data/gavel/simulation_throughputs.json")
+ROOT = Path(__file__).parents[3]
+PLACES = [folder / "shared/data/gavel/simulation_throughputs.json" for folder in (ROOT.parent, ROOT.parent.parent)]
+RECORDED = next((place for place in PLACES if place.exists()), PLACES[0])
 
 
 def test_the_table_has_26_models_of_one_gpu_in_the_order_of_the_published_runs():
@@ -44,6 +47,26 @@ def test_the_table_is_what_was_measured():
         for gpus, speeds in sizes.items():
             there = [recorded[v][f"('{model}', {gpus})"]["null"] for v in ("v100", "p100", "k80")]
             assert speeds == pytest.approx(there, rel=1e-6)
+
+
+@pytest.mark.skipif(not RECORDED.exists(), reason=f"{RECORDED} is not there")
+def test_the_slow_downs_of_pairs_are_those_that_were_measured():
+    recorded = json.loads(RECORDED.read_text(encoding="utf-8"))
+    names = [f"('{name} (batch size {batch})', 1)" if batch else f"('{name}', 1)" for name, batch in throughputs()]
+    for v, gpu in enumerate(("v100", "p100", "k80")):
+        for a, one in enumerate(names):
+            for b, other in enumerate(names):
+                beside = recorded[gpu][one][other][0]
+                steps = [math.floor(360 * speed) for speed in (recorded[gpu][one]["null"], beside)]
+                assert pair_slowdowns()[v, a, b] == pytest.approx(steps[0] / steps[1] if beside else NO_FIT, rel=1e-2)
+
+
+def test_the_figure_has_our_lines_beside_the_published_ones():
+    ours = {("Gavel's LAS", 4.0): 16.8, ("Gavel's LAS", 4.8): 19.0}
+    here, published = load_chart(ours).rows[0]
+    drawn = {series.name: [(x, y.value) for x, y in series.points] for series in here.series}
+    assert drawn["Gavel's LAS"] == [(4.0, 16.8), (4.8, 19.0)]
+    assert [series.name for series in here.series] == [series.name for series in published.series]
 
 
 def test_jobs_are_the_same_for_one_and_for_several_gpus_until_a_model_is_drawn_again():

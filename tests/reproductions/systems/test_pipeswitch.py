@@ -22,20 +22,20 @@ def test_of_each_turn_the_cost_is_lost(quantum_s: float, costs_s: float):
 
 
 def test_where_switches_are_free_training_gets_what_bursts_leave():
-    free = shares(SwitchingCosts(0.0, 0.0, 0.0), 0, 1000.0)
+    free = shares(SwitchingCosts(0.0, 0.0, 0.0), 1000.0, 0)
     assert free.late == 0.0
     assert free.work == pytest.approx(1.0, abs=1e-6)
-    costly = shares(SwitchingCosts(5.6, 5.6, 5.6), 0, 1000.0)
+    costly = shares(SwitchingCosts(5.6, 5.6, 5.6), 1000.0, 0)
     assert costly.training < free.training - 0.15
     assert costly.late > 0.3
 
 
 def test_a_split_cluster_trains_on_its_two_gpus():
-    assert shares(SwitchingCosts(0.0, 0.0, 0.0), 0, 1000.0, split=True).training == pytest.approx(0.25, abs=0.001)
+    assert shares(SwitchingCosts(0.0, 0.0, 0.0), 1000.0, 0, split=True).training == pytest.approx(0.25, abs=0.001)
 
 
 def test_beside_bursts_nothing_is_lost_without_slow_down_and_start_up():
-    alone, slowed = beside(0.0, 1.0, 0, 1000.0), beside(0.0, 2.0, 0, 1000.0)
+    alone, slowed = beside(0.0, 1.0, 1000.0, 0), beside(0.0, 2.0, 1000.0, 0)
     assert alone.training == pytest.approx(1.0)
     assert alone.late == 0.0
     assert slowed.training < 0.8

@@ -106,14 +106,14 @@ class Pods:
         """
         gang, gpus = self.cases.pods[pod]["gang"], self.cases.pods[pod]["gpus"]
         request = self.cases.request(pod)
+        if self.come[gang, gpus] == request.sizes.count(gpus):
+            raise InputError("pod", pod, f"one of {request.sizes.count(gpus)} pods of {gpus} GPUs in {gang}")
         if suggested is not None:
             request = replace(request, suggested=frozenset(suggested))
         answer = self.allocator.schedule(gang, request, preempt=preempt)
         if not answer.places:
             return f"after {', '.join(sorted(answer.victims))}" if answer.victims else "waits"
         own = [place for place in answer.places if len(place[1]) == gpus]
-        if self.come[gang, gpus] == len(own):
-            raise InputError("pod", pod, f"at most {len(own)} pods of {gpus} GPUs in {gang}")
         node, numbers = own[self.come[gang, gpus]]
         self.come[gang, gpus] += 1
         return f"{node} {list(numbers)}"

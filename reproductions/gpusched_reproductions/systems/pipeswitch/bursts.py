@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -103,7 +104,7 @@ class Shares(NamedTuple):
         return cls(float(late.mean()), float(done[:training].sum()), float(np.nansum(done)), float(pauses))
 
 
-def shares(costs: SwitchingCosts, seed: int, horizon_s: float, *, split: bool = False) -> Shares:
+def shares(costs: SwitchingCosts, horizon_s: float, seed: int, *, split: bool = False) -> Shares:
     """Run the usual bursts for `horizon_s`: on 6 GPUs of their own if `split`, else in the place of training on 8."""
     where, count = (BURSTS, 2) if split else (TRAINING, GPUS)
     bursts = Load().bursts(np.random.default_rng(seed), horizon_s, costs, where)
@@ -115,14 +116,14 @@ def shares(costs: SwitchingCosts, seed: int, horizon_s: float, *, split: bool = 
     return Shares.of_run(instance, policy, count, horizon_s)
 
 
-def beside(start_s: float, slowdown: float, seed: int, horizon_s: float) -> Shares:
+def beside(start_s: float, slowdown: float, horizon_s: float, seed: int) -> Shares:
     """Run the usual bursts beside training on the same GPUs, as with MPS.
 
     Args:
         start_s: Start-up of a burst [s].
         slowdown: Factor on the time of both while they share a GPU, ≥ 1.
-        seed: Seed of the bursts.
         horizon_s: When the run ends [s].
+        seed: Seed of the bursts.
     """
     costs = SwitchingCosts(start_s, start_s, start_s)
     bursts = Load().bursts(np.random.default_rng(seed), horizon_s, costs, BURST, "burst")
@@ -144,13 +145,15 @@ def cluster(quick: bool) -> Measured:
     """Compare a split cluster with shared ones of slow and of fast switches, and with MPS."""
     horizon_s, seeds = (5e3, 1) if quick else (2e4, 3)
     mps_s = (OTHER_MPS_MS[0] - OTHER_READY_MS[0]) / 1e3
-    runs: tuple[Callable[[int], Shares], ...] = (
-        lambda seed: shares(SwitchingCosts(0.0, 0.0, 0.0), seed, horizon_s, split=True),
-        lambda seed: shares(costs_of("stop-start"), seed, horizon_s),
-        lambda seed: shares(costs_of("pipelined"), seed, horizon_s),
-        lambda seed: beside(mps_s, CO_RUN, seed, horizon_s),
+    split, stopped, piped, mps = (
+        Shares.mean([run(seed) for seed in range(seeds)])
+        for run in (
+            partial(shares, SwitchingCosts(0.0, 0.0, 0.0), horizon_s, split=True),
+            partial(shares, costs_of("stop-start"), horizon_s),
+            partial(shares, costs_of("pipelined"), horizon_s),
+            partial(beside, mps_s, CO_RUN, horizon_s),
+        )
     )
-    split, stopped, piped, mps = (Shares.mean([run(seed) for seed in range(seeds)]) for run in runs)
     late, training = "bursts that are late", "training / all that 8 GPUs could do"
     closed = "closed form: 1 - load - 2 x 0.024 switches a second x their cost"
     return Measured((

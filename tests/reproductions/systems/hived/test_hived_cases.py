@@ -120,13 +120,25 @@ def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases: Cases)
 
 
 @needs_cases
+def test_larger_cells_are_split_as_in_hiveds_test_with_bad_nodes_as_nodes_that_are_not_suggested(
+    config, cases: Cases
+) -> None:
+    """Pods 44 to 46: 0.0.3.3 is bad from the second on, and 0.0.4.3 from the third on, which then waits."""
+    clusters = config["virtualClusters"]
+    own = clusters["VC1"]["virtualCells"]
+    own[0]["cellNumber"], own[2]["cellNumber"], own[3]["cellNumber"] = 4, 0, 0
+    clusters["VC2"]["virtualCells"][2] = {"cellType": "4-DGX2-V100-NODE.2-DGX2-V100-NODE", "cellNumber": 1}
+    pods = Pods(config, cases)
+    assert pods.ask("pod44", {"0.0.3.2", "0.0.3.3", "0.0.4.2", "0.0.4.3"}) == cases.expected("pod44")
+    assert pods.ask("pod45", {"0.0.3.2", "0.0.4.2", "0.0.4.3"}) == cases.expected("pod45")
+    assert pods.ask("pod46", {"0.0.3.2", "0.0.4.0", "0.0.4.1", "0.0.4.2"}) == cases.expected("pod46") == "waits"
+
+
+@needs_cases
 def test_what_hived_refuses_is_refused(config, cases: Cases) -> None:
-    for group in cases.refused:
-        pods, last = Pods(config, cases), group[-1]
-        for pod in group[:-1]:
-            pods.ask(pod)
+    for first in (group[0] for group in cases.refused):  # its gangs have no such pods, or ask for what there cannot be
         with pytest.raises(InputError):
-            pods.ask(last)
+            Pods(config, cases).ask(first)
     other = copy.deepcopy(config)
     cells = other["virtualClusters"]["VC1"]["virtualCells"]
     cells[0]["cellType"], cells[1] = "CT1-NODE", {"cellType": "CT1-NODE.CT1", "cellNumber": 2}

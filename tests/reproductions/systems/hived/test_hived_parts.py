@@ -26,7 +26,7 @@ def trace() -> philly.TenantTrace:
 
 
 def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do() -> None:
-    shared = anomaly.shared_cluster(trace())
+    shared = philly.shared_cluster(trace())
     private = anomaly.alone(trace(), shared)
     assert private.delay_min.tolist() == [0.0] * 4
     spread = anomaly.outcome(trace(), shared, Backfill("emptiest", emptiest=True))
@@ -39,7 +39,7 @@ def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do() -> None:
 
 
 def test_a_job_that_spreads_waits_for_nobody_and_is_slower() -> None:
-    shared = philly.with_spread(anomaly.shared_cluster(trace()), "V100")
+    shared = philly.with_spread(philly.shared_cluster(trace()), "V100")
     spread = anomaly.outcome(trace(), shared, Backfill("any nodes", emptiest=True))
     assert spread.delay_min.tolist() == [0.0] * 4
     seconds = spread.completion_s - trace().submission_s
@@ -57,7 +57,7 @@ def test_cells_below_a_node_sum_to_what_was_promised() -> None:
 def test_tenants_whose_cells_split_a_node_run_as_on_private_nodes() -> None:
     # Both have a half, a quarter and an eighth: one node of eight and one of which six GPUs are promised.
     asked = replace(trace(), gpus=np.array([4, 2, 4, 1]), promised=(7, 7))
-    shared = anomaly.shared_cluster(asked)
+    shared = philly.shared_cluster(asked)
     assert len(shared.nodes) == 2
     cells = anomaly.outcome(asked, with_tenancy(shared, "cells"), HiveD())
     assert cells.completion_s.tolist() == anomaly.alone(asked, shared).completion_s.tolist()
@@ -65,12 +65,12 @@ def test_tenants_whose_cells_split_a_node_run_as_on_private_nodes() -> None:
 
 def test_lending_costs_guaranteed_jobs_nothing() -> None:
     opportunistic = np.array([True, True, False, False])
-    shared = anomaly.shared_cluster(trace())
+    shared = philly.shared_cluster(trace())
     instance = with_tenancy(replace(shared, jobs=replace(shared.jobs, opportunistic=opportunistic)), "cells")
     assert anomaly.outcome(trace(), instance, HiveD()).delay_min[~opportunistic].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.skipif(not anomaly.TRACE.is_file(), reason=f"no public trace in {anomaly.TRACE}")
+@pytest.mark.skipif(not philly.TRACE.is_file(), reason=f"no public trace in {philly.TRACE}")
 def test_the_largest_virtual_clusters_of_philly_have_the_gpus_that_they_were_promised() -> None:
-    found = anomaly.read_trace(anomaly.TRACE, quick=False)
-    assert (len(found.tenant), sum(found.promised), len(found.names)) == (68_503, 614, 11)
+    found = philly.read_trace(philly.TRACE, quick=False)
+    assert (len(found.tenant), sum(found.promised), len(found.names)) == (68_503, 619, 11)
