@@ -24,7 +24,7 @@ def mixed_instance(seed: int) -> Instance:
     instance = make(seed, jobs=20, nodes=6, span_s=500.0, interference=pairs, blocks=blocks, **more)
     if rng.random() < 0.6:
         instance = by_utilisation(instance, priorities=bool(rng.random() < 0.8), power=bool(rng.random() < 0.5))
-        if np.random.default_rng([seed, 15]).random() < 0.4:
+        if np.random.default_rng([seed, 15]).random() < 0.6:
             instance = _with_memory_that_moves(instance)
     if rng.random() < 0.6:
         instance = with_switching(instance, seed)
