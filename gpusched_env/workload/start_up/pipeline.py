@@ -52,7 +52,7 @@ SMALL_BLOCK, LARGE_BLOCK = 2 * 2**20, 20 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class StartUpCosts:
     """What a start costs on a machine.
 
     The bandwidths of PCIe 3 x16 are measured with NVIDIA's `bandwidthTest`: 11.7 and 12.2 GB/s from pinned memory
@@ -131,7 +131,7 @@ class Pass:
         return sum(self.compute_s)
 
 
-def best_groups(task: Pass, machine: Machine) -> tuple[int, ...]:
+def best_groups(task: Pass, machine: StartUpCosts) -> tuple[int, ...]:
     """Return the ends of the groups of layers, first to last, with which a pipelined pass is over soonest.
 
     PipeSwitch searches all groupings, without those that a bound excludes, for the same optimum. Here the groups are
@@ -159,7 +159,7 @@ def best_groups(task: Pass, machine: Machine) -> tuple[int, ...]:
     return tuple(reversed(ends))
 
 
-def pipelined_s(task: Pass, ends: Sequence[int], machine: Machine) -> float:
+def pipelined_s(task: Pass, ends: Sequence[int], machine: StartUpCosts) -> float:
     """Return when a pipelined pass is over whose groups end with these layers [s]."""
     arrives, computes = _arrivals(task, machine), np.concatenate([[0.0], np.cumsum(task.compute_s)])
     over = 0.0
@@ -168,7 +168,9 @@ def pipelined_s(task: Pass, ends: Sequence[int], machine: Machine) -> float:
     return float(over)
 
 
-def start_up_s(method: Method, layers: Sequence[Layer], compute_s: float, machine: Machine = Machine()) -> float:
+def start_up_s(
+    method: Method, layers: Sequence[Layer], compute_s: float, machine: StartUpCosts = StartUpCosts()
+) -> float:
     """Return the time from the decision to start a task until its first forward pass is over [s].
 
     Args:
@@ -197,7 +199,11 @@ def start_up_s(method: Method, layers: Sequence[Layer], compute_s: float, machin
         return sum(task.sizes) / (machine.unified_gb_per_s * 1e9) + compute_s
     if method in ("one process", "two processes"):
         return at_once_s + (machine.clear_s if method == "one process" else machine.process_s)
-    own = machine if method != "no pinned memory" else Machine(machine.pageable_gb_per_s, message_s=machine.message_s)
+    own = (
+        machine
+        if method != "no pinned memory"
+        else StartUpCosts(machine.pageable_gb_per_s, message_s=machine.message_s)
+    )
     more = {"no memory management": allocations(layers) * machine.allocation_s}
     more["no IPC optimisation"] = sum(len(layer.tensors) for layer in layers) * machine.handle_s
     return pipelined_s(task, best_groups(task, own), own) + more.get(method, 0.0)
@@ -223,6 +229,6 @@ def allocations(layers: Sequence[Layer]) -> int:
     return count
 
 
-def _arrivals(task: Pass, machine: Machine) -> NDArray[np.float64]:
+def _arrivals(task: Pass, machine: StartUpCosts) -> NDArray[np.float64]:
     """Return the seconds for which the first i layers cross PCIe, for i from 0."""
     return np.concatenate([[0.0], np.cumsum(task.sizes)]) / (machine.bandwidth_gb_per_s * 1e9)

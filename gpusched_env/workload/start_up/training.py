@@ -6,7 +6,7 @@ from functools import cache
 
 from gpusched_env.model.host_memory import BYTES_PER_GIB
 from gpusched_env.workload.start_up.architectures import layers_of
-from gpusched_env.workload.start_up.pipeline import Machine, Pass, best_groups, pipelined_s
+from gpusched_env.workload.start_up.pipeline import Pass, StartUpCosts, best_groups, pipelined_s
 from gpusched_env.workload.tables.applications import Application, read_table
 
 GPU = "V100"
@@ -27,7 +27,7 @@ def added_s(application: Application, bandwidth_gb_per_s: float) -> tuple[float,
     epoch_s = application.seconds_per_epoch.get((GPU, 1))
     if not layers or samples is None or epoch_s is None:
         return None
-    machine, seconds = Machine(bandwidth_gb_per_s), epoch_s / samples
+    machine, seconds = StartUpCosts(bandwidth_gb_per_s), epoch_s / samples
     passes = Pass.forward(layers, seconds / 3.0), Pass.iteration(layers, application.state_gib * BYTES_PER_GIB, seconds)
     start, resume = (pipelined_s(task, best_groups(task, machine), machine) - task.total_s for task in passes)
     return start, resume

@@ -10,9 +10,9 @@ import pytest
 from gpusched_env.workload.start_up.architectures import Layer, layers_of
 from gpusched_env.workload.start_up.pipeline import (
     METHODS,
-    Machine,
     Method,
     Pass,
+    StartUpCosts,
     allocations,
     best_groups,
     pipelined_s,
@@ -23,7 +23,7 @@ from refusals import refused
 MS = 1e-3
 TWO = (Layer("a", (1_000_000,), 1.0), Layer("b", (1_000_000, 2_000_000), 3.0))
 """4 MB, then 12 MB; a pass of 8 ms has 2 ms for the first and 6 ms for the second."""
-ROUND = Machine(1.0, 0.5, 1 * MS, 10 * MS, 100 * MS, 0.25, 1000 * MS, 5000 * MS)
+ROUND = StartUpCosts(1.0, 0.5, 1 * MS, 10 * MS, 100 * MS, 0.25, 1000 * MS, 5000 * MS)
 """1 GB/s, so that 1 MB takes 1 ms; a message takes 1 ms."""
 
 BY_HAND: dict[Method, float] = {
@@ -65,7 +65,7 @@ def test_the_best_groups_are_the_best_of_all_groupings(seed: int):
     count = int(rng.integers(1, 9))
     sizes, seconds = rng.exponential(5e6, count), rng.exponential(1 * MS, count)
     task = Pass(tuple(sizes.tolist()), tuple(seconds.tolist()))
-    machine = Machine(12.0, message_s=float(rng.exponential(0.5 * MS)))
+    machine = StartUpCosts(12.0, message_s=float(rng.exponential(0.5 * MS)))
     groupings = [(*ends, count) for k in range(count) for ends in combinations(range(1, count), k)]
     least = min(pipelined_s(task, ends, machine) for ends in groupings)
     assert pipelined_s(task, best_groups(task, machine), machine) == pytest.approx(least)
@@ -73,8 +73,8 @@ def test_the_best_groups_are_the_best_of_all_groupings(seed: int):
 
 def test_groups_are_one_where_messages_are_dear_and_layers_where_they_are_free():
     task = Pass.forward(layers_of("bert"), 39 * MS)
-    assert len(best_groups(task, Machine(message_s=1.0))) == 1
-    free = Machine(message_s=0.0)
+    assert len(best_groups(task, StartUpCosts(message_s=1.0))) == 1
+    free = StartUpCosts(message_s=0.0)
     assert pipelined_s(task, best_groups(task, free), free) == pytest.approx(pipelined_s(task, range(1, 102), free))
 
 
@@ -89,9 +89,9 @@ def test_allocations_share_blocks_as_in_pytorch(tensors: tuple[int, ...], blocks
 
 def test_wrong_values_are_named():
     with refused("machine.bandwidth_gb_per_s", 0.0):
-        Machine(0.0)
+        StartUpCosts(0.0)
     with refused("machine.message_s", -1.0):
-        Machine(message_s=-1.0)
+        StartUpCosts(message_s=-1.0)
     with refused("method", "magic"):
         start_up_s("magic", TWO, 1.0)  # type: ignore[arg-type]
     with refused("layers", []):
