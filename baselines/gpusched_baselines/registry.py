@@ -40,6 +40,7 @@ class ShippedPolicy:
         replays: Whether it replays the schedule of a trace. Only traces with start times have one, so lists of
             policies for any workload do not contain it.
         worst_case: The policy from which it differs only by planning on mean or expected, not worst-case, times.
+        simulated_only: Whether its memory has numbers of jobs of the run, which requests to a service number anew.
     """
 
     place: str
@@ -54,6 +55,7 @@ class ShippedPolicy:
     replays: bool = False
     ablation_of: str | None = None
     worst_case: str | None = None
+    simulated_only: bool = False
 
     def make(self) -> Policy:
         """Make the policy."""
@@ -281,11 +283,13 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "gavel-las-packed": _solved(
             "gavel.packed:GavelPacked",
             "Gavel: max-min fairness of time, with two jobs on a GPU where that is better",
+            simulated_only=True,
         ),
         "gandiva": _solved(
             "gavel.packed:GavelPacked",
             "As Gandiva: equal time on all GPUs for jobs, in random pairs that gain where jobs ask for too many GPUs",
             {"rule": "gandiva", "name": "gandiva"},
+            simulated_only=True,
         ),
         "allox": _solved(
             "gavel.policy:Gavel",

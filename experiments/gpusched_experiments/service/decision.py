@@ -114,8 +114,12 @@ class PolicyCatalogue:
 
 
 def _answering() -> tuple[str, ...]:
-    """Return the policies that can answer: not those that replay what really ran, which no request tells."""
-    return tuple(name for name in known_policies() if is_agent(name) or not POLICIES[name].replays)
+    """Return the policies that can answer: not those that replay what really ran, or that number jobs by the run."""
+    return tuple(
+        name
+        for name in known_policies()
+        if is_agent(name) or not (POLICIES[name].replays or POLICIES[name].simulated_only)
+    )
 
 
 _made = cache(make_any_policy)

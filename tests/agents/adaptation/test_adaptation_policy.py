@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 def with_quotas() -> Instance:
     """Make an instance with quotas and whole GPUs."""
-    return next(made for made in map(mixed_instance, range(100)) if made.tenants and made.interference is None)
+    instances = map(mixed_instance, range(200))
+    return next(made for made in instances if made.tenants and made.interference is None and not made.most_spread)
 
 
 ALIKE = {
@@ -97,7 +98,7 @@ def test_through_environments_side_by_side_it_pays_what_it_pays_alone():
 @pytest.mark.parametrize("seed", range(10))
 def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
     """On clusters with shares, utilisations, helpers, quotas and switching costs, each or not, weights up to 300."""
-    instance = mixed_instance(100 + seed)
+    instance = [made for made in map(mixed_instance, range(100, 130)) if not made.most_spread][seed]
     result = simulate(instance, adapted_sts_x(instance, randomised(instance, seed, (0.3, 3.0, 100.0)[seed % 3])))
     assert np.isfinite(result.completion_s).all()
     write_run(result, tmp_path / "run")

@@ -51,7 +51,7 @@ def test_steps_are_those_of_single_environments_through_several_episodes(mode, s
 @settings(max_examples=10, deadline=None)
 @given(
     mode=st.sampled_from(MODES),
-    scenario=st.sampled_from([few_jobs(2), few_jobs(5), all_kinds(3, 3), *SIZES]),
+    scenario=st.sampled_from([few_jobs(2), few_jobs(5), all_kinds(3, 4), *SIZES]),
     envs=st.integers(1, 3),
     preemption=st.booleans(),
     job_order=st.sampled_from(["pressure", "submission", "due", "weight"]),

@@ -81,5 +81,6 @@ def test_a_command_that_is_not_installed_says_where_it_runs(name, monkeypatch):
     done = CliRunner().invoke(app, [name, "--seeds", "3"])
     assert done.exit_code == 2
     assert done.stderr == (
-        f"error: command = '{name}'; allowed: in a checkout of the project only, as certify, reproduce, study are\n"
+        f"error: command = '{name}'; allowed: in a checkout of the project only, as "
+        "certify, reproduce, conform, study are\n"
     )

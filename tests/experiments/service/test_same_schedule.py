@@ -28,7 +28,7 @@ DECIDER = Decider(ALL, KEY)
 # Solvers and a thousand constructions a round take long here; their memory and randomness are those of others.
 # What really ran once (`as-traced`) no request tells, nor the jobs that are done, from which `rollout` draws others.
 SOLVERS = ("sts-ipopt", "random-greedy-mean", "random-greedy-conditional-mean", "path-relinking")
-LEFT_OUT = (*SOLVERS, "as-traced", "rollout")
+LEFT_OUT = (*SOLVERS, "as-traced", "rollout", "gandiva")
 
 
 def over_requests(instance: Instance, name: str, seed: int = 0, decider: Decider = DECIDER) -> Result:
@@ -47,6 +47,11 @@ def assert_same(one: Result, other: Result) -> None:
 def test_every_policy_makes_the_same_schedule_through_a_service(name: str):
     instance = random_instance(3, jobs=8, span_s=1500.0, restart_s=20.0)
     assert_same(over_requests(instance, name, seed=5), simulate(instance, make_any_policy(name), seed=5))
+
+
+def test_policies_that_number_jobs_by_the_run_are_refused():
+    with refused("policy", "gandiva", "one of"):
+        PolicyCatalogue.of("gandiva")
 
 
 @pytest.mark.slow
