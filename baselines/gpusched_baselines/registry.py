@@ -40,7 +40,7 @@ class ShippedPolicy:
         replays: Whether it replays the schedule of a trace. Only traces with start times have one, so lists of
             policies for any workload do not contain it.
         worst_case: The policy from which it differs only by planning on mean or expected, not worst-case, times.
-        simulated_only: Whether its memory has numbers of jobs of the run, which requests to a service number anew.
+        simulated_only: Whether its memory has numbers of jobs of the run, which requests to a service number otherwise.
     """
 
     place: str

@@ -72,12 +72,18 @@ def _ratio_chart(found: dict[str, Ratios]) -> Chart:
     panels = [
         Panel(
             title, "trace", "ratio",
-            (_by_trace("published", {name: published[name] for name in found}), _by_trace("ours", own)),
+            (
+                _by_trace("published", {name: published[name] for name in found}),
+                *(
+                    _by_trace(rule, {name: getattr(each, field + suffix) for name, each in found.items()})
+                    for rule, suffix, _, _ in _RULES
+                ),
+            ),
             kind="bars", levels=(Level(1.0, "equal"),),
         )
-        for title, published, own in (
-            ("mean completion over Tiresias'", COMPLETION, {name: each.completion for name, each in found.items()}),
-            ("makespan over SRTF's", MAKESPAN, {name: each.makespan for name, each in found.items()}),
+        for title, published, field in (
+            ("mean completion over Tiresias'", COMPLETION, "completion"),
+            ("makespan over SRTF's", MAKESPAN, "makespan"),
         )
     ]  # fmt: skip
     return Chart("AntMan on Muri's traces, 64 GPUs", (tuple(panels),), (5.6, 3.2))

@@ -50,7 +50,7 @@ def test_every_policy_makes_the_same_schedule_through_a_service(name: str):
 
 
 def test_policies_that_number_jobs_by_the_run_are_refused():
-    with refused("policy", "gandiva", "one of"):
+    with refused("--policies", "gandiva"):
         PolicyCatalogue.of("gandiva")
 
 
