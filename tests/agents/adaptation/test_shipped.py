@@ -10,11 +10,11 @@ from gpusched_baselines import StsX
 from gpusched_env import make_instance, simulate
 from gpusched_env.workload import load_scenario, load_track
 
-SEEDS = (20_010, 20_011)
+SEEDS = tuple(range(20_008, 20_018))
 
 
 def ratio(name: str, scenario: str) -> float:
-    """Return the cost of an agent over that of STS-X on two workloads."""
+    """Return the cost of an agent over that of STS-X on ten workloads."""
     loaded = load_scenario(scenario)
     instances = [make_instance(loaded, seed) for seed in SEEDS]
     costs = [[simulate(one, policy).total_eur for one in instances] for policy in (load_policy(name), StsX())]
