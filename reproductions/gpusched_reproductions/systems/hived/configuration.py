@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_env.cells import CellCluster, Chain, Piece, VirtualCluster
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, MissingExtraError
 
 
 def read_cluster(path: Path) -> Any:
-    """Read a configuration as it is written."""
-    import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - only this part needs it
+    """Read a configuration as it is written.
 
+    Raises:
+        MissingExtraError: PyYAML is not installed.
+    """
+    try:
+        import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - only this part needs it
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("pyyaml", "cli", "HiveD's configurations") from error
     return yaml.safe_load(path.read_text(encoding="utf-8"))
 
 
