@@ -290,7 +290,8 @@ def usable(
         tenant: Index of each job's tenant, (J,).
     """
     of_type = {v.name: v.memory_gib for v in names.gpu_types}
-    memory_gib = np.array([of_type.get(c.gpu_type, 0.0) * c.share for c in names.configurations])
+    moves = bool((request.interference or {}).get("memory"))  # then a share leaves a job all memory of its GPUs
+    memory_gib = np.array([of_type.get(c.gpu_type, 0.0) * (1.0 if moves else c.share) for c in names.configurations])
     found: NDArray[np.bool_] = np.isfinite(seconds) & _held(names, names.configurations)
     found &= needs_gib[:, None] <= memory_gib
     if request.cluster.tenancy == "quota" and names.tenants:

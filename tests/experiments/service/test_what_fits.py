@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gpusched_env import InputError
@@ -94,6 +94,7 @@ def test_what_a_job_holds_must_be_there():
 
 
 @settings(max_examples=30, deadline=None)
+@example(seed=3647)  # memory of shared GPUs that moves
 @given(seed=st.integers(0, 10_000))
 def test_what_fits_is_what_an_instance_leaves_open(seed: int):
     instance, rng = mixed_instance(seed), np.random.default_rng(seed)
