@@ -119,11 +119,14 @@ def raised(
     rows = hstack([-program.per_job(worth / scale[:, None]), csr_array((slope / scale)[:, None])])
     nothing = np.zeros(worth.shape)
     found = program.least(nothing, np.array([-1.0]), rows, -base / scale)
+    if found is None:  # `base` comes from a program before, met up to the solver's tolerance
+        found = program.least(nothing, np.array([-1.0]), rows, -(base - ROUNDED * np.abs(base)) / scale)
     if found is None:
         raise ProgramError("the level cannot be met")
     return found
 
 
+ROUNDED = 1e-6  # part of a level by which the solver may miss it
 LEAST_WEIGHT = 1e-3  # of a job, relative to the heaviest: a weight of 0 would make programs unbounded
 
 
