@@ -8,8 +8,10 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import HostMemory, Machine, Synchronisation, iteration_s, network_load, traffic
+from gpusched_env.model.host_memory import BYTES_PER_GIB
 from gpusched_env.model.synchronisation import BACKENDS
-from gpusched_env.workload.start_up.training import added_s
+from gpusched_env.workload.start_up.architectures import layers_of
+from gpusched_env.workload.start_up.pipeline import Pass, StartUpCosts, best_groups, pipelined_s
 from gpusched_env.workload.tables.applications import Application, Communication, builtin_communication
 
 if TYPE_CHECKING:
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
     from gpusched_env.workload.catalogue import Site
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.scenario.sharing import Interconnect, Switching
+
+
+TIMED_ON = "V100"
+"""GPU type on which iterations of pipelined starts are timed."""
 
 
 def over_network(
@@ -197,3 +203,23 @@ def switching_columns(
     if any(each.resume_s is None for each in costs):
         return columns | {"resume_s": columns["restart_s"]} if told else columns
     return columns | {"resume_s": np.array([each.resume_s for each in costs])[application]}
+
+
+def added_s(application: Application, bandwidth_gb_per_s: float) -> tuple[float, float] | None:
+    """Return what a pipeline adds to a first start and to a resumption [s]; None where no layers are known.
+
+    A first start sends the weights while the forward pass computes; a resumption the whole state, that of gradients and
+    optimiser while the backward pass does. Passes are those of the application's batch on one V100.
+
+    Args:
+        application: The application.
+        bandwidth_gb_per_s: Bandwidth from host memory to a GPU [GB/s], > 0.
+    """
+    layers, batches = layers_of(application.name), application.batches_per_epoch
+    epoch_s = application.seconds_per_epoch.get((TIMED_ON, 1))
+    if not layers or not batches or epoch_s is None:
+        return None
+    machine, seconds = StartUpCosts(bandwidth_gb_per_s), epoch_s / batches
+    passes = Pass.forward(layers, seconds / 3.0), Pass.iteration(layers, application.state_gib * BYTES_PER_GIB, seconds)
+    start, resume = (pipelined_s(task, best_groups(task, machine), machine) - task.total_s for task in passes)
+    return start, resume

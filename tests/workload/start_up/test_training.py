@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from gpusched_env.workload import builtin_applications
-from gpusched_env.workload.start_up.training import added_s
+from gpusched_env.workload.network import added_s
 
 BERT = builtin_applications()["bert-squad-global384"]
 STATE, WEIGHTS = BERT.state_gib * 2**30, 108_310_272 * 4
@@ -26,8 +26,8 @@ def test_long_computing_hides_all_but_the_first_group():
     assert start < 0.02
 
 
-def test_nothing_is_known_of_other_models_other_gpus_and_own_applications():
+def test_nothing_is_known_of_other_models_other_gpus_and_unknown_batches():
     applications = builtin_applications()
     assert added_s(applications["deepspeech2-librispeech-global64"], 12.0) is None
     assert added_s(replace(BERT, seconds_per_epoch={("T4", 1): 1.0}), 12.0) is None
-    assert added_s(replace(BERT, name="bert-mine"), 12.0) is None
+    assert added_s(replace(BERT, batches_per_epoch=0.0), 12.0) is None
