@@ -12,6 +12,7 @@ from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable, instance_table
+from gpusched_env.model.site import check_site
 from gpusched_env.model.tenant import beyond_quota, check_tenants
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
+    from gpusched_env.model.site import PowerCap
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
@@ -59,6 +61,8 @@ class Instance:
             0, a round at every event, to `checks.LONGEST_S`.
         host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
             has a link of its own.
+        site: The cap on the power of all nodes; None: there is none.
+        gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -81,6 +85,8 @@ class Instance:
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
     host_memory: HostMemory | None = None
+    site: PowerCap | None = None
+    gpu_hour_eur: float = 0.0
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -99,6 +105,7 @@ class Instance:
         self._check_host_memory()
         check_tenants(self)
         self._close_what_does_not_fit()
+        check_site(self)
 
     def _check_nodes(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -235,6 +242,8 @@ class Instance:
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
         host_memory: HostMemory | None = None,
+        site: PowerCap | None = None,
+        gpu_hour_eur: float = 0.0,
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -253,6 +262,8 @@ class Instance:
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
             host_memory: What nodes have for the states of jobs.
+            site: The cap on the power of all nodes.
+            gpu_hour_eur: Price of a held GPU [€/h].
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -272,6 +283,8 @@ class Instance:
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
             host_memory=host_memory,
+            site=site,
+            gpu_hour_eur=gpu_hour_eur,
         )
 
     def type_index(self, where: str, name: str) -> int:

@@ -14,6 +14,7 @@ from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import of_several
 from gpusched_env.simulator.profiling import begin_profile, end_profiles, profile_end_s
 from gpusched_env.simulator.run import Board, Hidden
+from gpusched_env.simulator.site_power import measure_power, next_fall, next_site_event, over_cap_rate, see_cap
 from gpusched_env.simulator.slowdown import write_slowdowns
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
@@ -21,7 +22,7 @@ SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present
 
 @kernel
 def next_event(board: Board, hidden: Hidden) -> float:
-    """Find the time of the next event: submission, completion, timer, milestone, review or profile; inf if none."""
+    """Find the time of the next event: submission, completion, timer, milestone, review, profile or cap; inf: none."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
     time = np.inf
@@ -39,7 +40,7 @@ def next_event(board: Board, hidden: Hidden) -> float:
             time = min(time, profile_end_s(board, job))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
         time = min(time, next_review(now, clock[at.REVIEW]))
-    return time
+    return time if hidden.caps.shape[0] == 0 else min(time, next_site_event(board, hidden))
 
 
 @kernel
@@ -107,12 +108,19 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
 
 @kernel
 def accrue(board: Board, time: float) -> None:
-    """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost."""
+    """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost.
+
+    What power above a soft cap costs is split among the jobs by what they are charged.
+    """
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     before = clock[at.NOW]
     length = time - before
     clock[at.NOW] = time
     clock[at.BILL] += clock[at.BILL_RATE] * length
+    over = over_cap_rate(board)
+    clock[at.OVER_CAP_EUR] += over * length
+    clock[at.CAP_FORCED_S] += count[at.FORCED] * length
+    split = 1.0 + (over / (clock[at.BILL_RATE] - over) if over > 0.0 else 0.0)
     for i in range(count[at.ACTIVE]):
         job = active[i]
         late = max(0.0, time - jobs[job, at.DUE]) - max(0.0, before - jobs[job, at.DUE])
@@ -123,7 +131,7 @@ def accrue(board: Board, time: float) -> None:
         if config < 0:
             continue
         jobs[job, at.EPOCHS] = progress(board, job, time)
-        jobs[job, at.ENERGY] += charge(board, job, config) * length
+        jobs[job, at.ENERGY] += charge(board, job, config) * split * length
     if draws_cpu_power(board.facts):
         part, cpu_part, busy = help_now(board)
         for i in range(count[at.ACTIVE]):
@@ -220,10 +228,10 @@ def work(board: Board, job: int, config: int) -> float:
 def bill_rate(board: Board) -> float:
     """Sum r_v(u) over the nodes, with cells over their hosts, less the idle-power saving of held GPUs [€/s].
 
-    The power of CPU machines that help is added.
+    The power of CPU machines that help is added, and what the power above a soft cap costs.
     """
     jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
-    total = hosts_rate(board)
+    total = hosts_rate(board) + over_cap_rate(board)
     for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
         total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
     if draws_cpu_power(board.facts):
@@ -282,7 +290,8 @@ def anything_runs(board: Board) -> bool:
 def advance(board: Board, hidden: Hidden) -> bool:
     """Run to the next event and apply every event of that time: completions, submissions, then milestones.
 
-    With an interval of decisions it goes on to the next multiple of that, and applies the events until then, too.
+    With an interval of decisions it goes on to the next multiple of that, or until the cap of the site falls, and
+    applies the events until then, too.
 
     Returns:
         False when every job is done, else True: a decision round may begin.
@@ -299,6 +308,8 @@ def advance(board: Board, hidden: Hidden) -> bool:
         count[at.IDLE] = 0
     if clock[at.DECISION] > 0.0:
         decision = next_decision(time, clock[at.DECISION])
+        if hidden.caps.shape[0] > 0:
+            decision = min(decision, next_fall(board, hidden, time))
         while time < decision:
             _apply_events(board, hidden, time)
             if count[at.DONE] == jobs.shape[0]:
@@ -329,6 +340,10 @@ def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
             take_speeds(board, hidden)
         clock[at.BILL_RATE] = bill_rate(board)
     submit(board, hidden, time)
+    if hidden.caps.shape[0] > 0:
+        see_cap(board, hidden, time)
+        measure_power(board)
+        clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, time)
 

@@ -145,7 +145,14 @@ LAST_BUSY = 6  # when a job last ran, or was still to come
 PRICE = 7  # price of energy [€/kWh]
 PUE = 8  # energy drawn by the site / energy drawn by its nodes
 DECISION = 9  # interval of decision rounds [s]; 0: a round at every event
-CLOCK_COLUMNS = 10
+CAP_KW = 15  # cap on the power of the site now [kW]; inf: none
+NEXT_CAP_S = 16  # when it changes next, if policies have been told; else inf
+NEXT_CAP_KW = 17  # the cap from then on [kW]; else the present one
+KW = 18  # power of all nodes now, without what the PUE adds [kW]; 0 without a site
+CAP_FORCED_S = 19  # seconds for which jobs were throttled by the simulator, summed over jobs
+OVER_CAP_EUR = 20  # what the power above a soft cap has cost, a part of the bill [€]
+GPU_EUR_PER_S = 21  # price of a held GPU [€/s]
+CLOCK_COLUMNS = 22
 
 # count: int64 (COUNT_COLUMNS,).
 SUBMITTED = 0  # jobs submitted so far: the next one to come
@@ -165,7 +172,18 @@ ORDER = 13  # number of the order in which a round asks its jobs
 DISTANCES = 14  # 1 if the costs of switching depend on the distance (`switching`)
 LIMITED_POOL = 15  # 1 if the host memory for the states of paused jobs has a limit
 LINK_GPUS = 16  # GPUs of a node that share a PCIe link
-COUNT_COLUMNS = 17
+FORCED = 17  # jobs that the simulator throttles since the last round
+COUNT_COLUMNS = 18
+
+# site: float64 (SITE_COLUMNS,); (0,) without a cap on its power.
+SOFT_EUR = 0  # what a kWh above the cap costs in addition [€/kWh]; inf: the cap is hard
+SITE_COLUMNS = 1
+
+# caps: float64 (P, CAP_COLUMNS), the periods of the cap, hidden until policies are told; no rows without one.
+CAP_START_S = 0  # start of the period
+CAP_PERIOD_KW = 1  # the cap in it [kW]
+CAP_NOTICED_S = 2  # when policies are told
+CAP_COLUMNS = 3
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0

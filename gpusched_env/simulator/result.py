@@ -99,6 +99,8 @@ class Result:
         switches: Changes of configuration or node after the first start, pauses included, (J,).
         rounds: Number of decision rounds.
         decision_s: Seconds of wall clock that the policy took in all; NaN if not measured (run by an agent).
+        cap_forced_s: Seconds for which jobs were throttled by the simulator to keep a hard cap, summed over jobs.
+        over_cap_eur: The part of `energy_eur` that power above a soft cap cost in addition to its energy [€].
         log: One row per interval and node (columns in `layout`), (L, LOG_COLUMNS); empty if not recorded.
     """
 
@@ -115,6 +117,8 @@ class Result:
     rounds: int
     decision_s: float
     log: NDArray[np.float64]
+    cap_forced_s: float = 0.0
+    over_cap_eur: float = 0.0
 
     @classmethod
     def of(cls, state: State, policy: str, seed: int, decision_s: float) -> Result:
@@ -135,6 +139,8 @@ class Result:
             rounds=int(board.count[at.ROUND]),
             decision_s=decision_s,
             log=state.hidden.log[: board.count[at.LOGGED]].copy(),
+            cap_forced_s=float(board.clock[at.CAP_FORCED_S]),
+            over_cap_eur=float(board.clock[at.OVER_CAP_EUR]),
         )
 
     def __repr__(self) -> str:

@@ -34,6 +34,7 @@ class Facts(NamedArrays):
         iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
             without a model of the network.
         network: Numbers of the network between nodes, (NETWORK_COLUMNS,); (0,) without a model of it.
+        site: Numbers of the cap on the power of the site, (SITE_COLUMNS,); (0,) without one.
     """
 
     configs: Annotated[Ints, 2]
@@ -50,6 +51,7 @@ class Facts(NamedArrays):
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]
     network: Annotated[Floats, 1]
+    site: Annotated[Floats, 1]
 
 
 class Board(NamedArrays):
@@ -122,6 +124,7 @@ class Hidden(NamedArrays):
         survival: Those of `Board.survival`, disclosed with the first job that has the distribution, (D, B).
         tail: Those of `Board.tail`, likewise, (D, B + 1).
         log: One row per node and interval in which a job held one configuration in one place, (L, LOG_COLUMNS).
+        caps: The periods of the site's cap, disclosed when policies are told of them, (P, CAP_COLUMNS).
     """
 
     together = ("outcome",)
@@ -133,3 +136,4 @@ class Hidden(NamedArrays):
     survival: Annotated[Floats, 2]
     tail: Annotated[Floats, 2]
     log: Annotated[Floats, 2]
+    caps: Annotated[Floats, 2]

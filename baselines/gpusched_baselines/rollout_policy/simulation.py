@@ -58,6 +58,7 @@ def new_copy(board: Board, coming: int) -> SimulationCopy:
         survival=board.survival,
         tail=board.tail,
         log=np.empty((0, at.LOG_COLUMNS)),
+        caps=np.empty((0, at.CAP_COLUMNS)),
     )
     return SimulationCopy(start, work, plan, hidden)
 
