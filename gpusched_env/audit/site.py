@@ -25,8 +25,8 @@ def power_of_site(record: Record) -> Iterator[tuple[float, float, float, float, 
             yield begin, until, drawn, limit, holding
 
 
-def power_of_nodes(record: Record, holding: list[IntervalRecord]) -> dict[int, float]:
-    """Return the power of each node on which something is held [kW]."""
+def busy_gpus(holding: list[IntervalRecord]) -> dict[int, int]:
+    """Return the busy GPUs of each node on which something is held, a shared one once."""
     busy: dict[int, int] = defaultdict(int)
     shared: set[tuple[int, int]] = set()
     for interval in holding:
@@ -36,8 +36,13 @@ def power_of_nodes(record: Record, holding: list[IntervalRecord]) -> dict[int, f
             busy[interval.node] += interval.held
     for node, _ in shared:
         busy[node] += 1
+    return busy
+
+
+def power_of_nodes(record: Record, holding: list[IntervalRecord]) -> dict[int, float]:
+    """Return the power of each node on which something is held [kW]."""
     power = {}
-    for node, gpus in busy.items():
+    for node, gpus in busy_gpus(holding).items():
         watts = record.gpu_types[record.nodes[node].gpu_type].node_power_w
         power[node] = watts[min(gpus, len(watts)) - 1] / 1000.0
     return power
@@ -61,15 +66,11 @@ def over_cap_eur(record: Record) -> dict[int, list[float]]:
 
 def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, float]]:
     """Return each interval's job and its part of the cost of its node [€/h]."""
-    power, gpus = power_of_nodes(record, holding), defaultdict(float)
+    power, gpus = power_of_nodes(record, holding), busy_gpus(holding)
     shares: dict[tuple[int, int], float] = defaultdict(float)
     for interval in holding:
         for gpu in gpus_of(interval) if interval.configuration.is_shared else ():
             shares[gpu] += interval.configuration.share
-    for node, _ in shares:
-        gpus[node] += 1.0
-    for interval in holding:
-        gpus[interval.node] += 0.0 if interval.configuration.is_shared else interval.held
     found = []
     for interval in holding:
         own = float(interval.held)
@@ -80,12 +81,26 @@ def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, f
     return found
 
 
+def _check_gpu_hours(record: Record) -> Iterator[Difference]:
+    """Compare what held GPUs cost by the hour, a shared one once."""
+    pieces = [
+        (end - start) / 3600.0 * busy * record.gpu_hour_eur
+        for start, end, holding in stretches(record.intervals)
+        for busy in busy_gpus(holding).values()
+    ]
+    claimed = record.run.get("gpu_eur", number, NOT_NEGATIVE)
+    if not same_amount(claimed, math.fsum(pieces)):
+        yield Difference("run.json", claimed, math.fsum(pieces), "gpu_eur")
+
+
 def check_cap(record: Record) -> Iterator[Difference]:
     """Compare the power of the site with a hard cap at every time, and what the run says of its cap.
 
     Of a run in which the cap never fell below the power just before, the throttled time is 0. Only the first stretch of
     several in a row above the cap is reported.
     """
+    if record.gpu_hour_eur or record.cap:
+        yield from _check_gpu_hours(record)
     if record.cap is None:
         return
     over = False

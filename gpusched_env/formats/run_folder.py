@@ -41,8 +41,8 @@ _FACTS = (
     "policy", "seed", "energy_eur", "tardiness_eur", "total_eur", "late_jobs", "mean_completion_s", "rounds",
     "decision_s", "provenance",
 )  # fmt: skip
-SITE_FACTS = ("cap_forced_s", "over_cap_eur")
-"""Fields of `run.json` where the power of the site has a cap."""
+SITE_FACTS = ("cap_forced_s", "over_cap_eur", "gpu_eur")
+"""Fields of `run.json` where the power of the site has a cap, or GPU-hours have a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
-    if instance.site is not None:
+    if instance.site is not None or instance.gpu_hour_eur:
         values |= {name: getattr(result, name) for name in SITE_FACTS}
     values["decision_s"] = result.decision_s if np.isfinite(result.decision_s) else None
     return {"format": FORMAT, "version": VERSION, **values, "provenance": provenance(command, **{**facts, **own})}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.site import PowerCap
+    from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
@@ -63,6 +64,8 @@ class Instance:
             has a link of its own.
         site: The cap on the power of all nodes; None: there is none.
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
+        prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
+            must be > 0 then.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -87,10 +90,13 @@ class Instance:
     host_memory: HostMemory | None = None
     site: PowerCap | None = None
     gpu_hour_eur: float = 0.0
+    prices: PriceSeries | None = None
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.not_negative("energy_price_eur_per_kwh", self.energy_price_eur_per_kwh)
+        if self.prices is not None and self.energy_price_eur_per_kwh == 0.0:
+            raise InputError("energy_price_eur_per_kwh", 0.0, "a number > 0 with prices: rates are those at this price")
         checks.seconds("decision_interval_s", self.decision_interval_s)
         if checks.positive("pue", self.pue) < 1.0:
             raise InputError("pue", self.pue, "a finite number >= 1")
@@ -244,6 +250,7 @@ class Instance:
         host_memory: HostMemory | None = None,
         site: PowerCap | None = None,
         gpu_hour_eur: float = 0.0,
+        prices: PriceSeries | None = None,
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -264,6 +271,7 @@ class Instance:
             host_memory: What nodes have for the states of jobs.
             site: The cap on the power of all nodes.
             gpu_hour_eur: Price of a held GPU [€/h].
+            prices: Prices of energy by period.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -285,6 +293,7 @@ class Instance:
             host_memory=host_memory,
             site=site,
             gpu_hour_eur=gpu_hour_eur,
+            prices=prices,
         )
 
     def type_index(self, where: str, name: str) -> int:

@@ -110,7 +110,8 @@ def check_site(instance: Instance) -> None:
     Raises:
         InputError: It cannot.
     """
-    checks.not_negative("gpu_hour_eur", instance.gpu_hour_eur)
+    if checks.not_negative("gpu_hour_eur", instance.gpu_hour_eur) and instance.hosts:
+        raise InputError("gpu_hour_eur", instance.gpu_hour_eur, "0 with cells, which are on whole hosts")
     if instance.site is None:
         return
     if instance.hosts or instance.most_spread:

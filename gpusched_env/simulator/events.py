@@ -12,9 +12,18 @@ from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_pow
 from gpusched_env.simulator.placement.held_nodes import gpus_on, most_spread, next_node
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import of_several
+from gpusched_env.simulator.priced_time import priced_length, publish
 from gpusched_env.simulator.profiling import begin_profile, end_profiles, profile_end_s
 from gpusched_env.simulator.run import Board, Hidden
-from gpusched_env.simulator.site_power import measure_power, next_fall, next_site_event, over_cap_rate, see_cap
+from gpusched_env.simulator.site_power import (
+    gpu_rate,
+    gpu_rate_of,
+    measure_power,
+    next_fall,
+    next_site_event,
+    over_cap_rate,
+    see_cap,
+)
 from gpusched_env.simulator.slowdown import write_slowdowns
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
@@ -107,20 +116,24 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
 
 
 @kernel
-def accrue(board: Board, time: float) -> None:
+def accrue(board: Board, hidden: Hidden, time: float) -> None:
     """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost.
 
-    What power above a soft cap costs is split among the jobs by what they are charged.
+    With a series of prices, energy is billed over the priced length, and what is published by then is disclosed. What
+    power above a soft cap costs is split among the jobs by what they are charged.
     """
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     before = clock[at.NOW]
-    length = time - before
+    seconds, over, gpus = time - before, over_cap_rate(board), gpu_rate(board)
+    energy_rate = clock[at.BILL_RATE] - over - gpus
+    length = seconds if hidden.prices.shape[0] == 0 else priced_length(board, hidden, before, time, energy_rate)
     clock[at.NOW] = time
-    clock[at.BILL] += clock[at.BILL_RATE] * length
-    over = over_cap_rate(board)
-    clock[at.OVER_CAP_EUR] += over * length
-    clock[at.CAP_FORCED_S] += count[at.FORCED] * length
-    split = 1.0 + (over / (clock[at.BILL_RATE] - over) if over > 0.0 else 0.0)
+    publish(board, hidden)
+    clock[at.BILL] += energy_rate * length + (over + gpus) * seconds
+    clock[at.OVER_CAP_EUR] += over * seconds
+    clock[at.GPU_EUR] += gpus * seconds
+    clock[at.CAP_FORCED_S] += count[at.FORCED] * seconds
+    above = over / (energy_rate + gpus) if over > 0.0 else 0.0
     for i in range(count[at.ACTIVE]):
         job = active[i]
         late = max(0.0, time - jobs[job, at.DUE]) - max(0.0, before - jobs[job, at.DUE])
@@ -131,7 +144,8 @@ def accrue(board: Board, time: float) -> None:
         if config < 0:
             continue
         jobs[job, at.EPOCHS] = progress(board, job, time)
-        jobs[job, at.ENERGY] += charge(board, job, config) * split * length
+        rate, own = charge(board, job, config), gpu_rate_of(board, job, config)
+        jobs[job, at.ENERGY] += (rate - own) * length + (own + rate * above) * seconds
     if draws_cpu_power(board.facts):
         part, cpu_part, busy = help_now(board)
         for i in range(count[at.ACTIVE]):
@@ -332,7 +346,7 @@ def next_decision(time: float, interval: float) -> float:
 def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
     """Move the clock to `time`, and apply its events."""
     clock, count = board.clock, board.count
-    accrue(board, time)
+    accrue(board, hidden, time)
     if board.facts.sharing[at.PROFILE_S] > 0.0:
         end_profiles(board, hidden)
     if complete(board, hidden) > 0:

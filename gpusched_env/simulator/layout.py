@@ -145,6 +145,11 @@ LAST_BUSY = 6  # when a job last ran, or was still to come
 PRICE = 7  # price of energy [€/kWh]
 PUE = 8  # energy drawn by the site / energy drawn by its nodes
 DECISION = 9  # interval of decision rounds [s]; 0: a round at every event
+KWH = 10  # energy at the meter so far [kWh]; this column and the next ones are 0 without a series of prices
+CO2_KG = 11  # what it emitted [kg]
+DEMAND_EUR = 12  # demand charges in `BILL` [€]
+PEAK_KW = 13  # largest mean power of an interval of this billing month so far [kW]
+INTERVAL_KWH = 14  # energy of the present interval so far [kWh]
 CAP_KW = 15  # cap on the power of the site now [kW]; inf: none
 NEXT_CAP_S = 16  # when it changes next, if policies have been told; else inf
 NEXT_CAP_KW = 17  # the cap from then on [kW]; else the present one
@@ -152,7 +157,23 @@ KW = 18  # power of all nodes now, without what the PUE adds [kW]; 0 without a s
 CAP_FORCED_S = 19  # seconds for which jobs were throttled by the simulator, summed over jobs
 OVER_CAP_EUR = 20  # what the power above a soft cap has cost, a part of the bill [€]
 GPU_EUR_PER_S = 21  # price of a held GPU [€/s]
-CLOCK_COLUMNS = 22
+GPU_EUR = 22  # what held GPUs have cost by the hour, a part of the bill [€]
+CLOCK_COLUMNS = 23
+
+# prices: float64 (P, PRICE_COLUMNS), a row for each period of the series of prices; no rows without one.
+PERIOD_START = 0  # when it begins [s]
+PERIOD_PRICE = 1  # price of a kWh at the meter [€/kWh]
+PERIOD_PUE = 2  # energy at the meter / energy drawn by the nodes
+PERIOD_G = 3  # what a kWh at the meter emits [g CO₂]; 0 if that is not known
+PERIOD_PUBLISHED = 4  # from when policies know the row [s]; until then, price, PUE and g are NaN on the board
+PERIOD_NOISE = 5  # factor of its forecast
+PRICE_COLUMNS = 6
+
+# tariff: float64 (TARIFF_COLUMNS + months,); no columns without a series of prices.
+DEMAND_EUR_PER_KW = 0  # demand charge of a billing month [€/kW]; 0: none
+DEMAND_INTERVAL_S = 1  # length of the intervals whose mean power counts [s]
+MONDAY_S = 2  # when a Monday begins, local time [s]
+TARIFF_COLUMNS = 3  # then when the billing months after the first one begin [s]
 
 # count: int64 (COUNT_COLUMNS,).
 SUBMITTED = 0  # jobs submitted so far: the next one to come
@@ -172,8 +193,9 @@ ORDER = 13  # number of the order in which a round asks its jobs
 DISTANCES = 14  # 1 if the costs of switching depend on the distance (`switching`)
 LIMITED_POOL = 15  # 1 if the host memory for the states of paused jobs has a limit
 LINK_GPUS = 16  # GPUs of a node that share a PCIe link
-FORCED = 17  # jobs that the simulator throttles since the last round
-COUNT_COLUMNS = 18
+PUBLISHED = 17  # periods whose prices are published
+FORCED = 18  # jobs that the simulator throttles since the last round
+COUNT_COLUMNS = 19
 
 # site: float64 (SITE_COLUMNS,); (0,) without a cap on its power.
 SOFT_EUR = 0  # what a kWh above the cap costs in addition [€/kWh]; inf: the cap is hard

@@ -93,3 +93,30 @@ def see_cap(board: Board, hidden: Hidden, time: float) -> None:
         elif caps[p, at.CAP_NOTICED_S] <= time and not told:
             clock[at.NEXT_CAP_S], clock[at.NEXT_CAP_KW] = caps[p, at.CAP_START_S], caps[p, at.CAP_PERIOD_KW]
             told = True
+
+
+@kernel
+def gpu_rate(board: Board) -> float:
+    """Return what the held GPUs cost by the hour, a part of the cost rate of their nodes [€/s]."""
+    nodes, held = board.nodes, 0
+    if board.clock[at.GPU_EUR_PER_S] == 0.0:
+        return 0.0
+    for n in range(nodes.shape[0]):
+        held += nodes[n, at.USABLE] - nodes[n, at.FREE]
+    return held * board.clock[at.GPU_EUR_PER_S]
+
+
+@kernel
+def gpu_rate_of(board: Board, job: int, config: int) -> float:
+    """Return a job's part of `gpu_rate` [€/s]; a shared GPU's is split by share among its jobs."""
+    nodes, configs, node, slot = board.nodes, board.facts.configs, int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
+    if board.clock[at.GPU_EUR_PER_S] == 0.0:
+        return 0.0
+    gpus, many = configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_NODES]
+    part = 1.0 * gpus * many
+    if configs[config, at.CONFIG_UNITS] > 0:
+        part = 0.0
+        for n in range(node, node + many):
+            for gpu in range(slot, slot + gpus):
+                part += configs[config, at.CONFIG_UNITS] / nodes[n, at.NODE_COLUMNS + gpu]
+    return part * board.clock[at.GPU_EUR_PER_S]
