@@ -20,7 +20,7 @@ def has_site(board: Board) -> bool:
 @lean_kernel
 def has_hard_cap(board: Board) -> bool:
     """Whether the site has a cap that is never exceeded."""
-    return board.facts.site.shape[0] > 0 and board.facts.site[at.SOFT_EUR] == np.inf
+    return has_site(board) and board.facts.site[at.SOFT_EUR] == np.inf and board.clock[at.CAP_KW] < np.inf
 
 
 @lean_kernel

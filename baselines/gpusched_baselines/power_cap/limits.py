@@ -141,13 +141,14 @@ def _uniform(board: Board, offers: Offers, level: Ints) -> None:
 def _by_tiers(board: Board, offers: Offers, level: Ints) -> None:
     """Lower the jobs of the last tier first, as far as their tier allows; then pause, those with most slack first.
 
-    A job is in the last tier whose loss its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long.
+    What is left of the cap then goes to those with least slack. A job is in the last tier whose loss its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long.
     """
     for tier in range(len(LOSSES) - 1, 0, -1):
         for i in range(level.shape[0]):
             if _tier_of(offers.slack[i]) == tier and not fits(board, offers, level, 1.0):
                 level[i] = _lowest_within(board, offers, i, LOSSES[tier])
     _pause(board, offers, level, offers.slack)
+    _raise(board, offers, level, np.zeros_like(level), offers.slack)
 
 
 @kernel
@@ -174,15 +175,15 @@ def _by_thresholds(board: Board, offers: Offers, level: Ints) -> None:
     Where limits are in force already, they are released only `RELEASE` below the threshold. Above the cap all jobs get
     the lowest limit, and then they are paused.
     """
-    calm, eager = 0, 0
+    deferrable, critical = 0, 0
     for i in range(level.shape[0]):
-        calm += offers.limited[i] if offers.slack[i] >= 0.0 else 0
-        eager += offers.limited[i] if offers.slack[i] < 0.0 else 0
-    if fits(board, offers, level, LOW - (RELEASE if calm > 0 else 0.0)):
+        deferrable += offers.limited[i] if offers.slack[i] >= 0.0 else 0
+        critical += offers.limited[i] if offers.slack[i] < 0.0 else 0
+    if fits(board, offers, level, LOW - (RELEASE if deferrable > 0 else 0.0)):
         return
     for i in range(level.shape[0]):
         level[i] = min(1, lowest(offers, i)) if offers.slack[i] >= 0.0 else 0
-    if fits(board, offers, level, HIGH - (RELEASE if eager > 0 else 0.0)):
+    if fits(board, offers, level, HIGH - (RELEASE if critical > 0 else 0.0)):
         return
     for i in range(level.shape[0]):
         level[i] = lowest(offers, i) if offers.slack[i] >= 0.0 else min(1, lowest(offers, i))
@@ -223,8 +224,11 @@ def _by_price(board: Board, offers: Offers, level: Ints) -> None:
     if not fits(board, offers, level, 1.0):
         for i in range(level.shape[0]):
             level[i] = lowest(offers, i)
-    _pause(board, offers, level, -_value_per_kw(board, offers))
-    _raise(board, offers, level)
+    worth = -_value_per_kw(board, offers)
+    _pause(board, offers, level, worth)
+    best = np.zeros_like(level)
+    _write_choices(board, offers, best, 0.0)
+    _raise(board, offers, level, best, worth)
 
 
 @kernel
@@ -256,12 +260,13 @@ def _value_per_kw(board: Board, offers: Offers) -> Floats:
 
 
 @kernel
-def _raise(board: Board, offers: Offers, level: Ints) -> None:
-    """Raise limits by one step each, in order of value per kW, while the site stays under its cap; resume jobs last."""
-    order = sim.ranked(-_value_per_kw(board, offers), level.shape[0])
-    best = np.zeros(level.shape[0], dtype=np.int64)
-    _write_choices(board, offers, best, 0.0)
-    for turn in range(level.shape[0] * 0 + 2):
+def _raise(board: Board, offers: Offers, level: Ints, best: Ints, last: Floats) -> None:
+    """Raise limits up to `best` while the site stays under its cap, and then resume paused jobs.
+
+    The job with the smallest number in `last` comes first.
+    """
+    order = sim.ranked(last, level.shape[0])
+    for turn in range(2):
         for i in order:
             while level[i] > best[i] or (turn == 1 and level[i] == PAUSED):
                 before = level[i]

@@ -62,14 +62,14 @@ class CappedStsX(StsX):
             raise InputError("rule", self.rule, f"one of {', '.join(RULES)}")
 
     def check(self, instance: Instance) -> None:
-        """Check that the jobs of an instance hold whole GPUs.
+        """Check that jobs hold whole GPUs where the site has a cap.
 
         Raises:
-            InputError: There are shares, or spread configurations.
+            InputError: There are shares.
         """
-        for index, configuration in enumerate(instance.configurations):
-            if configuration.kind in {"shared", "spread"}:
-                raise InputError(f"configurations[{index}]", configuration.name, "whole GPUs, on one node or whole ones")
+        for index, configuration in enumerate(instance.configurations if instance.site is not None else ()):
+            if configuration.kind == "shared":
+                raise InputError(f"configurations[{index}]", configuration.name, "whole GPUs where the site has a cap")
 
     def _plan(self, view: View) -> None:
         board = view.board
