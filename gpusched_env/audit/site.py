@@ -64,9 +64,17 @@ def over_cap_eur(record: Record) -> dict[int, list[float]]:
     return pieces
 
 
-def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, float]]:
-    """Return each interval's job and its part of the cost of its node [€/h]."""
-    power, gpus = power_of_nodes(record, holding), busy_gpus(holding)
+def gpu_hours_eur(record: Record) -> dict[int, list[float]]:
+    """Return what each job pays for the GPUs that it holds [€]; a shared one is split by share."""
+    pieces: dict[int, list[float]] = defaultdict(list)
+    for start, end, holding in stretches(record.intervals) if record.gpu_hour_eur else ():
+        for job, gpus, _ in _gpus_charged(holding):
+            pieces[job].append(gpus * (end - start) / 3600.0 * record.gpu_hour_eur)
+    return pieces
+
+
+def _gpus_charged(holding: list[IntervalRecord]) -> list[tuple[int, float, int]]:
+    """Return of each interval its job, the GPUs that it is charged for, and the node."""
     shares: dict[tuple[int, int], float] = defaultdict(float)
     for interval in holding:
         for gpu in gpus_of(interval) if interval.configuration.is_shared else ():
@@ -76,9 +84,17 @@ def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, f
         own = float(interval.held)
         if interval.configuration.is_shared:
             own = math.fsum(interval.configuration.share / shares[gpu] for gpu in gpus_of(interval))
-        rate = power[interval.node] * record.eur_per_kwh / gpus[interval.node] + record.gpu_hour_eur
-        found.append((interval.job, rate * own))
+        found.append((interval.job, own, interval.node))
     return found
+
+
+def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, float]]:
+    """Return each interval's job and its part of the cost of its node [€/h]."""
+    power, busy, price = power_of_nodes(record, holding), busy_gpus(holding), record.prices.reference
+    return [
+        (job, (power[node] * price / busy[node] + record.gpu_hour_eur) * gpus)
+        for job, gpus, node in _gpus_charged(holding)
+    ]
 
 
 def _check_gpu_hours(record: Record) -> Iterator[Difference]:
