@@ -218,7 +218,8 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
 
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
     With cells, the cost is that of the hosts, with all that is bound to them.
-    Where GPUs draw less when they do nothing, each job is charged that much less, and its own work in full.
+    Where GPUs draw less when they do nothing, each job is charged that much less, and its own work in full. What its
+    GPUs save while they work, by its application and their power limit, is subtracted.
     CPU machines that help jobs on several nodes are charged to these, and GPUs at their price. What power above a soft
     cap costs is split by what jobs are charged.
 
@@ -249,9 +250,15 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
                         of_each = (interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
                         gpus = math.fsum(of_each)
                     parts.append(Drawn(job, low, high, kw * hours * gpus / busy))
+                    working = gpus
                     if power.idle_saving_w > 0.0:
                         idle = _idle_gpus(record, interval, (low, high), pieces_of, gpus)
+                        working -= idle
                         saved = Drawn(job, low, high, -power.idle_saving_w / 1000.0 * idle * hours)
+                        nodes.append(saved)
+                        parts.append(saved)
+                    if record.saved_kw:
+                        saved = Drawn(job, low, high, -_saved_kw_of_a_gpu(record, interval) * working * hours)
                         nodes.append(saved)
                         parts.append(saved)
             before, over = over, set()
@@ -279,6 +286,12 @@ def _bill_of(record: Record, nodes: list[Drawn], parts: list[Drawn]) -> _Bill:
             of_all += own
     total = math.fsum([*(record.prices.eur(each) for each in nodes), *of_all])
     return _Bill(total, [math.fsum(own) for own in costs], meter)
+
+
+def _saved_kw_of_a_gpu(record: Record, interval: IntervalRecord) -> float:
+    """Return what each working GPU of an interval draws less than a full busy one [kW]."""
+    own = interval.configuration
+    return record.saved_kw[record.jobs[interval.job].application][own.column] / (own.gpus * own.nodes)
 
 
 def _idle_gpus(

@@ -141,14 +141,14 @@ def _uniform(board: Board, offers: Offers, level: Ints) -> None:
 def _by_tiers(board: Board, offers: Offers, level: Ints) -> None:
     """Lower the jobs of the last tier first, as far as their tier allows; then pause, those with most slack first.
 
-    What is left of the cap then goes to those with least slack. A job is in the last tier whose loss its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long.
+    What is left of the cap then goes to those with most slack, which have lost most. A job is in the last tier whose loss its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long.
     """
     for tier in range(len(LOSSES) - 1, 0, -1):
         for i in range(level.shape[0]):
             if _tier_of(offers.slack[i]) == tier and not fits(board, offers, level, 1.0):
                 level[i] = _lowest_within(board, offers, i, LOSSES[tier])
     _pause(board, offers, level, offers.slack)
-    _raise(board, offers, level, np.zeros_like(level), offers.slack)
+    _raise(board, offers, level, np.zeros_like(level), -offers.slack)
 
 
 @kernel

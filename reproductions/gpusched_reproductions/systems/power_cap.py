@@ -47,7 +47,7 @@ def hall(nodes: int, rest: float, limits: tuple[float, ...], slack: tuple[float,
     return Instance.from_jobs([gpu], [Node("A100", 8)] * nodes, jobs, configurations)
 
 
-def gain_of_limits(rest: float, nodes: int = 100) -> tuple[float, float]:
+def gain_of_limits(rest: float, nodes: int = 300) -> tuple[float, float]:
     """Return the best limit, and the throughput with it over that without, under a cap at which all nodes run with it."""
     best = best_limit(rest)
     with_limits = hall(nodes, rest, (1.0, best), (0.5,), 10.0)
