@@ -177,16 +177,16 @@ def _by_thresholds(board: Board, offers: Offers, level: Ints) -> None:
     """
     deferrable, critical = 0, 0
     for i in range(level.shape[0]):
-        deferrable += offers.limited[i] if offers.slack[i] >= 0.0 else 0
-        critical += offers.limited[i] if offers.slack[i] < 0.0 else 0
+        deferrable += offers.limited[i] if offers.slack[i] > 0.0 else 0
+        critical += offers.limited[i] if offers.slack[i] <= 0.0 else 0
     if fits(board, offers, level, LOW - (RELEASE if deferrable > 0 else 0.0)):
         return
     for i in range(level.shape[0]):
-        level[i] = min(1, lowest(offers, i)) if offers.slack[i] >= 0.0 else 0
+        level[i] = min(1, lowest(offers, i)) if offers.slack[i] > 0.0 else 0
     if fits(board, offers, level, HIGH - (RELEASE if critical > 0 else 0.0)):
         return
     for i in range(level.shape[0]):
-        level[i] = lowest(offers, i) if offers.slack[i] >= 0.0 else min(1, lowest(offers, i))
+        level[i] = lowest(offers, i) if offers.slack[i] > 0.0 else min(1, lowest(offers, i))
     if fits(board, offers, level, 1.0):
         return
     for i in range(level.shape[0]):

@@ -1,0 +1,205 @@
+"""Policies that choose power limits under a cap: by hand on two jobs, and rules for every run."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_baselines import CappedStsX, make_policy
+from gpusched_env import (
+    Configuration,
+    GpuClusterEnv,
+    GpuClusterVectorEnv,
+    Instance,
+    Scenario,
+    load_scenario,
+    make_instance,
+    rollout,
+    simulate,
+)
+from gpusched_env.audit import audit
+from gpusched_env.errors import InputError
+from gpusched_env.formats import write_run
+from gpusched_env.model import PowerCap
+from gpusched_env.simulator import layout as at
+from gpusched_experiments.service.client import ServicePolicy
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_reproductions.systems.power_cap import gain_of_limits, quarter_off
+from small_instances import hours_job, kilowatt_cluster
+
+HOUR = 3600.0
+FULL, HALF = Configuration("V", 1), Configuration("V", 1, power_limit=0.5)
+NAMES = ("cap-uniform", "cap-priority", "polca", "sts-x-cap")
+
+
+def two_jobs(kilowatts: float, *, limits: bool = True, second_due_h: float = 9.0) -> Instance:
+    """Make two jobs of 1 h at 1 kW, or 1.25 h at 0.5 kW; the first is due at once, and the cap is `kilowatts`."""
+    hours = {FULL: 1.0, HALF: 1.25} if limits else {FULL: 1.0}
+    jobs = [hours_job(1.0, hours), hours_job(second_due_h, hours)]
+    made = kilowatt_cluster(jobs, [2], list(hours))
+    return replace(made, site=PowerCap((0.0,), (kilowatts,)), gpu_hour_eur=3.0)
+
+
+def limits_at_once(instance: Instance, name: str) -> dict[int, float]:
+    """Return the power limits of the jobs that run from 0 on, by job."""
+    log = simulate(instance, make_policy(name)).log
+    first = log[log[:, at.LOG_START] == 0.0]
+    return {int(row[at.LOG_JOB]): instance.configurations[int(row[at.LOG_CONFIG])].power_limit for row in first}
+
+
+def tight(kilowatts: float) -> Instance:
+    """Make two jobs that must both run now: due at 1 h and 1.3 h, so that the second one may lose a fifth."""
+    return two_jobs(kilowatts, second_due_h=1.3)
+
+
+def test_with_room_for_both_no_job_has_a_limit():
+    for name in NAMES[:2] + NAMES[3:]:
+        assert limits_at_once(tight(2.0), name) == {0: 1.0, 1: 1.0}
+
+
+def test_polca_begins_at_four_fifths_of_the_cap():
+    """Both draw 2 kW: below 0.80 of 2.6 kW; above that of 2.4 kW, where the job with slack is limited."""
+    assert limits_at_once(tight(2.6), "polca") == {0: 1.0, 1: 1.0}
+    assert limits_at_once(tight(2.4), "polca") == {0: 1.0, 1: 0.5}
+
+
+def test_one_limit_for_all_slows_the_job_without_slack_too():
+    assert limits_at_once(tight(1.5), "cap-uniform") == {0: 0.5, 1: 0.5}
+
+
+@pytest.mark.parametrize("name", ["cap-priority", "sts-x-cap"])
+def test_the_job_that_can_wait_has_the_limit(name: str):
+    """1.5 kW is enough for one at full power and one at half."""
+    assert limits_at_once(tight(1.5), name) == {0: 1.0, 1: 0.5}
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "cap-priority"])  # that pauses the second one
+def test_a_change_of_limit_under_an_event_is_no_restart(name: str):
+    """At 0.5 h the cap falls to 1 kW: both go on at half power, whatever a restart costs."""
+    made = tight(2.5)
+    made = replace(made, site=PowerCap((0.0, 0.5 * HOUR), (2.6, 1.0)), jobs=replace(made.jobs, restart_s=np.full(2, 600.0)))
+    result = simulate(made, make_policy(name))
+    assert result.completion_s.tolist() == pytest.approx([1.125 * HOUR, 1.125 * HOUR])
+    assert result.cap_forced_s == 0.0
+    np.testing.assert_array_equal(result.log[:, at.LOG_READY], result.log[:, at.LOG_START])
+
+
+def test_the_simulator_gives_the_lowest_limit_before_it_pauses():
+    """EDF keeps both at full power; the fall to 1.5 kW takes half of the power of the job with least pressure."""
+    made = two_jobs(2.0)
+    made = replace(made, site=PowerCap((0.0, 0.5 * HOUR), (2.0, 1.5)))
+    result = simulate(made, make_policy("edf"))
+    names = [(int(row[at.LOG_JOB]), made.configurations[int(row[at.LOG_CONFIG])].name) for row in result.log]
+    assert (1, "Vx1@0.5") in names
+    assert result.completion_s[0] == HOUR
+    assert result.cap_forced_s == pytest.approx(0.5 * HOUR)
+
+
+def test_without_limits_what_does_not_fit_waits():
+    assert limits_at_once(two_jobs(1.5, limits=False, second_due_h=1.3), "sts-x-cap") == {0: 1.0}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_without_a_cap_it_is_sts_x_without_limits(name: str):
+    made = make_instance(load_scenario("tiny"), 3)
+    one, other = simulate(made, make_policy(name)), simulate(made, make_policy("sts-x"))
+    np.testing.assert_array_equal(one.log, other.log)
+
+
+def test_a_rule_that_is_not_there_is_refused():
+    with pytest.raises(InputError, match="rule"):
+        CappedStsX(rule="half")
+
+
+def scenario(share: float) -> Scenario:
+    """Make a small workload with limits whose cap is a part of the peak and falls by a quarter now and then."""
+    values = {
+        "jobs.count": 8, "jobs.power_limits": [1.0, 0.85, 0.7, 0.6], "cluster.nodes": 2, "cluster.gpu_types": ["V100"],
+        "arrivals.kind": "exponential", "arrivals.lambda_s": 2000.0, "epochs.library_size": 2, "site.cap_part": share,
+        "site.event_gap_s": 20_000.0, "site.event_notice_s": [0.0, 4000.0], "site.gpu_hour_eur": 2.0,
+    }  # fmt: skip
+    return load_scenario("default").replace(values)
+
+
+def limited(seed: int, share: float) -> Instance:
+    return make_instance(scenario(share), seed)
+
+
+@pytest.mark.parametrize("name", [*NAMES, "edf", "sts-x"])
+@settings(max_examples=4, deadline=None)
+@given(seed=st.integers(0, 1000), share=st.floats(0.4, 0.9))
+def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name: str, seed: int, share: float):
+    result = simulate(limited(seed, share), make_policy(name))
+    folder = tmp_path_factory.mktemp("run") / "run"
+    write_run(result, folder)
+    assert audit(folder) == []
+    assert result.job_energy_eur.sum() == pytest.approx(result.energy_eur, rel=1e-9)
+
+
+@pytest.mark.parametrize("soft", [None, 0.5])
+@pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
+def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name: str, soft: float | None):
+    made = limited(7, 0.5)
+    made, policy = replace(made, site=replace(made.site, soft_eur_per_kwh=soft)), make_policy(name)
+    result = simulate(made, policy)
+    asked = {"job_order": policy.job_order, "preemption": policy.preemption, "milestones": 0}
+    env = GpuClusterEnv(scenario(0.5), **asked)
+    one, rewards = rollout(env, policy, instance=made)
+    np.testing.assert_array_equal(one.log, result.log)
+    assert -rewards == pytest.approx(result.total_eur, rel=1e-9)
+
+
+@pytest.mark.parametrize("soft", [None, 0.5])
+@pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
+def test_a_service_makes_the_same_schedule_under_a_cap(name: str, soft: float | None):
+    made = make_instance(scenario(0.5).replace({"jobs.power_limits": [1.0]}), 7)
+    made = replace(made, site=replace(made.site, soft_eur_per_kwh=soft))
+    result, decider = simulate(made, make_policy(name)), Decider(PolicyCatalogue.of(name), b"a key")
+    asking = ServicePolicy("", name, made, post=lambda _, body: decider(body))
+    np.testing.assert_array_equal(simulate(made, asking).log, result.log)
+
+
+def test_a_vector_environment_pays_the_same():
+    values = {"jobs.count": 6, "cluster.nodes": 2, "cluster.gpu_types": ["V100"], "epochs.library_size": 2}
+    values |= {"jobs.power_limits": [1.0, 0.7], "site.cap_part": 0.5, "site.event_gap_s": 9000.0}
+    small, policy = load_scenario("default").replace(values | {"site.gpu_hour_eur": 2.0}), make_policy("edf")
+    env = GpuClusterVectorEnv(2, small, job_order="due", preemption=False, milestones=0)
+    env.reset(seed=5)
+    instances, bill = env.instances, np.zeros(2)
+    total, over = np.zeros(2), np.zeros(2, dtype=bool)
+    while not over.all():
+        actions = []
+        for view, job in zip(env.views, env.jobs.tolist(), strict=True):
+            choice = policy.choose(view, job)
+            view.apply(job, choice)
+            actions.append(choice.config + 1)
+        _, rewards, ended, _, infos = env.step(actions)
+        total -= np.where(over, 0.0, rewards)
+        if ended.any():
+            bill = np.where(ended & ~over, infos["total_energy_eur"] + infos["total_tardiness_eur"], bill)
+        over |= ended
+    for instance, paid, rewarded in zip(instances, bill, total, strict=True):
+        expected = simulate(instance, policy).total_eur
+        assert paid == pytest.approx(expected, rel=1e-9)
+        assert rewarded == pytest.approx(expected, rel=1e-9)
+
+
+def test_limits_give_a_capped_hall_ten_to_fourteen_percent_more_throughput():
+    """NVIDIA's figure is +13 %. The best limit follows from V100's curve; Meta's 0.80 to 0.83 is not met by it."""
+    for rest, low, high in ((0.4, 0.13, 0.14), (0.6, 0.10, 0.11)):
+        best, gain = gain_of_limits(rest, nodes=200)
+        assert 0.685 <= best <= 0.735
+        assert low <= gain - 1.0 <= high + 0.005
+    assert best < 0.80
+
+
+def test_an_event_takes_a_quarter_of_the_power_and_no_tier_loses_more_than_it_may():
+    """Emerald Conductor: 256 GPUs, 3 h, tiers that may lose 0, 10, 25 and 50 %."""
+    found = quarter_off()
+    assert found.power <= 0.75 + 1e-9
+    assert found.forced_s == 0.0
+    assert found.loss[0] == pytest.approx(0.0, abs=1e-12)
+    for loss, allowed in zip(found.loss, (0.0, 0.10, 0.25, 0.50), strict=True):
+        assert loss <= allowed + 1e-12
