@@ -42,12 +42,11 @@ class Supply(NamedTuple):
 
 def prices_of(instance: Instance) -> Prices | None:
     """Return the prices of an instance over the price of its rates; None if the price is the same at all times."""
-    series = getattr(instance, "prices", None)
+    series = instance.prices
     if series is None:
         return None
-    pue = instance.pue if series.pue is None else series.pue
     reference = instance.energy_price_eur_per_kwh * instance.pue
-    return Prices(np.asarray(series.start_s), np.asarray(series.eur_per_kwh) * pue / reference)
+    return Prices(series.start_s, series.eur_per_kwh * series.known_pue(instance.pue) / reference)
 
 
 def price_factors(instance: Instance, grid_s: NDArray[np.float64]) -> NDArray[np.float64]:
