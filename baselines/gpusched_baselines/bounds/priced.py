@@ -297,7 +297,7 @@ def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, use
             row = demand.row[job]
             _write_rates(demand, row, prices, rates)
             rates[periods + 1] = cheapest * demand.rate[row]
-        costs[job] = _least_cost(demand, job, grid, rates, offered, bought_steps, best)
+        costs[job] = least_cost(demand, job, grid, rates, offered, bought_steps, best)
         _use(demand, row, best, used)
 
 
@@ -315,7 +315,7 @@ def _write_rates(demand: Demand, row: int, prices: Floats, rates: Floats) -> Non
 
 
 @lean_kernel
-def _least_cost(
+def least_cost(
     demand: Demand,
     job: int,
     grid: Floats,
