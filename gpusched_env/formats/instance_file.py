@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.formats import price_fields
 from gpusched_env.formats.json_fields import Schema, check_lengths, checked, value_of
 from gpusched_env.model import (
     Cells,
@@ -24,6 +25,7 @@ from gpusched_env.model import (
     Interference,
     JobTable,
     Node,
+    PowerCap,
     SharedMemory,
     Synchronisation,
     Tenant,
@@ -45,7 +47,7 @@ _KINDS: dict[str, list[Any]] = {
     "bool": [bool],
     "tuple[float, ...] | None": [([float], None)],
 }
-_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority", "spread"}
+_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority", "spread", "power_limit"}
 """Columns that are in the file only where some row has another value than the default, such as labels."""
 _TABLES: dict[str, dict[str, Schema]] = {
     name: {
@@ -96,7 +98,11 @@ _DOCUMENT: dict[str, Schema] = {
     "hosts?": int,
     "racks?": [int],
     "decision_interval_s?": float,
+    "saved_kw?": [[float]],
     "host_memory?": {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float},
+    "site?": {"start_s": [float], "cap_kw": [float], "noticed_s": [float], "soft_eur_per_kwh?": float},
+    "gpu_hour_eur?": float,
+    "prices?": price_fields.SCHEMA,
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
@@ -187,9 +193,17 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         document["racks"] = [int(rack) for rack in instance.racks]
     if instance.decision_interval_s:
         document["decision_interval_s"] = float(instance.decision_interval_s)
+    if instance.saved_kw is not None:
+        document["saved_kw"] = [list(row) for row in instance.saved_kw]
     if instance.host_memory is not None:
         finite = {name: value for name, value in asdict(instance.host_memory).items() if value != np.inf}
         document["host_memory"] = finite  # no limit is no value
+    if instance.site is not None:
+        document["site"] = {name: value for name, value in asdict(instance.site).items() if value is not None}
+    if instance.gpu_hour_eur:
+        document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
+    if instance.prices is not None:
+        document["prices"] = price_fields.price_fields(instance.prices)
     return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
 
 
@@ -310,7 +324,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
     read = checked("", document, _DOCUMENT)
     for table in (*_TABLES, "jobs"):
         check_lengths(table, read[table])
-    optional = {name: read[name] for name in ("tenancy", "hosts", "decision_interval_s") if name in read}
+    optional = {name: read[name] for name in ("tenancy", "hosts", "decision_interval_s", "gpu_hour_eur") if name in read}
     return Instance(
         tuple(_rows("gpu_types", read, GpuType)),
         tuple(_rows("nodes", read, Node)),
@@ -319,11 +333,18 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         interference=interference_of(read["interference"]),
         synchronisation=synchronisation_of(read),
         racks=tuple(read.get("racks", ())),
+        saved_kw=tuple(map(tuple, read["saved_kw"])) if "saved_kw" in read else None,
         host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
+        site=_site(read["site"]) if "site" in read else None,
+        prices=price_fields.prices_of(read["prices"]) if "prices" in read else None,
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
         **optional,
     )
+
+
+def _site(read: dict[str, Any]) -> PowerCap:
+    return PowerCap(**{name: tuple(value) if isinstance(value, list) else value for name, value in read.items()})
 
 
 def _rows(where: str, read: dict[str, Any], make: Callable[..., T]) -> list[T]:

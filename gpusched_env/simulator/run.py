@@ -30,11 +30,13 @@ class Facts(NamedArrays):
             does not.
         gpu_gib: Memory of a GPU [GiB], (V,).
         idle_saving: Idle-power saving of a held GPU [kW], (V,); (0,): none.
+        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
+            whole GPUs, (A, C); (0, 0): nothing.
         planned: The factor on the time of every application with which policies plan, (A, C).
         iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
             without a model of the network.
         network: Numbers of the network between nodes, (NETWORK_COLUMNS,); (0,) without a model of it.
-        tariff: Numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,); (0,) without a series of prices.
+        site: Numbers of the cap on the power of the site, (SITE_COLUMNS,); (0,) without one.
     """
 
     configs: Annotated[Ints, 2]
@@ -48,10 +50,11 @@ class Facts(NamedArrays):
     memory: Annotated[Floats, 3]
     gpu_gib: Annotated[Floats, 1]
     idle_saving: Annotated[Floats, 1]
+    saved_kw: Annotated[Floats, 2]
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]
     network: Annotated[Floats, 1]
-    tariff: Annotated[Floats, 1]
+    site: Annotated[Floats, 1]
 
 
 class Board(NamedArrays):
@@ -72,13 +75,14 @@ class Board(NamedArrays):
         hosts: The hosts to which they are bound, (H, columns of `cell_binding`); none without cells.
         tree: Their GPUs as cells of all sizes, (P, columns of `gpusched_env.cells.tree`); written when a cell is bound.
         node_rate: r_v(u), the cost rate of a node with u busy GPUs at the present price [€/s], (V, G + 1).
-        planning_rate: Planned cost rate of a configuration, alone on its node [€/s], (C,).
-        least_rate: Its least cost rate, in a full node [€/s], (C,); inf where its type has no node.
+        planning_rate: Planned cost rate of an application on a configuration, alone on its node [€/s], (A, C).
+        least_rate: Its least cost rate, in a full node [€/s], (A, C); inf where its type has no node.
         edges: Different edges of bins, as fractions of the maximum epochs, (E, B + 1).
         survival: S on each bin, (D, B).
         tail: ∫ S from each edge to 1, (D, B + 1).
         prices: The periods of the series of prices, (P, PRICE_COLUMNS); NaN where they are not published yet; (0,
             PRICE_COLUMNS) without a series.
+        tariff: Numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,); (0,) without a series.
         clock: Times and costs, (CLOCK_COLUMNS,).
         count: Numbers of the round and of the run, and how rounds ask, (COUNT_COLUMNS,).
         active: The jobs submitted and not completed, in its first `count[ACTIVE]` places, (J,).
@@ -102,12 +106,13 @@ class Board(NamedArrays):
     hosts: Annotated[Ints, 2]
     tree: Annotated[Ints, 2]
     node_rate: Annotated[Floats, 2]
-    planning_rate: Annotated[Floats, 1]
-    least_rate: Annotated[Floats, 1]
+    planning_rate: Annotated[Floats, 2]
+    least_rate: Annotated[Floats, 2]
     edges: Annotated[Floats, 2]
     survival: Annotated[Floats, 2]
     tail: Annotated[Floats, 2]
     prices: Annotated[Floats, 2]
+    tariff: Annotated[Floats, 1]
     clock: Annotated[Floats, 1]
     count: Annotated[Ints, 1]
     active: Annotated[Ints, 1]
@@ -128,6 +133,7 @@ class Hidden(NamedArrays):
         tail: Those of `Board.tail`, likewise, (D, B + 1).
         prices: Every period's row of `Board.prices`, disclosed when it is published, (P, PRICE_COLUMNS).
         log: One row per node and interval in which a job held one configuration in one place, (L, LOG_COLUMNS).
+        caps: The periods of the site's cap, disclosed when policies are told of them, (P, CAP_COLUMNS).
     """
 
     together = ("outcome",)
@@ -140,3 +146,4 @@ class Hidden(NamedArrays):
     tail: Annotated[Floats, 2]
     prices: Annotated[Floats, 2]
     log: Annotated[Floats, 2]
+    caps: Annotated[Floats, 2]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpusched_env.cells import tree as tree_at
 from gpusched_env.model import Instance, checks
 from gpusched_env.model.host_memory import BYTES_PER_GIB
-from gpusched_env.model.rates import Rates, kilowatts
+from gpusched_env.model.rates import Rates, kilowatts, saved_kilowatts
 from gpusched_env.model.tenant import kinds_of_nodes, pieces, quotas
 from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator import layout as at
@@ -24,6 +24,7 @@ from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
 from gpusched_env.simulator.priced_time import publish
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
+from gpusched_env.simulator.site_power import see_cap
 from gpusched_env.simulator.survival import DistributionTable
 from gpusched_env.simulator.view import View
 
@@ -56,8 +57,11 @@ class Common:
         """Return the facts and the rates of an instance; they are computed once for instances of the same cluster."""
         if instance.interference is not None:  # then facts follow from the jobs too
             return _facts(instance, self), self._rates(instance)
-        parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.prices)
+        parts = (
+            instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.saved_kw,
+        )  # fmt: skip
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
+        numbers += (instance.gpu_hour_eur, *_site_numbers(instance).tolist())
         key = (*map(id, parts), *numbers)
         if key not in self._clusters:
             if len(self._clusters) == MOST_CLUSTERS:
@@ -67,6 +71,8 @@ class Common:
 
     def _rates(self, instance: Instance) -> Rates:
         rates = Rates.of(instance)
+        if instance.prices is not None:  # each has a price of its own: they would be kept for ever
+            return rates
         return Rates(self.once(rates.node), self.once(rates.planning), self.once(rates.least))
 
 
@@ -100,8 +106,7 @@ class State:
         self.instance, self.asking = instance, asking
         columns = FREE_COLUMNS + 3 * len(instance.gpu_types) if memory_columns is None else memory_columns
         distributions = DistributionTable.of(instance.jobs.distributions)
-        common = Common() if common is None else common
-        self.board = _new_board(instance, common, columns, distributions)
+        self.board = _new_board(instance, Common() if common is None else common, columns, distributions)
         clock, count = self.board.clock, self.board.count
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
@@ -112,8 +117,9 @@ class State:
         count[at.PREEMPTION] = int(asking.preemption)
         count[at.ORDER] = NAMED_ORDERS[asking.job_order]
         count[at.LOGGING] = int(record)
-        log_rows = 4 * len(instance.jobs) + 16 if record else 0
-        self.hidden = _new_hidden(instance, self.board, distributions, common, log_rows)
+        self.hidden = _new_hidden(instance, self.board, distributions, 4 * len(instance.jobs) + 16 if record else 0)
+        if len(self.hidden.caps):
+            see_cap(self.board, self.hidden, 0.0)
         publish(self.board, self.hidden)
         self.view = View(self.board, instance.configurations)
 
@@ -188,6 +194,7 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         survival=np.full_like(table.survival, np.nan),
         tail=np.full_like(table.tail, np.nan),
         prices=_prices_before(instance),
+        tariff=_tariff(instance),
         clock=np.zeros(at.CLOCK_COLUMNS),
         count=np.zeros(at.COUNT_COLUMNS, dtype=np.int64),
         active=np.zeros(jobs, dtype=np.int64),
@@ -203,6 +210,8 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         board.count[at.LIMITED_POOL] = 1
         board.nodes[:, at.POOL_FREE] = int(host.pool_gib * BYTES_PER_GIB)
     board.clock[at.PRICE], board.clock[at.PUE] = instance.energy_price_eur_per_kwh, instance.pue
+    board.clock[at.GPU_EUR_PER_S] = instance.gpu_hour_eur / 3600.0
+    board.clock[[at.CAP_KW, at.NEXT_CAP_S, at.NEXT_CAP_KW]] = np.inf
     return board
 
 
@@ -243,6 +252,7 @@ def _facts(instance: Instance, common: Common) -> Facts:
     configs = np.zeros((len(configurations), at.CONFIG_COLUMNS), dtype=np.int64)
     configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
     configs[:, at.CONFIG_CONSOLIDATED] = instance.consolidated
+    configs[:, at.CONFIG_UNLIMITED] = instance.unlimited
     for row, configuration in zip(configs, configurations, strict=True):
         units = sharing.share_units(configuration.share)
         row[at.CONFIG_GPUS] = configuration.gpus_per_node
@@ -264,12 +274,27 @@ def _facts(instance: Instance, common: Common) -> Facts:
             memory=sharing.memory_table(instance),
             gpu_gib=np.array([v.memory_gib for v in instance.gpu_types]),
             idle_saving=sharing.idle_saving_kilowatts(instance),
+            saved_kw=saved_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),
             network=network_numbers(instance),
-            tariff=_tariff(instance),
+            site=_site_numbers(instance),
         )
     )
+
+
+def _site_numbers(instance: Instance) -> NDArray[np.float64]:
+    """Return the array `site`."""
+    if instance.site is None:
+        return np.empty(0)
+    return np.array([np.inf if instance.site.is_hard else instance.site.soft_eur_per_kwh])
+
+
+def _caps(instance: Instance) -> NDArray[np.float64]:
+    """Return the array `caps`."""
+    if instance.site is None:
+        return np.empty((0, at.CAP_COLUMNS))
+    return np.array([instance.site.start_s, instance.site.cap_kw, instance.site.noticed_s]).T.copy()
 
 
 def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
@@ -328,9 +353,7 @@ def log_columns(instance: Instance) -> int:
     return at.LOG_HOST + 1 if instance.hosts else at.LOG_COLUMNS
 
 
-def _new_hidden(
-    instance: Instance, board: Board, distributions: DistributionTable, common: Common, log_rows: int
-) -> Hidden:
+def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:
     """Make the hidden part: epochs needed, and all values of every job until it is submitted."""
     table = instance.jobs
     seconds = table.seconds_per_epoch * board.facts.planned[table.application]
@@ -344,8 +367,9 @@ def _new_hidden(
         edges=distributions.edges,
         survival=distributions.survival,
         tail=distributions.tail,
-        prices=common.once(_prices(instance)),
+        prices=_prices(instance),
         log=np.full((log_rows, log_columns(instance)), -1.0),
+        caps=_caps(instance),
     )
 
 
@@ -382,7 +406,8 @@ def _first_rows(
     jobs[:, [at.LAST_NODE, at.POOL_NODE]] = -1.0
     jobs[:, at.TRACED_CONFIG] = -1.0
     jobs[:, [at.START_S, at.END_S, at.TRACED_START_S]] = np.nan
-    jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)
+    least = least_rate[table.application]
+    jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least)
     return jobs
 
 
@@ -391,7 +416,7 @@ def cheapest_in_full_nodes(seconds: NDArray[np.float64], least_rate: NDArray[np.
 
     Args:
         seconds: Seconds per epoch, (J, C); inf where not allowed.
-        least_rate: Cost rates in full nodes [€/s], (C,).
+        least_rate: Cost rates in full nodes [€/s], (J, C).
     """
     price = np.where(np.isfinite(seconds), seconds, np.inf) * np.maximum(least_rate, 1e-300)
     exists = np.isfinite(price.min(axis=1))

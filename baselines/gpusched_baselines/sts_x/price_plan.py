@@ -44,7 +44,8 @@ class Outlook(NamedTuple):
 
     Attributes:
         grid: Starts of periods and end of the last one [s], from now on, (K + 1,).
-        rate: Cost rates of configurations in each without a price of GPU time [€/s], (K, C).
+        energy: Price of energy in each over that of the rates, (K,).
+        held: Price of a held GPU, in the rates [€/s].
         there_is: GPU time of every type in each period [GPU · s], (V, K).
         prices: Dual prices [€ per GPU and s], (V, K).
         used: GPU time that plans are expected to use, (V, K).
@@ -54,7 +55,8 @@ class Outlook(NamedTuple):
     """
 
     grid: Floats
-    rate: Floats
+    energy: Floats
+    held: float
     there_is: Floats
     prices: Floats
     used: Floats
@@ -70,7 +72,7 @@ def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, time
     Args:
         board: The board.
         chosen: The active jobs, (A,).
-        rate: Cost rates of configurations [€/s], (C,).
+        rate: Cost rates by application [€/s], (A, C).
         first: Written: the configuration of each job in the present period, -1 if it waits, (A,).
         timer: Written: when it is decided again [s], (A,).
 
@@ -78,8 +80,8 @@ def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, time
         Which jobs have such a plan, (A,): not those that must be late if they need all their epochs.
     """
     total, outlook = chosen.shape[0], _outlook(board, chosen, rate)
-    steps = (outlook.grid.shape[0] + 2) * rate.shape[0]
-    scratch = empty_steps(rate.shape[0]), empty_steps(steps), empty_steps(steps)
+    steps = (outlook.grid.shape[0] + 2) * rate.shape[1]
+    scratch = empty_steps(rate.shape[1]), empty_steps(steps), empty_steps(steps)
     slack, planned = np.empty(total), np.zeros(total, dtype=np.int8)
     for i in range(total):
         worst = epochs_at_worst(board, chosen[i]) * board.jobs[chosen[i], at.MIN_TAU]
@@ -102,19 +104,20 @@ def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, time
 @kernel
 def _outlook(board: Board, chosen: Ints, rate: Floats) -> Outlook:
     """Return the periods from now to the last due date, their prices, and the jobs; no dual prices."""
-    grid, demand = _grid(board, chosen), _demand(board, chosen)
+    grid, demand = _grid(board, chosen), _demand(board, chosen, rate)
     periods, types, total = grid.shape[0] - 1, board.capacity.shape[0], chosen.shape[0]
-    energy, there_is, rates = np.empty(periods), np.zeros((types, periods)), np.empty((periods, rate.shape[0]))
+    energy, there_is = np.empty(periods), np.zeros((types, periods))
     sim.forecast_prices(board, grid, energy)
     for k in range(periods):
-        rates[k] = rate * (energy[k] / (board.clock[at.PRICE] * board.clock[at.PUE]))
+        energy[k] /= board.clock[at.PRICE] * board.clock[at.PUE]
         for n in range(board.nodes.shape[0]):
             there_is[board.nodes[n, at.NODE_TYPE], k] += FILLED * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
     restart = np.empty(total)
     for i in range(total):
         restart[i] = max(board.jobs[chosen[i], at.RESTART_S], board.jobs[chosen[i], at.RESUMING_S])
     none, alive = np.zeros((types, periods)), np.ones((total, periods))
-    return Outlook(grid, rates, there_is, none, none.copy(), alive, restart, demand)
+    held = board.clock[at.GPU_EUR_PER_S]
+    return Outlook(grid, energy, held, there_is, none, none.copy(), alive, restart, demand)
 
 
 @kernel
@@ -141,23 +144,25 @@ def _grid(board: Board, chosen: Ints) -> Floats:
 
 
 @kernel
-def _demand(board: Board, chosen: Ints) -> Demand:
+def _demand(board: Board, chosen: Ints, rate: Floats) -> Demand:
     """Return the epochs left of the active jobs, all of them, as the bounds have jobs."""
     total, configs, now = chosen.shape[0], board.facts.configs.shape[0], board.clock[at.NOW]
     jobs, speed, order = np.empty((total, 4)), np.empty((total, configs)), np.empty((total, configs), dtype=np.int64)
-    banned, row, none = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64), np.zeros((1, configs))
+    banned, row = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
     for i in range(total):
         job = chosen[i]
-        worst = epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU]
+        worst, row[i] = epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU], int(board.jobs[job, at.APPLICATION])
         due = max(now + worst, board.jobs[job, at.DUE] - MARGIN * worst)
         jobs[i, 0], jobs[i, 1], jobs[i, 2], jobs[i, 3] = now, due, board.jobs[job, at.WEIGHT], epochs_at_worst(board, job)
         for c in range(configs):
             speed[i, c] = 1.0 / board.tau[job, c]
             banned[i] += 1 if board.tau[job, c] == np.inf else 0
         order[i] = sim.ranked(speed[i], configs)
-    gpus, type_of = np.empty((1, configs)), board.facts.configs[:, at.CONFIG_TYPE].copy()
-    gpus[0] = board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
-    return Demand(jobs, speed, order, banned, row, none, gpus, type_of, none, np.ones(1), board.capacity.shape[0])
+    gpus, type_of = np.empty(rate.shape), board.facts.configs[:, at.CONFIG_TYPE].copy()
+    for a in range(rate.shape[0]):
+        gpus[a] = board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
+    types, held = board.capacity.shape[0], board.clock[at.GPU_EUR_PER_S]
+    return Demand(jobs, speed, order, banned, row, rate, gpus, type_of, rate, np.ones(1), types, held)
 
 
 @kernel
@@ -178,19 +183,21 @@ def _plan_one(
         within: Whether only within what other plans leave.
         scratch: Written: steps.
     """
-    demand, grid, periods = outlook.demand, outlook.grid, outlook.rate.shape[0]
-    configs, held = outlook.rate.shape[1], int(board.jobs[chosen[i], at.OLD_CONFIG])
+    demand, grid, periods, usual = outlook.demand, outlook.grid, outlook.energy.shape[0], outlook.energy.mean()
+    configs, held, row = demand.rate.shape[1], int(board.jobs[chosen[i], at.OLD_CONFIG]), demand.row[i]
     rates = np.empty((periods + 2, configs))
     for c in range(configs):
-        v, gpus = demand.type[c], demand.gpus[0, c]
+        v, gpus = demand.type[c], demand.gpus[row, c]
+        own = min(demand.rate[row, c], outlook.held * gpus)  # of the rate the price of held GPUs does not change
+        energy = demand.rate[row, c] - own
         for k in range(periods):
-            rates[k, c] = (outlook.rate[k, c] + gpus * outlook.prices[v, k]) * outlook.alive[i, k]
+            rates[k, c] = (energy * outlook.energy[k] + own + gpus * outlook.prices[v, k]) * outlook.alive[i, k]
         if held == c:
             rates[0, c] *= max(0.0, 1.0 - outlook.restart[i] / (grid[1] - grid[0]))
         for k in range(periods if within else 0):
             if outlook.there_is[v, k] / FILLED - outlook.used[v, k] < PART * gpus * (grid[k + 1] - grid[k]):
                 rates[k, c] = np.inf
-        rates[periods, c] = rates[periods + 1, c] = outlook.rate[:, c].mean()
+        rates[periods, c] = energy * usual + own
     rates[periods + 1] = 0.0
     best = scratch[2]
     best.size[0] = 0
@@ -201,7 +208,7 @@ def _plan_one(
 @kernel
 def _follow(board: Board, outlook: Outlook, job: int, i: int, best: MarginalSteps) -> None:
     """Write the probability that a job runs in each period of its plan, and add the GPU time that it uses there."""
-    periods, demand = outlook.rate.shape[0], outlook.demand
+    periods, demand = outlook.energy.shape[0], outlook.demand
     epochs = np.zeros(periods)
     for s in range(best.size[0]):
         if best.where[s, PERIOD] < periods:
@@ -225,12 +232,12 @@ def _follow(board: Board, outlook: Outlook, job: int, i: int, best: MarginalStep
 @kernel
 def _move_prices(outlook: Outlook, turn: int) -> None:
     """Raise the dual prices where plans use more GPU time than there is, and lower them where they use less."""
-    step = FIRST_STEP / (1.0 + turn / 4.0)
+    step, rate = FIRST_STEP / (1.0 + turn / 4.0) * outlook.energy.mean(), outlook.demand.rate
     for v in range(outlook.prices.shape[0]):
         power, gpus = 0.0, 0.0
-        for c in range(outlook.rate.shape[1]):
+        for c in range(rate.shape[1]):
             if outlook.demand.type[c] == v:
-                power += outlook.rate[:, c].mean()
+                power += rate[:, c].mean()
                 gpus += outlook.demand.gpus[0, c]
         if gpus == 0.0:
             continue

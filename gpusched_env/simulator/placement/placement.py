@@ -6,19 +6,20 @@ from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import bind
-from gpusched_env.simulator.placement.held_nodes import chain_of, most_spread
+from gpusched_env.simulator.placement.held_nodes import chain_of, most_spread, same_gpus
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.release import count_in, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import best_slot, block_fits, join_all, of_several
 from gpusched_env.simulator.placement.spread_gpus import can_return, exchange_spread
+from gpusched_env.simulator.placement.under_cap import within_cap
 from gpusched_env.simulator.placement.whole_gpus import choose_nodes, hold, hold_nodes
 from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
 def can_place(board: Board, job: int, config: int) -> bool:
-    """Whether a job can get a configuration now: it fits somewhere, and its tenant's quota covers it."""
-    return fits(board, config) and within_quota(board, job, config)
+    """Whether a job can get a configuration now: it fits somewhere, within its tenant's quota and the site's cap."""
+    return fits(board, config) and within_quota(board, job, config) and within_cap(board, job, config)
 
 
 @lean_kernel
@@ -228,9 +229,8 @@ def would_restart(board: Board, job: int) -> bool:
 
 @kernel
 def keeps_config(board: Board, job: int, config: int) -> bool:
-    """Whether the job has `config` already, and a change of place would cost it a restart."""
-    jobs = board.jobs
-    return would_restart(board, job) and int(jobs[job, at.OLD_CONFIG]) == config
+    """Whether the job has the GPUs of `config` already, and a change of place would cost it a restart."""
+    return would_restart(board, job) and same_gpus(board, int(board.jobs[job, at.OLD_CONFIG]), config)
 
 
 @kernel

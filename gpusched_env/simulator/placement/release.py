@@ -6,8 +6,10 @@ from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.shared_gpus import leave_all
 from gpusched_env.simulator.placement.spread_gpus import let_spread_go
+from gpusched_env.simulator.placement.under_cap import grown_kw
 from gpusched_env.simulator.placement.whole_gpus import let_go, let_nodes_go
 from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.site_power import count_saved, has_hard_cap, is_above_cap
 
 
 @lean_kernel
@@ -23,8 +25,9 @@ def within_quota(board: Board, job: int, config: int) -> bool:
 
 @lean_kernel
 def count_in(board: Board, job: int, config: int, times: int) -> None:
-    """Add what a job gets (`times` 1), or subtract what it returns (-1), in its tenant's quota, if there are quotas."""
+    """Add what a job gets (`times` 1), or subtract what it returns (-1), in quotas and in the power of the site."""
     quota = board.quota
+    count_saved(board, job, config, times)
     if quota.shape[0] > 0:
         v, units = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE]
         quota[int(board.jobs[job, at.TENANT]), quota.shape[1] // 2 + v] += times * units
@@ -45,7 +48,9 @@ def recount(board: Board) -> None:
 
 @lean_kernel
 def can_resize(board: Board, job: int, config: int) -> bool:
-    """Whether the quota of the job's tenant covers a configuration in place of the one that the job holds."""
+    """Whether quota and cap allow a configuration in place of the one that the job holds, on the same nodes."""
+    if has_hard_cap(board) and is_above_cap(board, grown_kw(board, job, config)):
+        return False
     count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
     covered = within_quota(board, job, config)
     count_in(board, job, int(board.jobs[job, at.CONFIG]), 1)

@@ -20,10 +20,10 @@ from gpusched_env.workload.scenario.comparison import (
     TraceReplay,
 )
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
+from gpusched_env.workload.scenario.prices import Prices
 from gpusched_env.workload.scenario.settings import (
-    USUAL,
-    AtLeastOne,
     Count,
+    Limit,
     Many,
     NotNegative,
     Part,
@@ -35,6 +35,7 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
+from gpusched_env.workload.scenario.site import SitePower
 
 MOST_JOBS = 10_000_000
 """Most jobs of an instance: as many as a large machine's memory can hold."""
@@ -57,14 +58,6 @@ OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValid
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
 
 
-class Prices(Settings):
-    """The price of energy."""
-
-    energy_price_eur_per_kwh: NotNegative = setting(USUAL["energy_price_eur_per_kwh"], "Energy price [€/kWh].")
-    pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
-    co2_g_per_kwh: NotNegative | None = setting(None, "Emissions of a kWh [g CO₂/kWh]; only for kg CO₂ in results.")
-
-
 class Jobs(Settings):
     """The number of jobs, their applications, and the configurations that they are offered."""
 
@@ -83,15 +76,25 @@ class Jobs(Settings):
     spread_counts: Many[Count] = setting(
         (), "Numbers of GPUs, from 2 on, that a job is offered on any nodes, where that was measured."
     )
+    power_limits: Many[Limit] = setting(
+        (1.0,), "Power limits of GPUs, as parts of the power of a busy one: each multiplies what a job is offered."
+    )
+    application_power: Literal["full", "measured"] = setting(
+        "full", "What the GPUs of a job draw: as full busy ones, or what was measured of its application and its nodes."
+    )
     opportunistic: Part = setting(
         0.0, "Probability that a job is opportunistic: a label, for policies that serve guaranteed jobs first."
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_each_once(self, "applications", "gpu_counts", "node_counts")
+        check_each_once(self, "applications", "gpu_counts", "node_counts", "power_limits")
         if 1 in self.spread_counts or len(set(self.spread_counts)) < len(self.spread_counts):
             raise InputError("spread_counts", list(self.spread_counts), "numbers from 2 on, each once")
+        if 1.0 not in self.power_limits:
+            raise InputError(
+                "power_limits", list(self.power_limits), "1, from which due dates follow, and smaller numbers"
+            )
         if 1 not in self.node_counts:
             raise InputError(
                 "node_counts", list(self.node_counts), "1, from which due dates follow, and larger numbers"
@@ -159,6 +162,7 @@ class Scenario(Settings):
     )
     cluster: Cluster = Field(default_factory=Cluster)
     prices: Prices = Field(default_factory=Prices)
+    site: SitePower = Field(default_factory=SitePower)
     jobs: Jobs = Field(default_factory=Jobs)
     sharing: Sharing = Field(default_factory=Sharing)
     switching: Switching = Field(default_factory=Switching)
@@ -185,6 +189,10 @@ class Scenario(Settings):
         if self.trace is not None and self.trace.reference_gpu_type not in {None, *known}:
             allowed = f"one of the GPU types {', '.join(known)}"
             raise InputError("trace.reference_gpu_type", self.trace.reference_gpu_type, allowed)
+        rented = [i for i, own in enumerate(self.gpu_types) if own.node_eur_per_h is not None]
+        if rented and self.prices.series is not None:
+            allowed = "nothing with prices.series: nodes that are paid by the hour draw no energy"
+            raise InputError(f"gpu_types[{rented[0]}].node_eur_per_h", "...", allowed)
         free = "nothing with switching.model = 'free'"
         if self.switching.model == "free" and self.restart_s is not None and self.restart_s != 0.0:
             raise InputError("restart_s", self.restart_s, free)
