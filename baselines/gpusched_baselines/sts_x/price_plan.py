@@ -33,9 +33,8 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel
 MOST_PERIODS = 48  # of a plan; those after the first half are merged where there are more
 TURNS = 24  # steps of the subgradient method
 FIRST_STEP = 0.5  # as a multiple of the price of power where twice the GPUs are wanted that there are
-FILLED = 0.95  # part of the GPU time that can be used
-PART = 0.5  # of a period that a job must want to run with a configuration to take it
-SHORTEST_RUN = 3.0  # restarts: a shorter part of a period is left to later ones
+AMONG_LEFT = 0.5  # part of the dual prices that counts where plans are made one after the other
+PART = 0.3  # of the present period that a plan must use to use all of it; and of that, a configuration
 MARGIN = 0.02  # of the worst-case time: how long before its due date a plan ends
 
 
@@ -93,11 +92,11 @@ def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, time
             _plan_one(board, outlook, chosen, i, False, scratch)
         _move_prices(outlook, turn)
     outlook.used[:] = 0.0
+    outlook.prices[:] *= AMONG_LEFT
     for i in sim.ranked(slack, total):
         _plan_one(board, outlook, chosen, i, True, scratch)
         if planned[i]:
-            first[i], seconds = _now(scratch[2], outlook, i)
-            timer[i] = min(outlook.grid[1], outlook.grid[0] + max(seconds, 1.0))
+            first[i], timer[i] = _now(scratch[2], outlook, i), outlook.grid[1]
     return planned
 
 
@@ -111,7 +110,7 @@ def _outlook(board: Board, chosen: Ints, rate: Floats) -> Outlook:
     for k in range(periods):
         energy[k] /= board.clock[at.PRICE] * board.clock[at.PUE]
         for n in range(board.nodes.shape[0]):
-            there_is[board.nodes[n, at.NODE_TYPE], k] += FILLED * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
+            there_is[board.nodes[n, at.NODE_TYPE], k] += board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
     restart = np.empty(total)
     for i in range(total):
         restart[i] = max(board.jobs[chosen[i], at.RESTART_S], board.jobs[chosen[i], at.RESUMING_S])
@@ -195,7 +194,7 @@ def _plan_one(
         if held == c:
             rates[0, c] *= max(0.0, 1.0 - outlook.restart[i] / (grid[1] - grid[0]))
         for k in range(periods if within else 0):
-            if outlook.there_is[v, k] / FILLED - outlook.used[v, k] < PART * gpus * (grid[k + 1] - grid[k]):
+            if outlook.there_is[v, k] - outlook.used[v, k] < PART * gpus * (grid[k + 1] - grid[k]):
                 rates[k, c] = np.inf
         rates[periods, c] = energy * usual + own
     rates[periods + 1] = 0.0
@@ -224,9 +223,9 @@ def _follow(board: Board, outlook: Outlook, job: int, i: int, best: MarginalStep
         if k < periods:
             seconds = best.amount[s, EPOCHS] * best.amount[s, SECONDS] * outlook.alive[i, k]
             low, high = best.where[s, LOW], best.where[s, HIGH]
-            outlook.used[demand.type[high], k] += seconds * demand.gpus[0, high]
+            outlook.used[demand.type[high], k] += seconds * demand.gpus[demand.row[i], high]
             if low >= 0:
-                outlook.used[demand.type[low], k] -= seconds * demand.gpus[0, low]
+                outlook.used[demand.type[low], k] -= seconds * demand.gpus[demand.row[i], low]
 
 
 @kernel
@@ -248,22 +247,22 @@ def _move_prices(outlook: Outlook, turn: int) -> None:
 
 
 @lean_kernel
-def _now(best: MarginalSteps, outlook: Outlook, i: int) -> tuple[int, float]:
-    """Return the configuration of a plan in the present period, -1 for none, and how long it is run [s].
+def _now(best: MarginalSteps, outlook: Outlook, i: int) -> int:
+    """Return the configuration of a plan in the present period, -1 for none: the largest one with `PART` of the time.
 
-    It is the largest one that runs for `PART` of the time in which the job runs there. What is shorter than a few
-    restarts, and is not the rest of the job, waits.
+    What takes less than `PART` of the period waits, unless it is all that the job needs.
     """
-    length, config, longest = outlook.grid[1] - outlook.grid[0], -1, 0.0
+    longest, elsewhere, config, fastest = 0.0, False, -1, 0.0
     for s in range(best.size[0]):
         if best.where[s, PERIOD] == 0:
             longest = max(longest, best.amount[s, EPOCHS] * best.amount[s, SECONDS])
-    fastest = 0.0
+        else:
+            elsewhere = True
     for s in range(best.size[0]):
         high = best.where[s, HIGH]
         if best.where[s, PERIOD] == 0 and best.amount[s, EPOCHS] * best.amount[s, SECONDS] >= PART * longest:
             if outlook.demand.speed[i, high] > fastest:
                 config, fastest = high, outlook.demand.speed[i, high]
-    if config < 0 or longest < min(0.5 * length, SHORTEST_RUN * outlook.restart[i]):
-        return -1, length
-    return config, longest
+    if elsewhere and longest < PART * (outlook.grid[1] - outlook.grid[0]):
+        return -1
+    return config
