@@ -387,7 +387,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if self.groups:
             prices, cap = (parts.get(name, self._none[name][:, 0]) for name in ("prices", "cap"))
             limits = parts.get("limits", self._none["limits"]).reshape(-1, len(LIMIT_FEATURES))
-            write_groups(board, prices, cap, limits)
+            write_groups(board, self._notes, prices, cap, limits)
         return flat if self.flat else parts, mask
 
     def _info(self, mask: NDArray[np.int8], passed_s: float, energy_eur: float, tardiness_eur: float) -> dict[str, Any]:

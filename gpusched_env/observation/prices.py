@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env.arrays import Floats, Singles
+from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.observation.ratios import Names, squash
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.priced_time import forecast_price, known_until_s, mean_price, period_at
+from gpusched_env.simulator.priced_time import forecast_prices, known_until_s, mean_price, period_at
 from gpusched_env.simulator.run import Board
 
 HOURS = 36  # from noon a day-ahead auction has made known the prices until midnight of the next day
@@ -49,17 +49,17 @@ def over(value: float, mean: float) -> float:
 
 
 @kernel
-def write_prices(board: Board, out: Singles) -> None:
+def write_prices(board: Board, out: Floats) -> None:
     """Write the features of prices, (PRICES,)."""
-    now = board.clock[at.NOW]
-    hours, known, mean = np.empty(HOURS), 0, 0.0
-    for k in range(HOURS):
-        hours[k] = mean_price(board, now + k * HOUR_S, now + (k + 1) * HOUR_S)
-        if not np.isnan(hours[k]):
-            known += 1
-            mean += hours[k]
-        else:
-            hours[k] = forecast_price(board, now + k * HOUR_S, now + (k + 1) * HOUR_S)
+    now, mean, known = board.clock[at.NOW], 0.0, 0
+    edges, hours = np.empty(HOURS + 1), np.empty(HOURS)
+    for k in range(HOURS + 1):
+        edges[k] = now + k * HOUR_S
+    forecast_prices(board, edges, hours)
+    until = known_until_s(board)
+    while known < HOURS and edges[known + 1] <= until:
+        mean += hours[known]
+        known += 1
     mean = mean / known if known > 0 else hours.mean()
     price = mean_price(board, now, now)
     price = hours[0] if np.isnan(price) else price
@@ -74,7 +74,7 @@ def write_prices(board: Board, out: Singles) -> None:
 
 
 @lean_kernel
-def _compare(hours: Floats, price: float, out: Singles) -> None:
+def _compare(hours: Floats, price: float, out: Floats) -> None:
     """Write the place of the present price among the hours to come, and when the cheapest of them are."""
     cheaper, cheapest, row, least = 0, 0, 0, np.inf
     for k in range(HOURS):
@@ -90,7 +90,7 @@ def _compare(hours: Floats, price: float, out: Singles) -> None:
 
 
 @lean_kernel
-def _write_carbon(board: Board, known: int, out: Singles) -> None:
+def _write_carbon(board: Board, known: int, out: Floats) -> None:
     """Write the features of carbon intensity, at the beginnings of the `known` hours."""
     prices, now = board.prices, board.clock[at.NOW]
     out[CARBON] = out[CARBON_QUANTILE] = 0.0
@@ -105,7 +105,7 @@ def _write_carbon(board: Board, known: int, out: Singles) -> None:
 
 
 @lean_kernel
-def _write_demand(board: Board, out: Singles) -> None:
+def _write_demand(board: Board, out: Floats) -> None:
     """Write the state of the demand charge, on which the cost of the next interval depends."""
     clock, tariff = board.clock, board.facts.tariff
     out[PEAK] = out[INTERVAL] = out[MONTH_LEFT] = 0.0

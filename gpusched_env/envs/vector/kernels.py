@@ -153,7 +153,7 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
             invalid[i] += 1
         observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], jobs[i], mask[i])
         if prices.shape[1] + cap.shape[1] + limits.shape[1] > 0:
-            write_groups(board, prices[i], cap[i], limits[i])
+            write_groups(board, notes_at(notes, i), prices[i], cap[i], limits[i])
         current_job[i] = _current_job(board)
         idle[i] = board.count[at.IDLE]
         money[TIME, i] = clock[at.NOW]
