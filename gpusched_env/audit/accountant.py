@@ -18,6 +18,7 @@ from gpusched_env.audit.progress import (
 )
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record, stretches
+from gpusched_env.audit.site import check_cap, over_cap_eur
 from gpusched_env.audit.shares import SpeedPeriod, gpus_of, speed_pieces, utilisation_of, worked_s
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may exceed them by rounding
@@ -164,7 +165,7 @@ def audit(folder: str | Path) -> list[Difference]:
     """Recompute a run from its folder alone, and list what the folder records otherwise.
 
     Checked are: GPUs, GPU type, memory and permission of every interval; the nodes of what takes several; the GPUs of
-    every node, the shares of every GPU and the quotas of tenants at every time; order, restart overhead, interference
+    every node, the shares of every GPU, the quotas of tenants and the cap of the site at every time; order, restart overhead, interference
     and progress of every job's intervals; start, completion, switches, energy and tardiness cost of every job; the
     totals; the order of the lines; policy, seeds and names that the folder gives twice; and the number of
     rounds, which follows from the intervals. Amounts are compared to 1e-9 relative, times to a nanosecond (see
@@ -191,6 +192,7 @@ def audit(folder: str | Path) -> list[Difference]:
         *overfull,
         *check_quotas(record),
         *check_cells(record),
+        *check_cap(record),
         *check_progress(record, by_job),
         *check_profiles(record),
         *_check_costs(record, by_job, energy_eur, of_job),
@@ -206,7 +208,8 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
     With cells, the cost is that of the hosts, with all that is bound to them.
     Where GPUs draw less when they do nothing, each job is charged that much less, and its own work in full.
-    CPU machines that help jobs on several nodes are charged to these.
+    CPU machines that help jobs on several nodes are charged to these, and GPUs at their price. What power above a soft
+    cap costs is split by what jobs are charged.
 
     Returns:
         What all nodes cost [€], what is attributed to each job [€], and where a node holds more GPUs than it has, or a
@@ -227,12 +230,12 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
             busy, shares = busy_gpus(holding), _shares(holding)
             hours = (end - start) / 3600.0
             kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * hours
-            pieces.append(kwh * record.eur_per_kwh)
+            pieces.append(kwh * record.eur_per_kwh + busy * hours * record.gpu_hour_eur)
             for interval in holding:
                 gpus = float(interval.held)
                 if interval.configuration.is_shared:
                     gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
-                parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
+                parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy + gpus * hours * record.gpu_hour_eur)
                 if power.idle_saving_w > 0.0:
                     idle = _idle_gpus(record, interval, (start, end), pieces_of, gpus)
                     saved = power.idle_saving_w / 1000.0 * idle * hours * record.eur_per_kwh
@@ -243,9 +246,10 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
                 over.add(gpu)
                 if gpu not in before:
                     overfull.append(difference)
-    for job, costs in cpu_machines_eur(record).items():
-        pieces += costs
-        parts[job] += costs
+    for costs_of_jobs in (cpu_machines_eur(record), over_cap_eur(record)):
+        for job, costs in costs_of_jobs.items():
+            pieces += costs
+            parts[job] += costs
     return math.fsum(pieces), [math.fsum(part) for part in parts], overfull
 
 

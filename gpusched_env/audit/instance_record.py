@@ -31,7 +31,7 @@ from gpusched_env.errors import InputError
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
     "jobs", "applications", "distributions", "interference", "synchronisation", "tenancy", "tenants", "hosts",
-    "racks", "decision_interval_s", "host_memory",
+    "racks", "decision_interval_s", "host_memory", "site", "gpu_hour_eur",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -198,6 +198,15 @@ class HostMemoryRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class CapRecord:
+    """Starts of the periods of a cap [s], the cap in each [kW], and what a kWh above it costs; None: it is hard."""
+
+    start_s: list[float]
+    cap_kw: list[float]
+    soft_eur_per_kwh: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class TenantsRecord:
     """The tenants of an instance: the tenancy, their names, and the GPUs of each by GPU type.
 
@@ -214,7 +223,10 @@ class TenantsRecord:
 
 @dataclass(frozen=True, slots=True)
 class InstanceRecord:
-    """The cluster, its jobs and its prices; `eur_per_kwh` is the energy price times the PUE."""
+    """The cluster, its jobs and its prices.
+
+    `eur_per_kwh` is the energy price times the PUE, and `gpu_hour_eur` the price of a GPU for an hour.
+    """
 
     name: str
     seed: int
@@ -228,6 +240,8 @@ class InstanceRecord:
     tenants: TenantsRecord
     host_memory: HostMemoryRecord
     shared_memory: SharedMemoryRecord | None
+    cap: CapRecord | None
+    gpu_hour_eur: float
 
     @property
     def adapt_s(self) -> float:
@@ -254,7 +268,23 @@ def read_instance(path: Path) -> InstanceRecord:
     name, seed = instance.get("name", text), instance.get("seed", whole)
     synchronisation = _synchronisation(instance, list(gpu_types), applications)
     told = (name, seed, gpu_types, nodes, configurations, jobs, price, utilisation_model, synchronisation, tenants)
-    return InstanceRecord(*told, _host_memory(instance), _shared_memory(instance, list(gpu_types), applications))
+    gpu_hour_eur = instance.get("gpu_hour_eur", number, NOT_NEGATIVE) if instance.has("gpu_hour_eur") else 0.0
+    memories = _host_memory(instance), _shared_memory(instance, list(gpu_types), applications)
+    return InstanceRecord(*told, *memories, _cap(instance), gpu_hour_eur)
+
+
+def _cap(instance: FieldReader) -> CapRecord | None:
+    if not instance.has("site"):
+        return None
+    own = instance.get("site", FieldReader).only("start_s", "cap_kw", "noticed_s", "soft_eur_per_kwh")
+    starts = own.column("start_s", number, None, TIME)
+    if not starts or starts[0] != 0.0 or any(low >= high for low, high in pairwise(starts)):
+        raise InputError(own.name("start_s"), starts, "numbers that rise from 0")
+    caps = own.column("cap_kw", number, len(starts), POSITIVE)
+    for i, told in enumerate(own.column("noticed_s", number, len(starts), TIME)):
+        Range("a number not above start_s", 0.0, starts[i]).check(f"{own.name('noticed_s')}[{i}]", told)
+    soft = own.get("soft_eur_per_kwh", number, POSITIVE) if own.has("soft_eur_per_kwh") else None
+    return CapRecord(starts, caps, soft)
 
 
 def _shared_memory(instance: FieldReader, names: Sequence[str], applications: int) -> SharedMemoryRecord | None:

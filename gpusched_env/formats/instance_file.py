@@ -24,6 +24,7 @@ from gpusched_env.model import (
     Interference,
     JobTable,
     Node,
+    PowerCap,
     SharedMemory,
     Synchronisation,
     Tenant,
@@ -97,6 +98,8 @@ _DOCUMENT: dict[str, Schema] = {
     "racks?": [int],
     "decision_interval_s?": float,
     "host_memory?": {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float},
+    "site?": {"start_s": [float], "cap_kw": [float], "noticed_s": [float], "soft_eur_per_kwh?": float},
+    "gpu_hour_eur?": float,
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
@@ -190,6 +193,10 @@ def _document_of(instance: Instance) -> dict[str, Any]:
     if instance.host_memory is not None:
         finite = {name: value for name, value in asdict(instance.host_memory).items() if value != np.inf}
         document["host_memory"] = finite  # no limit is no value
+    if instance.site is not None:
+        document["site"] = {name: value for name, value in asdict(instance.site).items() if value is not None}
+    if instance.gpu_hour_eur:
+        document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
     return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
 
 
@@ -310,7 +317,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
     read = checked("", document, _DOCUMENT)
     for table in (*_TABLES, "jobs"):
         check_lengths(table, read[table])
-    optional = {name: read[name] for name in ("tenancy", "hosts", "decision_interval_s") if name in read}
+    optional = {name: read[name] for name in ("tenancy", "hosts", "decision_interval_s", "gpu_hour_eur") if name in read}
     return Instance(
         tuple(_rows("gpu_types", read, GpuType)),
         tuple(_rows("nodes", read, Node)),
@@ -320,10 +327,15 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         synchronisation=synchronisation_of(read),
         racks=tuple(read.get("racks", ())),
         host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
+        site=_site(read["site"]) if "site" in read else None,
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
         **optional,
     )
+
+
+def _site(read: dict[str, Any]) -> PowerCap:
+    return PowerCap(**{name: tuple(value) if isinstance(value, list) else value for name, value in read.items()})
 
 
 def _rows(where: str, read: dict[str, Any], make: Callable[..., T]) -> list[T]:

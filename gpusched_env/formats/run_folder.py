@@ -41,6 +41,8 @@ _FACTS = (
     "policy", "seed", "energy_eur", "tardiness_eur", "total_eur", "late_jobs", "mean_completion_s", "rounds",
     "decision_s", "provenance",
 )  # fmt: skip
+SITE_FACTS = ("cap_forced_s", "over_cap_eur", "gpu_eur")
+"""Fields of `run.json` where the power of the site has a cap, or GPU-hours have a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +137,8 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
+    if instance.site is not None or instance.gpu_hour_eur:
+        values |= {name: getattr(result, name) for name in SITE_FACTS}
     values["decision_s"] = result.decision_s if np.isfinite(result.decision_s) else None
     return {"format": FORMAT, "version": VERSION, **values, "provenance": provenance(command, **{**facts, **own})}
 
@@ -193,6 +197,7 @@ def result_of(run: RecordedRun) -> Result:
         raise InputError("jobs.csv", len(run.jobs), f"a row for each of the {len(run.instance.jobs)} jobs")
     seconds = run.facts["decision_s"]
     facts = {name: run.facts[name] for name in ("seed", "energy_eur", "tardiness_eur", "rounds")}
+    facts |= {name: run.facts.get(name, 0.0) for name in SITE_FACTS}
     return Result(
         instance=run.instance,
         policy=run.policy,

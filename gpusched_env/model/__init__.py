@@ -11,6 +11,7 @@ from gpusched_env.model.machine import Machine
 from gpusched_env.model.prices import DemandCharge, PriceSeries
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.model.shared_memory import SharedMemory
+from gpusched_env.model.site import PowerCap, peak_kw
 from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
@@ -27,6 +28,7 @@ __all__ = [
     "JobTable",
     "Machine",
     "Node",
+    "PowerCap",
     "PriceSeries",
     "SharedMemory",
     "Synchronisation",
@@ -37,6 +39,7 @@ __all__ = [
     "iteration_s",
     "least_rate_eur_per_s",
     "network_load",
+    "peak_kw",
     "planning_rate_eur_per_s",
     "single_node_configurations",
     "traffic",

@@ -12,6 +12,7 @@ from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable, instance_table
+from gpusched_env.model.site import check_site
 from gpusched_env.model.tenant import beyond_quota, check_tenants
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
+    from gpusched_env.model.site import PowerCap
     from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
@@ -60,6 +62,8 @@ class Instance:
             0, a round at every event, to `checks.LONGEST_S`.
         host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
             has a link of its own.
+        site: The cap on the power of all nodes; None: there is none.
+        gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
             must be > 0 then.
 
@@ -84,6 +88,8 @@ class Instance:
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
     host_memory: HostMemory | None = None
+    site: PowerCap | None = None
+    gpu_hour_eur: float = 0.0
     prices: PriceSeries | None = None
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
@@ -105,6 +111,7 @@ class Instance:
         self._check_host_memory()
         check_tenants(self)
         self._close_what_does_not_fit()
+        check_site(self)
 
     def _check_nodes(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -241,6 +248,8 @@ class Instance:
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
         host_memory: HostMemory | None = None,
+        site: PowerCap | None = None,
+        gpu_hour_eur: float = 0.0,
         prices: PriceSeries | None = None,
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
@@ -260,6 +269,8 @@ class Instance:
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
             host_memory: What nodes have for the states of jobs.
+            site: The cap on the power of all nodes.
+            gpu_hour_eur: Price of a held GPU [€/h].
             prices: Prices of energy by period.
         """
         checks.seconds("restart_s", restart_s)
@@ -280,6 +291,8 @@ class Instance:
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
             host_memory=host_memory,
+            site=site,
+            gpu_hour_eur=gpu_hour_eur,
             prices=prices,
         )
 

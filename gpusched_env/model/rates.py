@@ -57,7 +57,7 @@ class Rates:
         shares = np.array([c.share for c in configurations])
         billed = largest_billed(instance)
         largest = np.array([billed.get(v.name, 0) for v in instance.gpu_types])
-        price = np.array([instance.energy_price_eur_per_kwh, instance.pue])
+        price = np.array([instance.energy_price_eur_per_kwh, instance.pue, instance.gpu_hour_eur / 3600.0])
         rates = cls(np.empty_like(watts), np.empty(len(configs)), np.empty(len(configs)))
         write_node_rates(watts, price, rates.node)
         write_config_rates(rates.node, configs, shares, largest, rates.planning, rates.least)
@@ -80,10 +80,13 @@ def kilowatts(instance: Instance) -> NDArray[np.float64]:
 
 @kernel
 def write_node_rates(watts: Floats, price: Floats, node: Floats) -> None:
-    """Write the cost rates [€/s] of nodes that draw `watts` [kW], at a price of energy [€/kWh] and a PUE, (2,)."""
+    """Write the cost rates [€/s] of nodes that draw `watts` [kW].
+
+    `price`, (3,), has the price of energy [€/kWh], the PUE, and the price of a held GPU [€/s].
+    """
     for v in range(watts.shape[0]):
         for busy in range(watts.shape[1]):
-            node[v, busy] = watts[v, busy] * price[0] * price[1] / 3600.0
+            node[v, busy] = watts[v, busy] * price[0] * price[1] / 3600.0 + busy * price[2]
 
 
 @kernel
@@ -107,9 +110,11 @@ def write_config_rates(
 def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
     """Return r_v(u) [€/h], the cost rate of a node of type v while u of its GPUs are busy, (V, G + 1).
 
-    r_v(u) = `GpuType.power_w(u)` / 1000 · price · PUE for u ≥ 1, and 0 for u = 0.
+    r_v(u) = `GpuType.power_w(u)` / 1000 · price · PUE + u · `gpu_hour_eur` for u ≥ 1, and 0 for u = 0.
     """
-    return kilowatts(instance) * instance.energy_price_eur_per_kwh * instance.pue
+    watts = kilowatts(instance)
+    energy = watts * instance.energy_price_eur_per_kwh * instance.pue
+    return energy + instance.gpu_hour_eur * np.arange(watts.shape[1])
 
 
 def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:

@@ -15,6 +15,15 @@ from gpusched_env.simulator.placement.shared_gpus import of_several
 from gpusched_env.simulator.priced_time import priced_length, publish
 from gpusched_env.simulator.profiling import begin_profile, end_profiles, profile_end_s
 from gpusched_env.simulator.run import Board, Hidden
+from gpusched_env.simulator.site_power import (
+    gpu_rate,
+    gpu_rate_of,
+    measure_power,
+    next_fall,
+    next_site_event,
+    over_cap_rate,
+    see_cap,
+)
 from gpusched_env.simulator.slowdown import write_slowdowns
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
@@ -22,7 +31,7 @@ SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present
 
 @kernel
 def next_event(board: Board, hidden: Hidden) -> float:
-    """Find the time of the next event: submission, completion, timer, milestone, review or profile; inf if none."""
+    """Find the time of the next event: submission, completion, timer, milestone, review, profile or cap; inf: none."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
     time = np.inf
@@ -40,7 +49,7 @@ def next_event(board: Board, hidden: Hidden) -> float:
             time = min(time, profile_end_s(board, job))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
         time = min(time, next_review(now, clock[at.REVIEW]))
-    return time
+    return time if hidden.caps.shape[0] == 0 else min(time, next_site_event(board, hidden))
 
 
 @kernel
@@ -110,14 +119,21 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
 def accrue(board: Board, hidden: Hidden, time: float) -> None:
     """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost.
 
-    With a series of prices, energy is billed over the priced length, and what is published by then is disclosed.
+    With a series of prices, energy is billed over the priced length, and what is published by then is disclosed. What
+    power above a soft cap costs is split among the jobs by what they are charged.
     """
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     before = clock[at.NOW]
-    length = time - before if hidden.prices.shape[0] == 0 else priced_length(board, hidden, before, time)
+    seconds, over, gpus = time - before, over_cap_rate(board), gpu_rate(board)
+    energy_rate = clock[at.BILL_RATE] - over - gpus
+    length = seconds if hidden.prices.shape[0] == 0 else priced_length(board, hidden, before, time, energy_rate)
     clock[at.NOW] = time
     publish(board, hidden)
-    clock[at.BILL] += clock[at.BILL_RATE] * length
+    clock[at.BILL] += energy_rate * length + (over + gpus) * seconds
+    clock[at.OVER_CAP_EUR] += over * seconds
+    clock[at.GPU_EUR] += gpus * seconds
+    clock[at.CAP_FORCED_S] += count[at.FORCED] * seconds
+    above = over / (energy_rate + gpus) if over > 0.0 else 0.0
     for i in range(count[at.ACTIVE]):
         job = active[i]
         late = max(0.0, time - jobs[job, at.DUE]) - max(0.0, before - jobs[job, at.DUE])
@@ -128,7 +144,8 @@ def accrue(board: Board, hidden: Hidden, time: float) -> None:
         if config < 0:
             continue
         jobs[job, at.EPOCHS] = progress(board, job, time)
-        jobs[job, at.ENERGY] += charge(board, job, config) * length
+        rate, own = charge(board, job, config), gpu_rate_of(board, job, config)
+        jobs[job, at.ENERGY] += (rate - own) * length + (own + rate * above) * seconds
     if draws_cpu_power(board.facts):
         part, cpu_part, busy = help_now(board)
         for i in range(count[at.ACTIVE]):
@@ -225,10 +242,10 @@ def work(board: Board, job: int, config: int) -> float:
 def bill_rate(board: Board) -> float:
     """Sum r_v(u) over the nodes, with cells over their hosts, less the idle-power saving of held GPUs [€/s].
 
-    The power of CPU machines that help is added.
+    The power of CPU machines that help is added, and what the power above a soft cap costs.
     """
     jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
-    total = hosts_rate(board)
+    total = hosts_rate(board) + over_cap_rate(board)
     for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
         total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
     if draws_cpu_power(board.facts):
@@ -287,7 +304,8 @@ def anything_runs(board: Board) -> bool:
 def advance(board: Board, hidden: Hidden) -> bool:
     """Run to the next event and apply every event of that time: completions, submissions, then milestones.
 
-    With an interval of decisions it goes on to the next multiple of that, and applies the events until then, too.
+    With an interval of decisions it goes on to the next multiple of that, or until the cap of the site falls, and
+    applies the events until then, too.
 
     Returns:
         False when every job is done, else True: a decision round may begin.
@@ -304,6 +322,8 @@ def advance(board: Board, hidden: Hidden) -> bool:
         count[at.IDLE] = 0
     if clock[at.DECISION] > 0.0:
         decision = next_decision(time, clock[at.DECISION])
+        if hidden.caps.shape[0] > 0:
+            decision = min(decision, next_fall(board, hidden, time))
         while time < decision:
             _apply_events(board, hidden, time)
             if count[at.DONE] == jobs.shape[0]:
@@ -334,6 +354,10 @@ def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
             take_speeds(board, hidden)
         clock[at.BILL_RATE] = bill_rate(board)
     submit(board, hidden, time)
+    if hidden.caps.shape[0] > 0:
+        see_cap(board, hidden, time)
+        measure_power(board)
+        clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, time)
 

@@ -150,7 +150,15 @@ CO2_KG = 11  # what it emitted [kg]
 DEMAND_EUR = 12  # demand charges in `BILL` [€]
 PEAK_KW = 13  # largest mean power of an interval of this billing month so far [kW]
 INTERVAL_KWH = 14  # energy of the present interval so far [kWh]
-CLOCK_COLUMNS = 15
+CAP_KW = 15  # cap on the power of the site now [kW]; inf: none
+NEXT_CAP_S = 16  # when it changes next, if policies have been told; else inf
+NEXT_CAP_KW = 17  # the cap from then on [kW]; else the present one
+KW = 18  # power of all nodes now, without what the PUE adds [kW]; 0 without a site
+CAP_FORCED_S = 19  # seconds for which jobs were throttled by the simulator, summed over jobs
+OVER_CAP_EUR = 20  # what the power above a soft cap has cost, a part of the bill [€]
+GPU_EUR_PER_S = 21  # price of a held GPU [€/s]
+GPU_EUR = 22  # what held GPUs have cost by the hour, a part of the bill [€]
+CLOCK_COLUMNS = 23
 
 # prices: float64 (P, PRICE_COLUMNS), a row for each period of the series of prices; no rows without one.
 PERIOD_START = 0  # when it begins [s]
@@ -186,7 +194,18 @@ DISTANCES = 14  # 1 if the costs of switching depend on the distance (`switching
 LIMITED_POOL = 15  # 1 if the host memory for the states of paused jobs has a limit
 LINK_GPUS = 16  # GPUs of a node that share a PCIe link
 PUBLISHED = 17  # periods whose prices are published
-COUNT_COLUMNS = 18
+FORCED = 18  # jobs that the simulator throttles since the last round
+COUNT_COLUMNS = 19
+
+# site: float64 (SITE_COLUMNS,); (0,) without a cap on its power.
+SOFT_EUR = 0  # what a kWh above the cap costs in addition [€/kWh]; inf: the cap is hard
+SITE_COLUMNS = 1
+
+# caps: float64 (P, CAP_COLUMNS), the periods of the cap, hidden until policies are told; no rows without one.
+CAP_START_S = 0  # start of the period
+CAP_PERIOD_KW = 1  # the cap in it [kW]
+CAP_NOTICED_S = 2  # when policies are told
+CAP_COLUMNS = 3
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0

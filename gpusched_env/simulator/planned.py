@@ -18,6 +18,7 @@ from gpusched_env.simulator.placement.held_nodes import most_spread
 from gpusched_env.simulator.placement.placement import place, set_preferred_node
 from gpusched_env.simulator.placement.release import recount, resize
 from gpusched_env.simulator.policy import Choice, apply_choice
+from gpusched_env.simulator.site_power import count_power, measure_power
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -188,7 +189,9 @@ def grow(board: Board, job: int, config: int) -> None:
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     node, slot, held = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), int(jobs[job, at.CONFIG])
     if slot < 0:
-        nodes[node, at.FREE] -= configs[config, at.CONFIG_GPUS] - configs[held, at.CONFIG_GPUS]
+        more = configs[config, at.CONFIG_GPUS] - configs[held, at.CONFIG_GPUS]
+        nodes[node, at.FREE] -= more
+        count_power(board, node, nodes[node, at.FREE] + more, nodes[node, at.FREE])
     elif configs[config, at.CONFIG_UNITS] == 0:
         nodes[node, at.NODE_COLUMNS + slot] = 0
         jobs[job, at.SLOT] = -1.0
@@ -202,6 +205,7 @@ def empty_as(board: Board, order: Ints, nodes: Ints, capacity: Ints) -> None:
     """Empty the cluster of the jobs of `order`; the arguments `nodes` and `capacity` are those of the empty cluster."""
     _copy(board.nodes, nodes)
     _copy(board.capacity, capacity)
+    measure_power(board)
     for job in order:
         board.jobs[job, at.CONFIG], board.jobs[job, at.NODE], board.jobs[job, at.SLOT] = -1.0, -1.0, -1.0
     recount(board)

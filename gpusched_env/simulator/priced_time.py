@@ -37,14 +37,14 @@ def period_end(prices: Floats, period: int) -> float:
 
 
 @kernel
-def priced_length(board: Board, hidden: Hidden, before: float, time: float) -> float:
-    """Meter the nodes between two times at the present rate, and return their priced length [s].
+def priced_length(board: Board, hidden: Hidden, before: float, time: float, rate: float) -> float:
+    """Meter the nodes between two times at the rate of their energy [€/s], and return their priced length [s].
 
     Energy, emissions and the demand charge are added in `clock`. The length has the demand charge in it: times the
     rate it is all that the bill rises by, and times a job's part of the rate the job's part of that.
     """
     prices, clock = hidden.prices, board.clock
-    reference, rate = clock[at.PRICE] * clock[at.PUE], clock[at.BILL_RATE]
+    reference = clock[at.PRICE] * clock[at.PUE]
     kilowatts, length = rate * 3600.0 / reference, 0.0
     period, begin = period_at(prices, before), before
     while begin < time:

@@ -86,7 +86,8 @@ def metered(instance: Instance, clock: NDArray[np.float64]) -> dict[str, float]:
     """Return what the meter says at the end of a run: `energy_kwh`, `co2_kg` and `demand_eur` of its `Result`."""
     price = instance.energy_price_eur_per_kwh
     if instance.prices is None:
-        return {"energy_kwh": float(clock[at.BILL] / price) if price > 0.0 else float("nan")}
+        energy_eur = clock[at.BILL] - clock[at.OVER_CAP_EUR] - clock[at.GPU_EUR]
+        return {"energy_kwh": float(energy_eur / price) if price > 0.0 else float("nan")}
     known = instance.prices.g_per_kwh is not None
     return {
         "energy_kwh": float(clock[at.KWH]),
@@ -103,7 +104,7 @@ class Result:
         instance: The instance that was run.
         policy: Name of the policy.
         seed: Seed of the policy's randomness.
-        energy_eur: Energy cost of all nodes [€].
+        energy_eur: The bill of the site [€]: energy of all nodes, and what held GPUs and power above a soft cap cost.
         tardiness_eur: Tardiness cost of all jobs [€].
         start_s: First start of every job [s], (J,).
         completion_s: Completion time C_j of every job [s], (J,).
@@ -112,6 +113,9 @@ class Result:
         switches: Changes of configuration or node after the first start, pauses included, (J,).
         rounds: Number of decision rounds.
         decision_s: Seconds of wall clock that the policy took in all; NaN if not measured (run by an agent).
+        cap_forced_s: Seconds for which jobs were throttled by the simulator to keep a hard cap, summed over jobs.
+        over_cap_eur: The part of `energy_eur` that power above a soft cap cost in addition to its energy [€].
+        gpu_eur: The part of `energy_eur` that held GPUs cost by the hour [€].
         log: One row per interval and node (columns in `layout`), (L, LOG_COLUMNS); empty if not recorded.
         energy_kwh: Energy at the meter, with the PUE [kWh]; NaN if energy costs nothing. Nodes that are paid by the
             hour have no energy: then it means nothing.
@@ -132,6 +136,9 @@ class Result:
     rounds: int
     decision_s: float
     log: NDArray[np.float64]
+    cap_forced_s: float = 0.0
+    over_cap_eur: float = 0.0
+    gpu_eur: float = 0.0
     energy_kwh: float = float("nan")
     co2_kg: float = float("nan")
     demand_eur: float = 0.0
@@ -155,6 +162,9 @@ class Result:
             rounds=int(board.count[at.ROUND]),
             decision_s=decision_s,
             log=state.hidden.log[: board.count[at.LOGGED]].copy(),
+            cap_forced_s=float(board.clock[at.CAP_FORCED_S]),
+            over_cap_eur=float(board.clock[at.OVER_CAP_EUR]),
+            gpu_eur=float(board.clock[at.GPU_EUR]),
             **metered(state.instance, board.clock),
         )
 

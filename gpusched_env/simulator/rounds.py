@@ -18,6 +18,7 @@ from gpusched_env.simulator.placement.spread_gpus import remember_spread
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.sorting import pressure, ranked
+from gpusched_env.simulator.throttling import throttle
 from gpusched_env.simulator.switching import keep_states, leave_pool, ready_s, remember_place, state_is_known
 
 # Kinds of order in which a round asks its jobs.
@@ -81,6 +82,7 @@ def commit_round(board: Board, hidden: Hidden) -> None:
     """Close a round: end the intervals that changed, begin the new ones, and take the new speeds and cost rate."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
+    throttle(board)
     slowdowns = np.empty(count[at.ACTIVE])
     write_slowdowns(board, slowdowns)
     same, lost = np.empty(count[at.ACTIVE], dtype=np.int8), np.zeros(count[at.ACTIVE])

@@ -34,6 +34,7 @@ class Facts(NamedArrays):
         iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
             without a model of the network.
         network: Numbers of the network between nodes, (NETWORK_COLUMNS,); (0,) without a model of it.
+        site: Numbers of the cap on the power of the site, (SITE_COLUMNS,); (0,) without one.
         tariff: Numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,); (0,) without a series of prices.
     """
 
@@ -51,6 +52,7 @@ class Facts(NamedArrays):
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]
     network: Annotated[Floats, 1]
+    site: Annotated[Floats, 1]
     tariff: Annotated[Floats, 1]
 
 
@@ -128,6 +130,7 @@ class Hidden(NamedArrays):
         tail: Those of `Board.tail`, likewise, (D, B + 1).
         prices: Every period's row of `Board.prices`, disclosed when it is published, (P, PRICE_COLUMNS).
         log: One row per node and interval in which a job held one configuration in one place, (L, LOG_COLUMNS).
+        caps: The periods of the site's cap, disclosed when policies are told of them, (P, CAP_COLUMNS).
     """
 
     together = ("outcome",)
@@ -140,3 +143,4 @@ class Hidden(NamedArrays):
     tail: Annotated[Floats, 2]
     prices: Annotated[Floats, 2]
     log: Annotated[Floats, 2]
+    caps: Annotated[Floats, 2]

@@ -24,6 +24,7 @@ from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
 from gpusched_env.simulator.priced_time import publish
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
+from gpusched_env.simulator.site_power import see_cap
 from gpusched_env.simulator.survival import DistributionTable
 from gpusched_env.simulator.view import View
 
@@ -58,6 +59,7 @@ class Common:
             return _facts(instance, self), self._rates(instance)
         parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.prices)
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
+        numbers += (instance.gpu_hour_eur, *_site_numbers(instance).tolist())
         key = (*map(id, parts), *numbers)
         if key not in self._clusters:
             if len(self._clusters) == MOST_CLUSTERS:
@@ -114,6 +116,8 @@ class State:
         count[at.LOGGING] = int(record)
         log_rows = 4 * len(instance.jobs) + 16 if record else 0
         self.hidden = _new_hidden(instance, self.board, distributions, common, log_rows)
+        if len(self.hidden.caps):
+            see_cap(self.board, self.hidden, 0.0)
         publish(self.board, self.hidden)
         self.view = View(self.board, instance.configurations)
 
@@ -203,6 +207,8 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         board.count[at.LIMITED_POOL] = 1
         board.nodes[:, at.POOL_FREE] = int(host.pool_gib * BYTES_PER_GIB)
     board.clock[at.PRICE], board.clock[at.PUE] = instance.energy_price_eur_per_kwh, instance.pue
+    board.clock[at.GPU_EUR_PER_S] = instance.gpu_hour_eur / 3600.0
+    board.clock[[at.CAP_KW, at.NEXT_CAP_S, at.NEXT_CAP_KW]] = np.inf
     return board
 
 
@@ -267,9 +273,24 @@ def _facts(instance: Instance, common: Common) -> Facts:
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),
             network=network_numbers(instance),
+            site=_site_numbers(instance),
             tariff=_tariff(instance),
         )
     )
+
+
+def _site_numbers(instance: Instance) -> NDArray[np.float64]:
+    """Return the array `site`."""
+    if instance.site is None:
+        return np.empty(0)
+    return np.array([np.inf if instance.site.is_hard else instance.site.soft_eur_per_kwh])
+
+
+def _caps(instance: Instance) -> NDArray[np.float64]:
+    """Return the array `caps`."""
+    if instance.site is None:
+        return np.empty((0, at.CAP_COLUMNS))
+    return np.array([instance.site.start_s, instance.site.cap_kw, instance.site.noticed_s]).T.copy()
 
 
 def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
@@ -346,6 +367,7 @@ def _new_hidden(
         tail=distributions.tail,
         prices=common.once(_prices(instance)),
         log=np.full((log_rows, log_columns(instance)), -1.0),
+        caps=_caps(instance),
     )
 
 

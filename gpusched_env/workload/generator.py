@@ -18,6 +18,7 @@ from gpusched_env.workload.network import over_network, switching_columns
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
+from gpusched_env.workload.scenario.site import with_site
 from gpusched_env.workload.tenancy import racks_of, with_tenancy
 from gpusched_env.workload.traces.replay import (
     choose_applications,
@@ -55,11 +56,12 @@ class _Streams:
     durations: Generator
     labels: Generator
     tenants: Generator
+    site: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The draws of a seed depend on the order of the fields: add new concerns at the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(11)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(12)))
 
 
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
@@ -192,7 +194,9 @@ class _Maker:
             decision_interval_s=self._scenario.decision_interval_s,
             host_memory=self._scenario.switching.host_memory,
         )
-        return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
+        if self._scenario.tenancy != "none":
+            made = with_tenancy(made, self._scenario.tenancy)
+        return with_site(made, self._scenario.site, streams.site)
 
     def _jobs(
         self, library: tuple[EpochDistribution, ...], streams: _Streams

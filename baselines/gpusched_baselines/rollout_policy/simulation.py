@@ -61,6 +61,7 @@ def new_copy(board: Board, coming: int) -> SimulationCopy:
         tail=board.tail,
         prices=stepping.expected_rows(board, board.clock[at.NOW] + FORECAST_S),
         log=np.empty((0, at.LOG_COLUMNS)),
+        caps=np.empty((0, at.CAP_COLUMNS)),
     )
     return SimulationCopy(start, work, plan, hidden)
 

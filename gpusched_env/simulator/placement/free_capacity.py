@@ -10,6 +10,7 @@ from gpusched_env.simulator.placement.node_index import clear_index, enter
 from gpusched_env.simulator.placement.release import recount
 from gpusched_env.simulator.placement.shared_gpus import largest_free_share, slots
 from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.site_power import measure_power
 
 
 @kernel
@@ -31,8 +32,9 @@ def clear(board: Board, holders: Ints) -> None:
 
 @kernel
 def measure(board: Board) -> None:
-    """Write the free capacity of every GPU type to `capacity`, and what tenants hold to `quota`."""
+    """Write the free capacity of every GPU type to `capacity`, what tenants hold to `quota`, and the site's power."""
     recount(board)
+    measure_power(board)
     if board.cells.shape[0] > 0:
         recount_hosts(board)
     nodes, capacity = board.nodes, board.capacity

@@ -11,14 +11,15 @@ from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.release import count_in, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import best_slot, block_fits, join_all, of_several
 from gpusched_env.simulator.placement.spread_gpus import can_return, exchange_spread
+from gpusched_env.simulator.placement.under_cap import within_cap
 from gpusched_env.simulator.placement.whole_gpus import choose_nodes, hold, hold_nodes
 from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
 def can_place(board: Board, job: int, config: int) -> bool:
-    """Whether a job can get a configuration now: it fits somewhere, and its tenant's quota covers it."""
-    return fits(board, config) and within_quota(board, job, config)
+    """Whether a job can get a configuration now: it fits somewhere, within its tenant's quota and the site's cap."""
+    return fits(board, config) and within_quota(board, job, config) and within_cap(board, job, config)
 
 
 @lean_kernel

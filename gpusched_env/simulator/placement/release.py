@@ -6,8 +6,10 @@ from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.shared_gpus import leave_all
 from gpusched_env.simulator.placement.spread_gpus import let_spread_go
+from gpusched_env.simulator.placement.under_cap import grown_kw
 from gpusched_env.simulator.placement.whole_gpus import let_go, let_nodes_go
 from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.site_power import has_hard_cap, is_above_cap
 
 
 @lean_kernel
@@ -45,7 +47,9 @@ def recount(board: Board) -> None:
 
 @lean_kernel
 def can_resize(board: Board, job: int, config: int) -> bool:
-    """Whether the quota of the job's tenant covers a configuration in place of the one that the job holds."""
+    """Whether quota and cap allow a configuration in place of the one that the job holds, on the same nodes."""
+    if has_hard_cap(board) and is_above_cap(board, grown_kw(board, job, config)):
+        return False
     count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
     covered = within_quota(board, job, config)
     count_in(board, job, int(board.jobs[job, at.CONFIG]), 1)

@@ -8,6 +8,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import enter, most_free, take_out
 from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.site_power import count_power
 
 
 @kernel
@@ -18,6 +19,7 @@ def hold(board: Board, node: int, gpus: int) -> None:
     if capacity[gpu_type, at.SIZES] > 0:
         take_out(board, node)
     nodes[node, at.FREE] = before - gpus
+    count_power(board, node, before, before - gpus)
     capacity[gpu_type, at.FREE_GPUS] -= gpus
     if capacity[gpu_type, at.SIZES] > 0:
         enter(board, node)
@@ -35,6 +37,7 @@ def let_go(board: Board, node: int, gpus: int) -> None:
     if capacity[gpu_type, at.SIZES] > 0:
         take_out(board, node)
     nodes[node, at.FREE] += gpus
+    count_power(board, node, nodes[node, at.FREE] - gpus, nodes[node, at.FREE])
     capacity[gpu_type, at.FREE_GPUS] += gpus
     if capacity[gpu_type, at.SIZES] > 0:
         enter(board, node)

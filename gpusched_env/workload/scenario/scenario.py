@@ -35,6 +35,7 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
+from gpusched_env.workload.scenario.site import SitePower
 
 MOST_JOBS = 10_000_000
 """Most jobs of an instance: as many as a large machine's memory can hold."""
@@ -159,6 +160,7 @@ class Scenario(Settings):
     )
     cluster: Cluster = Field(default_factory=Cluster)
     prices: Prices = Field(default_factory=Prices)
+    site: SitePower = Field(default_factory=SitePower)
     jobs: Jobs = Field(default_factory=Jobs)
     sharing: Sharing = Field(default_factory=Sharing)
     switching: Switching = Field(default_factory=Switching)

@@ -1,0 +1,139 @@
+"""The power that a site may draw: a cap that changes, with the notice that is given of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.model.interference import UtilisationModel
+from gpusched_env.model.rates import kilowatts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.model.instance import Instance
+
+
+@dataclass(frozen=True, slots=True)
+class PowerCap:
+    """A cap on the power of all nodes of a site together, without what the PUE adds.
+
+    Period p begins at `start_s[p]` and ends where the next one begins; the last one goes on.
+
+    Args:
+        start_s: Starts of the periods [s]; the first is 0, and they rise.
+        cap_kw: The cap in each [kW], > 0.
+        noticed_s: When policies are told of each period [s], from 0 to its start; by default at its start.
+        soft_eur_per_kwh: What a kWh above the cap costs in addition to its energy [€/kWh], > 0; None: the cap is hard, and
+            never exceeded.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+
+    start_s: tuple[float, ...]
+    cap_kw: tuple[float, ...]
+    noticed_s: tuple[float, ...] = ()
+    soft_eur_per_kwh: float | None = None
+
+    def __post_init__(self) -> None:
+        starts = tuple(checks.seconds(f"site.start_s[{i}]", value) for i, value in enumerate(self.start_s))
+        if not starts or starts[0] != 0.0 or any(a >= b for a, b in pairwise(starts)):
+            raise InputError("site.start_s", list(starts), "numbers that rise from 0")
+        for name, values in (("cap_kw", self.cap_kw), ("noticed_s", self.noticed_s or starts)):
+            if len(values) != len(starts):
+                raise InputError(f"site.{name}", f"{len(values)} values", f"{len(starts)}, one for each period")
+        caps = tuple(checks.positive(f"site.cap_kw[{i}]", value) for i, value in enumerate(self.cap_kw))
+        told = tuple(checks.seconds(f"site.noticed_s[{i}]", s) for i, s in enumerate(self.noticed_s or starts))
+        for i, (noticed, start) in enumerate(zip(told, starts, strict=True)):
+            if noticed > start:
+                raise InputError(f"site.noticed_s[{i}]", noticed, f"at most {start:g} s, when the period begins")
+        if self.soft_eur_per_kwh is not None:
+            checks.positive("site.soft_eur_per_kwh", self.soft_eur_per_kwh)
+        for name, value in (("start_s", starts), ("cap_kw", caps), ("noticed_s", told)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def is_hard(self) -> bool:
+        """Whether the cap is never exceeded."""
+        return self.soft_eur_per_kwh is None
+
+    @classmethod
+    def with_events(
+        cls, cap_kw: float, events: Sequence[tuple[float, float, float, float]], soft_eur_per_kwh: float | None = None
+    ) -> PowerCap:
+        """Make a constant cap that falls for a time at every event.
+
+        Args:
+            cap_kw: The cap outside events [kW].
+            events: Start [s], length [s], part of the cap that is lost in (0, 1), and notice [s] of each; none begins
+                before another one has ended.
+            soft_eur_per_kwh: As above.
+
+        Raises:
+            InputError: A value is out of its range, or two events overlap.
+        """
+        starts, caps, told, end = [0.0], [cap_kw], [0.0], -np.inf
+        for i, (start, length, part, notice) in enumerate(sorted(events)):
+            checks.seconds(f"site.events[{i}].start_s", start)
+            checks.duration(f"site.events[{i}].length_s", length)
+            if not 0.0 < part < 1.0:
+                raise InputError(f"site.events[{i}].part", part, "a number > 0 and < 1")
+            if start <= end:
+                raise InputError(f"site.events[{i}].start_s", start, f"a time after {end:g} s, when another event ends")
+            noticed, end = max(0.0, start - checks.seconds(f"site.events[{i}].notice_s", notice)), start + length
+            if start == 0.0:
+                starts, caps, told = [], [], []
+            starts += [start, end]
+            caps += [cap_kw * (1.0 - part), cap_kw]
+            told += [noticed, noticed]
+        return cls(tuple(starts), tuple(caps), tuple(told), soft_eur_per_kwh)
+
+
+def peak_kw(instance: Instance) -> float:
+    """Return the power of all nodes of an instance with all GPUs busy, without what the PUE adds [kW]."""
+    watts = kilowatts(instance)
+    pairs = zip(instance.type_of_node, instance.nodes, strict=True)
+    return float(sum(watts[v, node.gpus] for v, node in pairs))
+
+
+def check_site(instance: Instance) -> None:
+    """Check that a cap can be kept: power follows from holdings, and every job can run alone under the last one.
+
+    Raises:
+        InputError: It cannot.
+    """
+    if checks.not_negative("gpu_hour_eur", instance.gpu_hour_eur) and instance.hosts:
+        raise InputError("gpu_hour_eur", instance.gpu_hour_eur, "0 with cells, which are on whole hosts")
+    if instance.site is None:
+        return
+    if instance.hosts or instance.most_spread:
+        raise InputError("site", "...", "None with cells or spread configurations")
+    if isinstance(instance.interference, UtilisationModel) and instance.interference.idle_power_w is not None:
+        raise InputError("site", "...", "None where GPUs draw power by their utilisation")
+    if instance.synchronisation is not None and instance.synchronisation.cpu_machine_w:
+        raise InputError("site", "...", "None where CPU machines draw power")
+    if not instance.site.is_hard:
+        if instance.energy_price_eur_per_kwh == 0.0:
+            raise InputError("site.soft_eur_per_kwh", instance.site.soft_eur_per_kwh, "None where energy is free")
+        return
+    alone = np.where(np.isfinite(instance.jobs.seconds_per_epoch), _alone_kw(instance), np.inf).min(axis=1)
+    least = float(alone.max(initial=0.0))
+    if least > instance.site.cap_kw[-1]:
+        allowed = f"at least {least:g} kW in the last period, which job {int(alone.argmax())} draws alone"
+        raise InputError("site.cap_kw", instance.site.cap_kw[-1], allowed)
+
+
+def _alone_kw(instance: Instance) -> NDArray[np.float64]:
+    """Return the power of the nodes of a job alone, by job and configuration [kW], (J, C)."""
+    watts, configs = kilowatts(instance), instance.configurations
+    most = watts.shape[1] - 1
+    nodes = [watts[v, min(c.gpus_per_node, most)] * c.nodes for v, c in zip(instance.type_of_configuration, configs, strict=True)]
+    return np.broadcast_to(np.array(nodes), instance.jobs.seconds_per_epoch.shape)

@@ -1,0 +1,50 @@
+"""Whether a placement stays under the cap of the site."""
+
+from __future__ import annotations
+
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.node_index import find_node
+from gpusched_env.simulator.placement.shared_gpus import best_slot
+from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.site_power import has_hard_cap, is_above_cap
+
+
+@lean_kernel
+def within_cap(board: Board, job: int, config: int) -> bool:
+    """Whether the site stays under a hard cap with a configuration, which fits, for a job that holds nothing."""
+    return not has_hard_cap(board) or not is_above_cap(board, added_kw(board, job, config))
+
+
+@kernel
+def added_kw(board: Board, job: int, config: int) -> float:
+    """Return the power that a configuration, which fits, would add where a job would be placed [kW]."""
+    nodes, configs, drawn = board.nodes, board.facts.configs, board.facts.kilowatts
+    v, gpus, many = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_NODES]
+    if configs[config, at.CONFIG_UNITS] == 0 and many > 1:
+        return many * drawn[v, gpus]
+    first, slot = -1, 0
+    if configs[config, at.CONFIG_UNITS] > 0:
+        first, slot = best_slot(board, job, config)
+    else:
+        first = find_node(board, v, gpus, int(board.jobs[job, at.PREFERRED_NODE]))
+    total = 0.0
+    for n in range(first, first + many):
+        opened = gpus
+        for gpu in range(slot, slot + gpus if configs[config, at.CONFIG_UNITS] > 0 else slot):
+            opened -= 1 if nodes[n, at.NODE_COLUMNS + gpu] > 0 else 0
+        busy = nodes[n, at.USABLE] - nodes[n, at.FREE]
+        total += drawn[v, busy + opened] - drawn[v, busy]
+    return total
+
+
+@kernel
+def grown_kw(board: Board, job: int, config: int) -> float:
+    """Return the power that a configuration in the place of the one that a job holds, on its node, would add [kW]."""
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    held, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
+    if configs[held, at.CONFIG_UNITS] > 0 or configs[held, at.CONFIG_NODES] > 1:
+        return 0.0
+    v, busy, drawn = nodes[node, at.NODE_TYPE], nodes[node, at.USABLE] - nodes[node, at.FREE], board.facts.kilowatts
+    after = busy + configs[config, at.CONFIG_GPUS] - configs[held, at.CONFIG_GPUS]
+    return drawn[v, min(after, drawn.shape[1] - 1)] - drawn[v, busy]

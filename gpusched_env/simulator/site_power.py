@@ -1,0 +1,122 @@
+"""The power of a site, and its cap: what policies may know of it, and what a kWh above it costs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.run import Board, Hidden
+
+ROUNDED = 1.0 + 1e-9  # sums of powers differ by rounding
+
+
+@lean_kernel
+def has_site(board: Board) -> bool:
+    """Whether the power of the site counts."""
+    return board.facts.site.shape[0] > 0
+
+
+@lean_kernel
+def has_hard_cap(board: Board) -> bool:
+    """Whether the site has a cap that is never exceeded."""
+    return board.facts.site.shape[0] > 0 and board.facts.site[at.SOFT_EUR] == np.inf
+
+
+@lean_kernel
+def is_above_cap(board: Board, added_kw: float) -> bool:
+    """Whether the site with so much more power is above its cap."""
+    return board.clock[at.KW] + added_kw > board.clock[at.CAP_KW] * ROUNDED
+
+
+@lean_kernel
+def count_power(board: Board, node: int, before: int, after: int) -> None:
+    """Update the power of the site: a node had so many free GPUs, and has so many now."""
+    if has_site(board):
+        v, usable, drawn = board.nodes[node, at.NODE_TYPE], board.nodes[node, at.USABLE], board.facts.kilowatts
+        board.clock[at.KW] += drawn[v, usable - after] - drawn[v, usable - before]
+
+
+@kernel
+def site_kw(board: Board) -> float:
+    """Return the power of all nodes, without what the PUE adds [kW]."""
+    nodes, drawn, total = board.nodes, board.facts.kilowatts, 0.0
+    for n in range(nodes.shape[0]):
+        total += drawn[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
+    return total
+
+
+@lean_kernel
+def measure_power(board: Board) -> None:
+    """Write the power of the site, if it counts."""
+    if has_site(board):
+        board.clock[at.KW] = site_kw(board)
+
+
+@lean_kernel
+def over_cap_rate(board: Board) -> float:
+    """Return what the power above a soft cap costs now in addition to its energy [€/s]."""
+    if not has_site(board) or board.facts.site[at.SOFT_EUR] == np.inf:
+        return 0.0
+    return max(0.0, board.clock[at.KW] - board.clock[at.CAP_KW]) * board.facts.site[at.SOFT_EUR] / 3600.0
+
+
+@kernel
+def next_site_event(board: Board, hidden: Hidden) -> float:
+    """Return when the cap changes next, or policies are told of a change [s]; inf for never."""
+    caps, now, time = hidden.caps, board.clock[at.NOW], np.inf
+    for p in range(caps.shape[0]):
+        for column in (at.CAP_START_S, at.CAP_NOTICED_S):
+            if caps[p, column] > now:
+                time = min(time, caps[p, column])
+    return time
+
+
+@kernel
+def next_fall(board: Board, hidden: Hidden, from_s: float) -> float:
+    """Return the first time, from `from_s` on, at which the cap falls [s]; inf for never."""
+    caps = hidden.caps
+    for p in range(1, caps.shape[0]):
+        if caps[p, at.CAP_START_S] >= from_s and caps[p, at.CAP_PERIOD_KW] < caps[p - 1, at.CAP_PERIOD_KW]:
+            return caps[p, at.CAP_START_S]
+    return np.inf
+
+
+@kernel
+def see_cap(board: Board, hidden: Hidden, time: float) -> None:
+    """Write the cap at `time`, and the next change of which policies have been told, to the clock."""
+    caps, clock, told = hidden.caps, board.clock, False
+    for p in range(caps.shape[0]):
+        if caps[p, at.CAP_START_S] <= time:
+            clock[at.CAP_KW] = caps[p, at.CAP_PERIOD_KW]
+            clock[at.NEXT_CAP_S], clock[at.NEXT_CAP_KW] = np.inf, clock[at.CAP_KW]
+        elif caps[p, at.CAP_NOTICED_S] <= time and not told:
+            clock[at.NEXT_CAP_S], clock[at.NEXT_CAP_KW] = caps[p, at.CAP_START_S], caps[p, at.CAP_PERIOD_KW]
+            told = True
+
+
+@kernel
+def gpu_rate(board: Board) -> float:
+    """Return what the held GPUs cost by the hour, a part of the cost rate of their nodes [€/s]."""
+    nodes, held = board.nodes, 0
+    if board.clock[at.GPU_EUR_PER_S] == 0.0:
+        return 0.0
+    for n in range(nodes.shape[0]):
+        held += nodes[n, at.USABLE] - nodes[n, at.FREE]
+    return held * board.clock[at.GPU_EUR_PER_S]
+
+
+@kernel
+def gpu_rate_of(board: Board, job: int, config: int) -> float:
+    """Return a job's part of `gpu_rate` [€/s]; a shared GPU's is split by share among its jobs."""
+    nodes, configs, node, slot = board.nodes, board.facts.configs, int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
+    if board.clock[at.GPU_EUR_PER_S] == 0.0:
+        return 0.0
+    gpus, many = configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_NODES]
+    part = 1.0 * gpus * many
+    if configs[config, at.CONFIG_UNITS] > 0:
+        part = 0.0
+        for n in range(node, node + many):
+            for gpu in range(slot, slot + gpus):
+                part += configs[config, at.CONFIG_UNITS] / nodes[n, at.NODE_COLUMNS + gpu]
+    return part * board.clock[at.GPU_EUR_PER_S]
