@@ -6,7 +6,7 @@ from gpusched_env.arrays import Singles
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.ratios import Names
 from gpusched_env.simulator import layout as at
-same_gpus = None
+from gpusched_env.simulator.placement.held_nodes import same_gpus
 from gpusched_env.simulator.run import Board
 
 _limit = Names()

@@ -58,7 +58,8 @@ def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
         price = min(MOST, max(1.0, (1.0 + newest[_price(configs[c, at.CONFIG_TYPE])]) / least))
         rate[c] *= price
         deferrable[c] *= price
-    return Adaptation(adaptation.jobs, rate, deferrable, adaptation.same, adaptation.max_deferral)
+    same, longest = adaptation.same, adaptation.max_deferral
+    return Adaptation(adaptation.jobs, rate, deferrable, same, longest, adaptation.energy)
 
 
 # Of each GPU type, the memory of a job has the price when it was the newest, and its GPU-seconds and its cost there.
