@@ -13,12 +13,14 @@ the rest of the work.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_baselines.bounds.options import Options
-from gpusched_baselines.bounds.priced import Demand, gpus_of_types, value_and_used
+from gpusched_baselines.bounds.periods import price_factors, price_starts, prices_of, supply_of
+from gpusched_baselines.bounds.priced import Demand, value_and_used, write_costs
 from gpusched_baselines.planning.plan import LATE, lower_hull, solve, write_slopes
 from gpusched_env.model import Instance
 from gpusched_env.model.checks import LONGEST_S
@@ -40,6 +42,12 @@ def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     """Return the clairvoyant bound of every job [€], (J,)."""
     jobs, options = instance.jobs, Options.of(instance)
     bounds = np.empty(len(jobs))
+    if prices_of(instance) is not None:
+        _, end_s, _ = _in_a_queue(instance)
+        grid_s = _grid(instance, float(jobs.submission_s[0]), end_s)
+        none = np.zeros_like(supply_of(instance, grid_s).there_is)
+        write_costs(Demand.of(instance, options, grid_s), grid_s, none, bounds, none.copy())
+        return bounds
     _clairvoyant(
         options.seconds,
         options.rate[options.row],
@@ -153,15 +161,33 @@ class CapacityPrices:
 
     Attributes:
         grid_s: When periods begin, and when the last one ends [s], rising, (K + 1,). After that there is no price.
-        eur_per_gpu_s: The price of each GPU type in each period [€ per GPU and s], ≥ 0, (V, K).
+        prices: The price of each GPU type in each period [€ per GPU and s], ≥ 0, (V, K); under a cap also that of power
+            [€ per kW and s], (V + 1, K).
         bound_eur: The bound at these prices [€].
-        used_gpu_s: GPU time that jobs would use at these prices, each as if alone [GPU · s], (V, K).
+        used: What jobs would use at these prices, each as if alone [GPU · s, kW · s], (V, K) or (V + 1, K).
+        types: V.
     """
 
     grid_s: NDArray[np.float64]
-    eur_per_gpu_s: NDArray[np.float64]
+    prices: NDArray[np.float64]
     bound_eur: float
-    used_gpu_s: NDArray[np.float64]
+    used: NDArray[np.float64]
+    types: int
+
+    @property
+    def eur_per_gpu_s(self) -> NDArray[np.float64]:
+        """Return the price of each GPU type in each period [€ per GPU and s], (V, K)."""
+        return self.prices[: self.types]
+
+    @property
+    def eur_per_kw_s(self) -> NDArray[np.float64]:
+        """Return the price of power in each period [€ per kW and s], (K,); 0 without a cap."""
+        return self.prices[self.types] if len(self.prices) > self.types else np.zeros(self.prices.shape[1])
+
+    @property
+    def used_gpu_s(self) -> NDArray[np.float64]:
+        """Return the GPU time of each type that jobs would use in each period [GPU · s], (V, K)."""
+        return self.used[: self.types]
 
 
 def capacity_bound(instance: Instance) -> float:
@@ -175,19 +201,24 @@ def capacity_bound(instance: Instance) -> float:
 
 def capacity_prices(instance: Instance) -> CapacityPrices:
     """Return prices at which the bound is large: the value of a GPU second to other jobs, by GPU type and time."""
-    types, options = len(instance.gpu_types), Options.of(instance)
+    options = Options.of(instance)
     begin_s, end_s, tardiness_eur = _in_a_queue(instance)
     for _ in range(MOST_DOUBLINGS):
-        grid_s = np.linspace(begin_s, end_s, PERIODS[0] + 1)
-        free = _valued(instance, options, grid_s, np.zeros((types, PERIODS[0])))
+        grid_s = _grid(instance, begin_s, end_s)
+        free = _valued(instance, options, grid_s, np.zeros_like(supply_of(instance, grid_s).there_is))
         found = _raised(instance, options, free, FIRST_LEVEL * (free.bound_eur + tardiness_eur))
-        if not np.any(found.eur_per_gpu_s[:, -1] > 0.0):
+        if not np.any(found.prices[:, -1] > 0.0):
             break
         end_s = begin_s + 2.0 * (end_s - begin_s)
-    for periods in PERIODS[1:]:
-        found = _valued(instance, options, *_finer(found, periods))
+    for before, periods in pairwise(PERIODS):
+        found = _valued(instance, options, *_finer(found, max(periods, len(found.grid_s) - 1 + periods - before)))
         found = _raised(instance, options, found, NEXT_LEVEL * found.bound_eur)
     return found
+
+
+def _grid(instance: Instance, begin_s: float, end_s: float) -> NDArray[np.float64]:
+    """Return the first grid: periods of equal lengths, and one whenever the price of energy changes [s]."""
+    return np.union1d(np.linspace(begin_s, end_s, PERIODS[0] + 1), price_starts(instance, begin_s, end_s))
 
 
 def _in_a_queue(instance: Instance) -> tuple[float, float, float]:
@@ -198,13 +229,15 @@ def _in_a_queue(instance: Instance) -> tuple[float, float, float]:
     """
     jobs, seconds = instance.jobs, instance.fastest_seconds_per_epoch
     gpus = np.array([c.gpus for c in instance.configurations])
-    work_s = (seconds * gpus).min(axis=1) * jobs.epochs_needed / gpus_of_types(instance).sum()
+    work_s = (seconds * gpus).min(axis=1) * jobs.epochs_needed / sum(node.gpus for node in instance.nodes)
     ends_s = np.empty(len(jobs))
     begin_s = now_s = float(jobs.submission_s[0])
     for job, submission_s in enumerate(jobs.submission_s.tolist()):
         ends_s[job] = now_s = max(now_s, submission_s) + work_s[job]
     tardiness_eur = float((jobs.tardiness_weight_eur_per_s * np.maximum(0.0, ends_s - jobs.due_s)).sum())
     longest_s = float((seconds.min(axis=1) * jobs.epochs_needed).max())
+    if prices_of(instance) is not None:  # work that waits for low prices
+        now_s = max(now_s, float(jobs.due_s.max()))
     # Long enough that periods differ in 64-bit floats.
     return begin_s, begin_s + max(now_s + longest_s - begin_s, 1e-9 * begin_s), tardiness_eur
 
@@ -218,34 +251,33 @@ def _finer(found: CapacityPrices, periods: int) -> tuple[NDArray[np.float64], ND
     begins_s = np.repeat(found.grid_s[:-1], pieces) + number * np.repeat(np.diff(found.grid_s), pieces)
     grid_s = np.append(begins_s, found.grid_s[-1])
     rising = np.diff(grid_s) > 0.0
-    return grid_s[np.append(True, rising)], np.repeat(found.eur_per_gpu_s, pieces, axis=1)[:, rising]
+    return grid_s[np.append(True, rising)], np.repeat(found.prices, pieces, axis=1)[:, rising]
 
 
 def _valued(
-    instance: Instance, options: Options, grid_s: NDArray[np.float64], eur_per_gpu_s: NDArray[np.float64]
+    instance: Instance, options: Options, grid_s: NDArray[np.float64], prices: NDArray[np.float64]
 ) -> CapacityPrices:
     """Return these prices with their bound."""
-    demand = Demand.of(instance, options, float(grid_s[-1]))
-    return CapacityPrices(
-        grid_s, eur_per_gpu_s, *value_and_used(demand, gpus_of_types(instance), grid_s, eur_per_gpu_s)
-    )
+    demand, supply = Demand.of(instance, options, grid_s), supply_of(instance, grid_s)
+    return CapacityPrices(grid_s, prices, *value_and_used(demand, supply, grid_s, prices), len(instance.gpu_types))
 
 
 def _raised(instance: Instance, options: Options, best: CapacityPrices, ahead_eur: float) -> CapacityPrices:
     """Raise the bound from these prices on; the first level is `ahead_eur` above its value."""
-    gpus, grid_s = gpus_of_types(instance), best.grid_s
-    demand = Demand.of(instance, options, float(grid_s[-1]))
-    there_is = np.maximum(gpus[:, None] * np.diff(grid_s), TINY)
+    grid_s = best.grid_s
+    demand, supply = Demand.of(instance, options, grid_s), supply_of(instance, grid_s)
+    there_is = np.maximum(supply.there_is, TINY)
     now, reference_eur, waited = best, best.bound_eur, 0
     for _ in range(STEPS):
-        too_much = now.used_gpu_s - there_is
-        too_much[(now.eur_per_gpu_s <= 0.0) & (too_much < 0.0)] = 0.0
+        too_much = now.used - there_is
+        too_much[(now.prices <= 0.0) & (too_much < 0.0)] = 0.0
+        too_much[(now.prices >= supply.highest) & (too_much > 0.0)] = 0.0
         steepness = float((too_much**2 / there_is).sum())
         if steepness <= 0.0 or ahead_eur <= LAST_LEVEL * best.bound_eur:
             break
         step = (best.bound_eur + ahead_eur - now.bound_eur) / steepness
-        eur_per_gpu_s = np.maximum(0.0, now.eur_per_gpu_s + step * too_much / there_is)
-        now = CapacityPrices(grid_s, eur_per_gpu_s, *value_and_used(demand, gpus, grid_s, eur_per_gpu_s))
+        prices = np.clip(now.prices + step * too_much / there_is, 0.0, supply.highest)
+        now = CapacityPrices(grid_s, prices, *value_and_used(demand, supply, grid_s, prices), best.types)
         best = max(best, now, key=lambda prices: prices.bound_eur)
         waited += 1
         if best.bound_eur >= reference_eur + 0.5 * ahead_eur:

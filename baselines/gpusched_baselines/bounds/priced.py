@@ -2,7 +2,10 @@
 
 Let a job pay λ_{v,k} € for each second that it holds a GPU of type v in period k. All jobs together then pay at most
 λ_{v,k} times the GPU time that there is. So the jobs' least costs at these prices, each as if alone, less that sum, are
-a lower bound for any prices ≥ 0.
+a lower bound for any prices ≥ 0. Power under a cap is priced likewise, by the second and kW.
+
+Where the price of energy changes, periods of energy prices are periods here too: the cost rate of a configuration in a
+period is its rate times the price over the price of the rates.
 
 The cheapest epochs of a job are a fractional knapsack that grows by one interval of time after another. In an interval
 in which prices do not change, the seconds may be divided among configurations and idling in any way. The marginal cost
@@ -18,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpusched_baselines.bounds.options import Options
+from gpusched_baselines.bounds.periods import Supply, largest_factor, price_factors, supply_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
 from gpusched_env.model.checks import LONGEST_S
@@ -176,6 +180,9 @@ class Demand(NamedTuple):
         rate: Least cost rate of configurations, without the price of GPU time [€/s], (A, C).
         gpus: GPUs that configurations hold, (A, C).
         type: Index of their GPU type, (C,).
+        power: Least power of configurations [kW], (A, C).
+        factor: Price of energy in every period, and after the last one, over the price in `rate`, (K + 1,).
+        types: Number of GPU types: prices of one more resource are those of power.
     """
 
     jobs: Floats
@@ -186,17 +193,21 @@ class Demand(NamedTuple):
     rate: Floats
     gpus: Floats
     type: Ints
+    power: Floats
+    factor: Floats
+    types: int
 
     @classmethod
-    def of(cls, instance: Instance, options: Options, end_s: float) -> Demand:
-        """Take the jobs and options of an instance; from `end_s` on there is no price of GPU time."""
+    def of(cls, instance: Instance, options: Options, grid_s: NDArray[np.float64]) -> Demand:
+        """Take the jobs and options of an instance; after the end of the grid there is no price of GPU time."""
         jobs = instance.jobs
         speed = 1.0 / options.seconds
+        factor, reference = price_factors(instance, grid_s), instance.energy_price_eur_per_kwh * instance.pue
         columns = (
             jobs.submission_s,
             jobs.due_s,
             jobs.tardiness_weight_eur_per_s,
-            _epochs_to_do(instance, options, end_s),
+            _epochs_to_do(instance, options, float(grid_s[-1])),
         )
         return cls(
             np.column_stack(columns),
@@ -207,17 +218,17 @@ class Demand(NamedTuple):
             options.rate,
             options.gpus,
             options.type,
+            options.rate * (3600.0 / reference if reference > 0.0 else 0.0),
+            factor,
+            len(instance.gpu_types),
         )
-
-
-def gpus_of_types(instance: Instance) -> NDArray[np.float64]:
-    """Count the GPUs of every type, (V,)."""
-    gpus = np.array([node.gpus for node in instance.nodes], dtype=np.float64)
-    return np.bincount(instance.type_of_node, gpus, len(instance.gpu_types)).astype(np.float64)
 
 
 def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> float:
     """Return a lower bound on the total cost [€] of every policy on this instance; it holds for any prices.
+
+    It is sharpest where a period begins whenever the price of energy changes: a longer one takes the least of its
+    prices.
 
     Args:
         instance: The instance.
@@ -232,33 +243,31 @@ def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> fl
         raise InputError("grid_s", grid_s.tolist(), "two or more finite times, rising")
     if grid_s[0] > instance.jobs.submission_s[0]:
         raise InputError("grid_s[0]", float(grid_s[0]), f"at most {float(instance.jobs.submission_s[0])}")
-    shape = (len(instance.gpu_types), len(grid_s) - 1)
+    supply = supply_of(instance, grid_s)
+    shape = supply.there_is.shape
     if prices.shape != shape or not np.all(np.isfinite(prices) & (prices >= 0.0)):
         raise InputError("prices", prices.tolist(), f"finite numbers >= 0, shape {shape}")
-    value, _ = value_and_used(
-        Demand.of(instance, Options.of(instance), grid_s[-1]), gpus_of_types(instance), grid_s, prices
-    )
-    return value
+    return value_and_used(Demand.of(instance, Options.of(instance), grid_s), supply, grid_s, prices)[0]
 
 
 def value_and_used(
-    demand: Demand, gpus: NDArray[np.float64], grid_s: NDArray[np.float64], prices: NDArray[np.float64]
+    demand: Demand, supply: Supply, grid_s: NDArray[np.float64], prices: NDArray[np.float64]
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the bound at these prices [€], and the GPU seconds that jobs would use of each type and period, (V, K)."""
+    """Return the bound at these prices [€], and what jobs would use of each resource in each period, (R, K)."""
     costs, used = np.zeros(len(demand.jobs)), np.zeros(prices.shape)
     write_costs(demand, grid_s, prices, costs, used)
-    return float(costs.sum() - (gpus[:, None] * np.diff(grid_s) * prices).sum()), used
+    return float(costs.sum() - (supply.there_is * prices).sum()), used
 
 
 def _epochs_to_do(instance: Instance, options: Options, end_s: float) -> NDArray[np.float64]:
     """Return the epochs that must be done of every job, (J,): its completion may count a little early.
 
-    How early depends on its time. A run on the cheapest configuration after `end_s` is no cheaper than the best one. So
-    runs in which the tardiness alone costs as much do not matter.
+    How early depends on its time. A run on the cheapest configuration after `end_s`, at the highest price of energy, is
+    no cheaper than the best one. So runs in which the tardiness alone costs as much do not matter.
     """
     jobs = instance.jobs
     tau, needed, weight = options.seconds, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s
-    allowed, rate = np.isfinite(tau), options.rate[options.row]
+    allowed, rate = np.isfinite(tau), options.rate[options.row] * largest_factor(instance)
     price = np.where(allowed, np.where(allowed, tau, 0.0) * np.where(np.isfinite(rate), rate, 0.0), np.inf)
     cheapest = np.argmin(price, axis=1)[:, None]
     seconds, eur = (needed * np.take_along_axis(of, cheapest, axis=1)[:, 0] for of in (tau, price))
@@ -270,24 +279,43 @@ def _epochs_to_do(instance: Instance, options: Options, end_s: float) -> NDArray
 
 @kernel
 def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, used: Floats) -> None:
-    """Write every job's least cost at these prices [€] to `costs`, (J,), and add GPU seconds to `used`, (V, K)."""
+    """Write every job's least cost at these prices [€] to `costs`, (J,), and add what it uses to `used`, (R, K).
+
+    Args:
+        demand: The jobs.
+        grid: Starts of periods and end of the last one [s], (K + 1,).
+        prices: Prices of GPUs of every type, and of power if there is one more row [€ per GPU or kW, and s], (R, K).
+        costs: Written.
+        used: Written: GPU-seconds of every type, and kW-seconds.
+    """
     configs, periods, row = demand.rate.shape[1], prices.shape[1], -1
-    rates = np.empty((periods + 1, configs))
+    rates, cheapest = np.empty((periods + 2, configs)), demand.factor.min()
     steps = (periods + 3) * configs  # every interval of time, and one in which the job completes
     offered, bought_steps, best = empty_steps(configs), empty_steps(steps), empty_steps(steps)
     for job in range(demand.jobs.shape[0]):
         if demand.row[job] != row:
             row = demand.row[job]
-            for c in range(configs):
-                for k in range(periods):
-                    rates[k, c] = demand.rate[row, c] + demand.gpus[row, c] * prices[demand.type[c], k]
-                rates[periods, c] = demand.rate[row, c]
-        costs[job] = _least_cost(demand, job, grid, rates, offered, bought_steps, best)
+            _write_rates(demand, row, prices, rates)
+            rates[periods + 1] = cheapest * demand.rate[row]
+        costs[job] = least_cost(demand, job, grid, rates, offered, bought_steps, best)
         _use(demand, row, best, used)
 
 
 @lean_kernel
-def _least_cost(
+def _write_rates(demand: Demand, row: int, prices: Floats, rates: Floats) -> None:
+    """Write what configurations cost in every period, and after the last one [€/s], in the first K + 1 rows."""
+    periods = prices.shape[1]
+    for c in range(rates.shape[1]):
+        for k in range(periods):
+            own = demand.rate[row, c] * demand.factor[k]
+            rates[k, c] = own + demand.gpus[row, c] * prices[demand.type[c], k]
+            if prices.shape[0] > demand.types:
+                rates[k, c] += demand.power[row, c] * prices[demand.types, k]
+        rates[periods, c] = demand.rate[row, c] * demand.factor[periods]
+
+
+@lean_kernel
+def least_cost(
     demand: Demand,
     job: int,
     grid: Floats,
@@ -305,7 +333,7 @@ def _least_cost(
     begin, due, weight = demand.jobs[job, SUBMISSION], demand.jobs[job, DUE], demand.jobs[job, WEIGHT]
     speed, order = demand.speed[job], demand.order[job, demand.banned[job] :]
     last = grid.shape[0] - 1
-    at_least = _least_at_base(demand, job, order, rates[last])
+    at_least = _least_at_base(demand, job, order, rates[last + 1])
     bought_steps.size[0], bought_steps.demand_left[0] = 0, demand.jobs[job, EPOCHS_TO_DO]
     least = np.inf
     k = max(0, np.searchsorted(grid, begin, side="right") - 1)
@@ -331,7 +359,7 @@ def _least_cost(
 
 @lean_kernel
 def _least_at_base(demand: Demand, job: int, order: Ints, rate: Floats) -> float:
-    """Return the least cost of a job's epochs without a price of GPU time [€]."""
+    """Return the least cost of a job's epochs without a price of GPU time, at the least price of energy [€]."""
     least = np.inf
     for i in range(order.shape[0]):
         least = min(least, rate[order[i]] / demand.speed[job, order[i]])
@@ -340,7 +368,7 @@ def _least_at_base(demand: Demand, job: int, order: Ints, rate: Floats) -> float
 
 @lean_kernel
 def _use(demand: Demand, row: int, best: MarginalSteps, used: Floats) -> None:
-    """Add the GPU seconds of a job's steps to `used`, (V, K)."""
+    """Add the GPU-seconds of a job's steps, and their kW-seconds if power has a price, to `used`, (R, K)."""
     for i in range(best.size[0]):
         period = best.where[i, PERIOD]
         if period == used.shape[1]:
@@ -350,3 +378,6 @@ def _use(demand: Demand, row: int, best: MarginalSteps, used: Floats) -> None:
         used[demand.type[high], period] += seconds * demand.gpus[row, high]
         if low >= 0:
             used[demand.type[low], period] -= seconds * demand.gpus[row, low]
+        if used.shape[0] > demand.types:
+            below = demand.power[row, low] if low >= 0 else 0.0
+            used[demand.types, period] += seconds * (demand.power[row, high] - below)

@@ -7,7 +7,19 @@ import numpy as np
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.capacity_price import capacity_price, clearing_price, load_of_due_work
-from gpusched_baselines.sts_x.job_plan import Parts, Plans, holds, new_plans, plan_at_price, plan_job
+from gpusched_baselines.sts_x.job_plan import (
+    CRITICAL,
+    DEFERRABLE,
+    DEFERRABLE_RUNNING,
+    MUST_BE_LATE,
+    WAITING,
+    Parts,
+    Plans,
+    holds,
+    new_plans,
+    plan_at_price,
+    plan_job,
+)
 from gpusched_baselines.sts_x.plan import (
     MARGIN,
     ORDER,
@@ -17,6 +29,7 @@ from gpusched_baselines.sts_x.plan import (
     epochs_expected,
     factor,
 )
+from gpusched_baselines.sts_x.price_plan import plan_over_prices
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
@@ -27,9 +40,6 @@ WORTH_A_RESTART = 0.9  # a job changes to a configuration that costs at most thi
 A_WAIT = 0.25  # the maximum deferral, as a part of the mean time that jobs are expected to run yet
 KEPT = 1.0 / 16.0  # how long a plan holds, as a part of that time, if nothing happens to its job
 FREE_RATE = 1e-12  # cost rate of a GPU in plans where energy is free [€/s]
-
-# The order in which a round places its jobs: in groups, and by a key within a group.
-MUST_BE_LATE, CRITICAL, DEFERRABLE_RUNNING, DEFERRABLE = range(4)
 
 
 @kernel
@@ -53,6 +63,8 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
         _write_due_load(board, chosen, plans.due_load)
     for i in range(chosen.shape[0]):
         longest += _look(board, adaptation, plans, i, parts.waits)
+    if parts.by_price and board.prices.shape[0] > 0:
+        _take_price_plans(board, adaptation, plans)
     wait = max(A_WAIT * np.exp(adaptation.max_deferral) * longest / max(1, chosen.shape[0]), 1.0)
     for i in range(chosen.shape[0]):
         job = chosen[i]
@@ -78,6 +90,21 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
             else:
                 plans.key[i] /= sooner
     return plans
+
+
+@kernel
+def _take_price_plans(board: Board, adaptation: Adaptation, plans: Plans) -> None:
+    """Let the jobs follow plans over the periods of prices, except those that must be late."""
+    first = plans.first.copy()
+    planned = plan_over_prices(board, plans.jobs, adaptation.rate, first, plans.timer)
+    for i in range(first.shape[0]):
+        if planned[i]:
+            plans.critical[i], plans.key[i] = 0, _slack_at_best(board, plans.jobs[i])
+            plans.group[i] = DEFERRABLE_RUNNING if sim.would_restart(board, plans.jobs[i]) else DEFERRABLE
+            if first[i] < 0:
+                plans.group[i] = WAITING
+            else:
+                plans.first[i] = first[i]
 
 
 @kernel

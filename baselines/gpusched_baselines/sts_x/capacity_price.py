@@ -6,7 +6,7 @@ import numpy as np
 
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.job_plan import Parts, Plans, plan_at_price
+from gpusched_baselines.sts_x.job_plan import WAITING, Parts, Plans, plan_at_price
 from gpusched_baselines.sts_x.plan import Adaptation, epochs_expected
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
@@ -105,6 +105,8 @@ def _wanted(board: Board, plans: Plans, column: int) -> float:
     """Return the GPUs with which the jobs begin; for critical ones by a column of their memory."""
     configs, wanted = board.facts.configs, 0.0
     for i in range(plans.jobs.shape[0]):
+        if plans.group[i] == WAITING:
+            continue
         first = int(board.memory[plans.jobs[i], column]) if plans.critical[i] else plans.first[i]
         wanted += configs[first, at.CONFIG_SIZE] / at.UNITS if first >= 0 else 0.0
     return wanted

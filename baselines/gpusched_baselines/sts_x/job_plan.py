@@ -26,6 +26,9 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel
 SAME_SCALE = 0.1  # prices that differ by less than this count as the same
 RESTART_PENALTY = 3.0  # additional restarts of a change where GPUs are short: the job may soon have to change again
 
+# The order in which a round places its jobs: in groups, and by a key within a group.
+MUST_BE_LATE, CRITICAL, DEFERRABLE_RUNNING, DEFERRABLE, WAITING = range(5)  # the last are not placed
+
 
 class Parts(NamedTuple):
     """Which parts of STS-X are in use; see `StsX`."""
@@ -41,6 +44,7 @@ class Parts(NamedTuple):
     compares_placements: bool
     type_priced: bool
     cluster_slack: bool
+    by_price: bool
 
 
 class Plans(NamedTuple):

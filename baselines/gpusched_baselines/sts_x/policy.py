@@ -11,7 +11,7 @@ from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_util
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, appraise
-from gpusched_baselines.sts_x.job_plan import Parts, Plans, restart_penalty
+from gpusched_baselines.sts_x.job_plan import WAITING, Parts, Plans, restart_penalty
 from gpusched_baselines.sts_x.placements import (
     ALONE,
     FRESH,
@@ -52,13 +52,14 @@ def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
     """
     active = board.active[: board.count[at.ACTIVE]]
     scratch = new_scratch(board.facts.configs.shape[0] + 1)
-    if parts.type_priced:
+    by_price = parts.by_price and board.prices.shape[0] > 0  # then GPU types have prices in each period
+    if parts.type_priced and not by_price:
         adaptation = with_type_prices(board, adaptation)
     plans = appraise(board, active, parts, adaptation, scratch)
     held, kept = sim.begin_plan(board, True)
     order, timer = sim.ranked_in_groups(plans.group, plans.key), plans.timer.copy()
     _place_all(board, plans, order, FRESH, held, (parts, adaptation, scratch))
-    if parts.compares_placements and not parts.guarantees and restarts_are_long(board, active):
+    if parts.compares_placements and not parts.guarantees and not by_price and restarts_are_long(board, active):
         _compare(board, plans, order, held, timer, (parts, adaptation, scratch))
     sim.write_plan(board)
     for i in range(active.shape[0]):
@@ -130,10 +131,15 @@ def _place_jobs(
     """Place the jobs that do not keep what they hold, in their order."""
     configs, capacity, first = board.facts.configs, board.capacity, plans.first
     demand = np.zeros(capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
+    by_price = parts.by_price and board.prices.shape[0] > 0
     for i in range(first.shape[0]):
+        if plans.group[i] == WAITING:
+            continue
         gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
         demand[configs[first[i], at.CONFIG_TYPE]] += 0.0 if plans.critical[i] else gpus
     for i in order:
+        if plans.group[i] == WAITING:
+            continue
         job, v = plans.jobs[i], configs[first[i], at.CONFIG_TYPE]
         gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
         if plans.keeps[i]:
@@ -150,9 +156,9 @@ def _place_jobs(
             if not _put(board, job, config, True, parts.consolidates):
                 plans.timer[i] = _put_what_fits(board, plans, i, scale, parts, adaptation, scratch)
             continue
-        powers_on_node = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
+        powers_on_node = by_price or demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
         if _put(board, job, first[i], powers_on_node, parts.consolidates):
-            plans.timer[i] = np.inf
+            plans.timer[i] = plans.timer[i] if by_price else np.inf
         elif sim.would_restart(board, job):  # it keeps its configuration and does not wait for a better one
             _put(board, job, int(board.jobs[job, at.OLD_CONFIG]), True, parts.consolidates)
         demand[v] -= gpus
@@ -299,6 +305,7 @@ class StsX(PlannedPolicy):
             rounds in which running jobs keep what they hold.
         type_priced: Whether a GPU type costs more where other jobs need it more.
         cluster_slack: Whether due work in the cluster shortens the time for which jobs with slack may wait.
+        by_price: Whether jobs are planned over the periods of prices, where the price of energy changes.
         name: Name, as tables show it.
 
     Raises:
@@ -318,6 +325,7 @@ class StsX(PlannedPolicy):
     compares_placements: bool = True
     type_priced: bool = True
     cluster_slack: bool = True
+    by_price: bool = True
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
@@ -335,6 +343,7 @@ class StsX(PlannedPolicy):
         return Parts(
             self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays,
             self.counts_restarts, self.compares_placements, self.type_priced, self.cluster_slack,
+            self.by_price,
         )  # fmt: skip
 
     def rates(self, board: Board) -> Floats:

@@ -1,0 +1,262 @@
+"""STS-X where the price of energy changes: which jobs run in the present period of prices, and with what.
+
+Every active job is planned over the periods until its due date, at the known and forecast prices of energy and at dual
+prices λ of the GPU time of every type in every period. Its plan is the sort of marginal-cost steps that the bounds use
+(`bounds.priced`), over the epochs that it may need at most, so that it meets its due date if it can. A period counts by
+the probability that the job still runs then. The dual prices rise where the plans together are expected to use more
+GPU time than there is: a few steps of the subgradient method, in every round from the beginning. Then the jobs are
+planned once more, one after the other by slack, over what those before them leave. What a plan has in the present
+period is what its job does now.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from gpusched_baselines.bounds.priced import (
+    EPOCHS,
+    HIGH,
+    LOW,
+    PERIOD,
+    SECONDS,
+    Demand,
+    MarginalSteps,
+    empty_steps,
+    least_cost,
+)
+from gpusched_baselines.sts_x.plan import epochs_at_worst
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
+
+MOST_PERIODS = 48  # of a plan; those after the first half are merged where there are more
+TURNS = 24  # steps of the subgradient method
+FIRST_STEP = 0.5  # as a multiple of the price of power where twice the GPUs are wanted that there are
+FILLED = 0.95  # part of the GPU time that can be used
+PART = 0.5  # of a period that a job must want to run with a configuration to take it
+SHORTEST_RUN = 3.0  # restarts: a shorter part of a period is left to later ones
+MARGIN = 0.02  # of the worst-case time: how long before its due date a plan ends
+
+
+class Outlook(NamedTuple):
+    """What the plans of a round share.
+
+    Attributes:
+        grid: Starts of periods and end of the last one [s], from now on, (K + 1,).
+        rate: Cost rates of configurations in each without a price of GPU time [€/s], (K, C).
+        there_is: GPU time of every type in each period [GPU · s], (V, K).
+        prices: Dual prices [€ per GPU and s], (V, K).
+        used: GPU time that plans are expected to use, (V, K).
+        alive: Probability that a job still runs in a period, (A, K).
+        restart: Seconds of a restart of each job, (A,).
+        demand: The jobs, as the bounds have them.
+    """
+
+    grid: Floats
+    rate: Floats
+    there_is: Floats
+    prices: Floats
+    used: Floats
+    alive: Floats
+    restart: Floats
+    demand: Demand
+
+
+@kernel
+def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, timer: Floats) -> Mask:
+    """Plan the jobs over the periods of prices.
+
+    Args:
+        board: The board.
+        chosen: The active jobs, (A,).
+        rate: Cost rates of configurations [€/s], (C,).
+        first: Written: the configuration of each job in the present period, -1 if it waits, (A,).
+        timer: Written: when it is decided again [s], (A,).
+
+    Returns:
+        Which jobs have such a plan, (A,): not those that must be late if they need all their epochs.
+    """
+    total, outlook = chosen.shape[0], _outlook(board, chosen, rate)
+    steps = (outlook.grid.shape[0] + 2) * rate.shape[0]
+    scratch = empty_steps(rate.shape[0]), empty_steps(steps), empty_steps(steps)
+    slack, planned = np.empty(total), np.zeros(total, dtype=np.int8)
+    for i in range(total):
+        worst = epochs_at_worst(board, chosen[i]) * board.jobs[chosen[i], at.MIN_TAU]
+        slack[i] = board.jobs[chosen[i], at.DUE] - board.clock[at.NOW] - worst
+        planned[i] = slack[i] > MARGIN * worst + outlook.restart[i]
+    for turn in range(TURNS):
+        outlook.used[:] = 0.0
+        for i in range(total):
+            _plan_one(board, outlook, chosen, i, False, scratch)
+        _move_prices(outlook, turn)
+    outlook.used[:] = 0.0
+    for i in sim.ranked(slack, total):
+        _plan_one(board, outlook, chosen, i, True, scratch)
+        if planned[i]:
+            first[i], seconds = _now(scratch[2], outlook, i)
+            timer[i] = min(outlook.grid[1], outlook.grid[0] + max(seconds, 1.0))
+    return planned
+
+
+@kernel
+def _outlook(board: Board, chosen: Ints, rate: Floats) -> Outlook:
+    """Return the periods from now to the last due date, their prices, and the jobs; no dual prices."""
+    grid, demand = _grid(board, chosen), _demand(board, chosen)
+    periods, types, total = grid.shape[0] - 1, board.capacity.shape[0], chosen.shape[0]
+    energy, there_is, rates = np.empty(periods), np.zeros((types, periods)), np.empty((periods, rate.shape[0]))
+    sim.forecast_prices(board, grid, energy)
+    for k in range(periods):
+        rates[k] = rate * (energy[k] / (board.clock[at.PRICE] * board.clock[at.PUE]))
+        for n in range(board.nodes.shape[0]):
+            there_is[board.nodes[n, at.NODE_TYPE], k] += FILLED * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
+    restart = np.empty(total)
+    for i in range(total):
+        restart[i] = max(board.jobs[chosen[i], at.RESTART_S], board.jobs[chosen[i], at.RESUMING_S])
+    none, alive = np.zeros((types, periods)), np.ones((total, periods))
+    return Outlook(grid, rates, there_is, none, none.copy(), alive, restart, demand)
+
+
+@kernel
+def _grid(board: Board, chosen: Ints) -> Floats:
+    """Return when periods begin from now to the last due date [s], and that: prices' own, later ones merged."""
+    now, end = board.clock[at.NOW], board.clock[at.NOW] + 1.0
+    for job in chosen:
+        end = max(end, board.jobs[job, at.DUE], now + epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU])
+    inside = np.empty(board.prices.shape[0])
+    size = 0
+    for p in range(board.prices.shape[0]):
+        if now < board.prices[p, at.PERIOD_START] < end:
+            inside[size] = board.prices[p, at.PERIOD_START]
+            size += 1
+    near = min(size, MOST_PERIODS // 2)
+    stride = max(1, (size - near + MOST_PERIODS // 2 - 1) // (MOST_PERIODS // 2))
+    later = (size - near + stride - 1) // stride
+    grid = np.empty(near + later + 2)
+    grid[0], grid[near + later + 1] = now, end
+    grid[1 : near + 1] = inside[:near]
+    for k in range(later):
+        grid[near + 1 + k] = inside[near + k * stride]
+    return grid
+
+
+@kernel
+def _demand(board: Board, chosen: Ints) -> Demand:
+    """Return the epochs left of the active jobs, all of them, as the bounds have jobs."""
+    total, configs, now = chosen.shape[0], board.facts.configs.shape[0], board.clock[at.NOW]
+    jobs, speed, order = np.empty((total, 4)), np.empty((total, configs)), np.empty((total, configs), dtype=np.int64)
+    banned, row, none = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64), np.zeros((1, configs))
+    for i in range(total):
+        job = chosen[i]
+        worst = epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU]
+        due = max(now + worst, board.jobs[job, at.DUE] - MARGIN * worst)
+        jobs[i, 0], jobs[i, 1], jobs[i, 2], jobs[i, 3] = now, due, board.jobs[job, at.WEIGHT], epochs_at_worst(board, job)
+        for c in range(configs):
+            speed[i, c] = 1.0 / board.tau[job, c]
+            banned[i] += 1 if board.tau[job, c] == np.inf else 0
+        order[i] = sim.ranked(speed[i], configs)
+    gpus, type_of = np.empty((1, configs)), board.facts.configs[:, at.CONFIG_TYPE].copy()
+    gpus[0] = board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
+    return Demand(jobs, speed, order, banned, row, none, gpus, type_of, none, np.ones(1), board.capacity.shape[0])
+
+
+@kernel
+def _plan_one(
+    board: Board,
+    outlook: Outlook,
+    chosen: Ints,
+    i: int,
+    within: bool,
+    scratch: tuple[MarginalSteps, MarginalSteps, MarginalSteps],
+) -> None:
+    """Plan a job at the dual prices, and add what it is expected to use; its steps are the last of `scratch`.
+
+    Going on as it runs saves a restart: it costs so much less in the present period.
+
+    Args:
+        i: The row of the job in `chosen`.
+        within: Whether only within what other plans leave.
+        scratch: Written: steps.
+    """
+    demand, grid, periods = outlook.demand, outlook.grid, outlook.rate.shape[0]
+    configs, held = outlook.rate.shape[1], int(board.jobs[chosen[i], at.OLD_CONFIG])
+    rates = np.empty((periods + 2, configs))
+    for c in range(configs):
+        v, gpus = demand.type[c], demand.gpus[0, c]
+        for k in range(periods):
+            rates[k, c] = (outlook.rate[k, c] + gpus * outlook.prices[v, k]) * outlook.alive[i, k]
+        if held == c:
+            rates[0, c] *= max(0.0, 1.0 - outlook.restart[i] / (grid[1] - grid[0]))
+        for k in range(periods if within else 0):
+            if outlook.there_is[v, k] / FILLED - outlook.used[v, k] < PART * gpus * (grid[k + 1] - grid[k]):
+                rates[k, c] = np.inf
+        rates[periods, c] = rates[periods + 1, c] = outlook.rate[:, c].mean()
+    rates[periods + 1] = 0.0
+    best = scratch[2]
+    best.size[0] = 0
+    least_cost(demand, i, grid, rates, scratch[0], scratch[1], best)
+    _follow(board, outlook, chosen[i], i, best)
+
+
+@kernel
+def _follow(board: Board, outlook: Outlook, job: int, i: int, best: MarginalSteps) -> None:
+    """Write the probability that a job runs in each period of its plan, and add the GPU time that it uses there."""
+    periods, demand = outlook.rate.shape[0], outlook.demand
+    epochs = np.zeros(periods)
+    for s in range(best.size[0]):
+        if best.where[s, PERIOD] < periods:
+            epochs[best.where[s, PERIOD]] += best.amount[s, EPOCHS]
+    curve, largest, done = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    now = curve.survival[sim.bin_of(curve.edges, done / largest)]
+    for k in range(periods):
+        half = min(1.0, (done + 0.5 * epochs[k]) / largest)
+        outlook.alive[i, k] = curve.survival[sim.bin_of(curve.edges, half)] / now if now > 0.0 else 1.0
+        done += epochs[k]
+    for s in range(best.size[0]):
+        k = best.where[s, PERIOD]
+        if k < periods:
+            seconds = best.amount[s, EPOCHS] * best.amount[s, SECONDS] * outlook.alive[i, k]
+            low, high = best.where[s, LOW], best.where[s, HIGH]
+            outlook.used[demand.type[high], k] += seconds * demand.gpus[0, high]
+            if low >= 0:
+                outlook.used[demand.type[low], k] -= seconds * demand.gpus[0, low]
+
+
+@kernel
+def _move_prices(outlook: Outlook, turn: int) -> None:
+    """Raise the dual prices where plans use more GPU time than there is, and lower them where they use less."""
+    step = FIRST_STEP / (1.0 + turn / 4.0)
+    for v in range(outlook.prices.shape[0]):
+        power, gpus = 0.0, 0.0
+        for c in range(outlook.rate.shape[1]):
+            if outlook.demand.type[c] == v:
+                power += outlook.rate[:, c].mean()
+                gpus += outlook.demand.gpus[0, c]
+        if gpus == 0.0:
+            continue
+        for k in range(outlook.prices.shape[1]):
+            there_is = max(outlook.there_is[v, k], 1e-9)
+            excess = max(-1.0, min(1.0, (outlook.used[v, k] - there_is) / there_is))
+            outlook.prices[v, k] = max(0.0, outlook.prices[v, k] + step * power / gpus * excess)
+
+
+@lean_kernel
+def _now(best: MarginalSteps, outlook: Outlook, i: int) -> tuple[int, float]:
+    """Return the configuration of a plan in the present period, -1 for none, and how long it is run [s].
+
+    It is the largest one that runs for `PART` of the time in which the job runs there. What is shorter than a few
+    restarts, and is not the rest of the job, waits.
+    """
+    length, config, longest = outlook.grid[1] - outlook.grid[0], -1, 0.0
+    for s in range(best.size[0]):
+        if best.where[s, PERIOD] == 0:
+            longest = max(longest, best.amount[s, EPOCHS] * best.amount[s, SECONDS])
+    fastest = 0.0
+    for s in range(best.size[0]):
+        high = best.where[s, HIGH]
+        if best.where[s, PERIOD] == 0 and best.amount[s, EPOCHS] * best.amount[s, SECONDS] >= PART * longest:
+            if outlook.demand.speed[i, high] > fastest:
+                config, fastest = high, outlook.demand.speed[i, high]
+    if config < 0 or longest < min(0.5 * length, SHORTEST_RUN * outlook.restart[i]):
+        return -1, length
+    return config, longest
