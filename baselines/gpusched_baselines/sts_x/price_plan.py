@@ -26,7 +26,15 @@ from gpusched_baselines.bounds.priced import (
     empty_steps,
     least_cost,
 )
-from gpusched_baselines.sts_x.plan import epochs_at_worst
+from gpusched_baselines.sts_x.plan import (
+    DIFFERENCE,
+    EARLY,
+    GPU_TIME,
+    ROOM,
+    Adaptation,
+    energy_factor,
+    epochs_at_worst,
+)
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
@@ -36,6 +44,7 @@ FIRST_STEP = 0.5  # as a multiple of the price of power where twice the GPUs are
 FILLED = 0.95  # part of the GPU time that can be used
 PART = 0.5  # of a period that a job must want to run with a configuration to take it
 SHORTEST_RUN = 3.0  # restarts: a shorter part of a period is left to later ones
+LEAST_PRICE = 0.05  # of the mean price: the least in plans, where an agent widens the differences
 MARGIN = 0.02  # of the worst-case time: how long before its due date a plan ends
 
 
@@ -44,52 +53,57 @@ class Outlook(NamedTuple):
 
     Attributes:
         grid: Starts of periods and end of the last one [s], from now on, (K + 1,).
-        rate: Cost rates of configurations in each without a price of GPU time [€/s], (K, C).
+        energy: Price of energy in each over the price of the rates, (K,).
+        rate: Cost rates of applications and configurations at that price, without a price of GPU time [€/s], (A', C).
         there_is: GPU time of every type in each period [GPU · s], (V, K).
         prices: Dual prices [€ per GPU and s], (V, K).
         used: GPU time that plans are expected to use, (V, K).
         alive: Probability that a job still runs in a period, (A, K).
         restart: Seconds of a restart of each job, (A,).
+        filled: Part of the GPU time that can be used.
         demand: The jobs, as the bounds have them.
     """
 
     grid: Floats
+    energy: Floats
     rate: Floats
     there_is: Floats
     prices: Floats
     used: Floats
     alive: Floats
     restart: Floats
+    filled: float
     demand: Demand
 
 
 @kernel
-def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, timer: Floats) -> Mask:
+def plan_over_prices(board: Board, chosen: Ints, adaptation: Adaptation, first: Ints, timer: Floats) -> Mask:
     """Plan the jobs over the periods of prices.
 
     Args:
         board: The board.
         chosen: The active jobs, (A,).
-        rate: Cost rates of configurations [€/s], (C,).
+        adaptation: The adaptation of the round, with the cost rates.
         first: Written: the configuration of each job in the present period, -1 if it waits, (A,).
         timer: Written: when it is decided again [s], (A,).
 
     Returns:
         Which jobs have such a plan, (A,): not those that must be late if they need all their epochs.
     """
-    total, outlook = chosen.shape[0], _outlook(board, chosen, rate)
-    steps = (outlook.grid.shape[0] + 2) * rate.shape[0]
-    scratch = empty_steps(rate.shape[0]), empty_steps(steps), empty_steps(steps)
+    total, outlook, configs = chosen.shape[0], _outlook(board, chosen, adaptation), adaptation.rate.shape[1]
+    steps = (outlook.grid.shape[0] + 2) * configs
+    scratch, margin = (empty_steps(configs), empty_steps(steps), empty_steps(steps)), _margin(adaptation)
     slack, planned = np.empty(total), np.zeros(total, dtype=np.int8)
     for i in range(total):
         worst = epochs_at_worst(board, chosen[i]) * board.jobs[chosen[i], at.MIN_TAU]
         slack[i] = board.jobs[chosen[i], at.DUE] - board.clock[at.NOW] - worst
-        planned[i] = slack[i] > MARGIN * worst + outlook.restart[i]
+        planned[i] = slack[i] > margin * worst + outlook.restart[i]
     for turn in range(TURNS):
         outlook.used[:] = 0.0
         for i in range(total):
             _plan_one(board, outlook, chosen, i, False, scratch)
         _move_prices(outlook, turn)
+    outlook.prices[:] *= energy_factor(adaptation, GPU_TIME)
     outlook.used[:] = 0.0
     for i in sim.ranked(slack, total):
         _plan_one(board, outlook, chosen, i, True, scratch)
@@ -99,22 +113,34 @@ def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, time
     return planned
 
 
+@lean_kernel
+def _margin(adaptation: Adaptation) -> float:
+    """Return how long before its due date a plan ends, as a part of the worst-case time."""
+    return MARGIN * energy_factor(adaptation, EARLY)
+
+
 @kernel
-def _outlook(board: Board, chosen: Ints, rate: Floats) -> Outlook:
+def _outlook(board: Board, chosen: Ints, adaptation: Adaptation) -> Outlook:
     """Return the periods from now to the last due date, their prices, and the jobs; no dual prices."""
-    grid, demand = _grid(board, chosen), _demand(board, chosen)
+    grid, demand = _grid(board, chosen), _demand(board, chosen, _margin(adaptation))
     periods, types, total = grid.shape[0] - 1, board.capacity.shape[0], chosen.shape[0]
-    energy, there_is, rates = np.empty(periods), np.zeros((types, periods)), np.empty((periods, rate.shape[0]))
+    energy, there_is = np.empty(periods), np.zeros((types, periods))
+    filled, difference = 1.0 - (1.0 - FILLED) * energy_factor(adaptation, ROOM), energy_factor(adaptation, DIFFERENCE)
     sim.forecast_prices(board, grid, energy)
+    if difference != 1.0:
+        mean = energy.mean()
+        for k in range(periods):
+            energy[k] = max(LEAST_PRICE * mean, mean + difference * (energy[k] - mean))
     for k in range(periods):
-        rates[k] = rate * (energy[k] / (board.clock[at.PRICE] * board.clock[at.PUE]))
+        energy[k] = energy[k] / (board.clock[at.PRICE] * board.clock[at.PUE])
         for n in range(board.nodes.shape[0]):
-            there_is[board.nodes[n, at.NODE_TYPE], k] += FILLED * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
+            there_is[board.nodes[n, at.NODE_TYPE], k] += filled * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
     restart = np.empty(total)
     for i in range(total):
         restart[i] = max(board.jobs[chosen[i], at.RESTART_S], board.jobs[chosen[i], at.RESUMING_S])
     none, alive = np.zeros((types, periods)), np.ones((total, periods))
-    return Outlook(grid, rates, there_is, none, none.copy(), alive, restart, demand)
+    rate = adaptation.rate
+    return Outlook(grid, energy, rate, there_is, none, none.copy(), alive, restart, filled, demand)
 
 
 @kernel
@@ -141,7 +167,7 @@ def _grid(board: Board, chosen: Ints) -> Floats:
 
 
 @kernel
-def _demand(board: Board, chosen: Ints) -> Demand:
+def _demand(board: Board, chosen: Ints, margin: float) -> Demand:
     """Return the epochs left of the active jobs, all of them, as the bounds have jobs."""
     total, configs, now = chosen.shape[0], board.facts.configs.shape[0], board.clock[at.NOW]
     jobs, speed, order = np.empty((total, 4)), np.empty((total, configs)), np.empty((total, configs), dtype=np.int64)
@@ -149,7 +175,7 @@ def _demand(board: Board, chosen: Ints) -> Demand:
     for i in range(total):
         job = chosen[i]
         worst = epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU]
-        due = max(now + worst, board.jobs[job, at.DUE] - MARGIN * worst)
+        due = max(now + worst, board.jobs[job, at.DUE] - margin * worst)
         jobs[i, 0], jobs[i, 1], jobs[i, 2], jobs[i, 3] = now, due, board.jobs[job, at.WEIGHT], epochs_at_worst(board, job)
         for c in range(configs):
             speed[i, c] = 1.0 / board.tau[job, c]
@@ -178,19 +204,20 @@ def _plan_one(
         within: Whether only within what other plans leave.
         scratch: Written: steps.
     """
-    demand, grid, periods = outlook.demand, outlook.grid, outlook.rate.shape[0]
+    demand, grid, periods = outlook.demand, outlook.grid, outlook.energy.shape[0]
+    own = outlook.rate[int(board.jobs[chosen[i], at.APPLICATION])]
     configs, held = outlook.rate.shape[1], int(board.jobs[chosen[i], at.OLD_CONFIG])
     rates = np.empty((periods + 2, configs))
     for c in range(configs):
         v, gpus = demand.type[c], demand.gpus[0, c]
         for k in range(periods):
-            rates[k, c] = (outlook.rate[k, c] + gpus * outlook.prices[v, k]) * outlook.alive[i, k]
+            rates[k, c] = (own[c] * outlook.energy[k] + gpus * outlook.prices[v, k]) * outlook.alive[i, k]
         if held == c:
             rates[0, c] *= max(0.0, 1.0 - outlook.restart[i] / (grid[1] - grid[0]))
         for k in range(periods if within else 0):
-            if outlook.there_is[v, k] / FILLED - outlook.used[v, k] < PART * gpus * (grid[k + 1] - grid[k]):
+            if outlook.there_is[v, k] / outlook.filled - outlook.used[v, k] < PART * gpus * (grid[k + 1] - grid[k]):
                 rates[k, c] = np.inf
-        rates[periods, c] = rates[periods + 1, c] = outlook.rate[:, c].mean()
+        rates[periods, c] = rates[periods + 1, c] = (own[c] * outlook.energy).mean()
     rates[periods + 1] = 0.0
     best = scratch[2]
     best.size[0] = 0
@@ -201,7 +228,7 @@ def _plan_one(
 @kernel
 def _follow(board: Board, outlook: Outlook, job: int, i: int, best: MarginalSteps) -> None:
     """Write the probability that a job runs in each period of its plan, and add the GPU time that it uses there."""
-    periods, demand = outlook.rate.shape[0], outlook.demand
+    periods, demand = outlook.energy.shape[0], outlook.demand
     epochs = np.zeros(periods)
     for s in range(best.size[0]):
         if best.where[s, PERIOD] < periods:
@@ -230,7 +257,7 @@ def _move_prices(outlook: Outlook, turn: int) -> None:
         power, gpus = 0.0, 0.0
         for c in range(outlook.rate.shape[1]):
             if outlook.demand.type[c] == v:
-                power += outlook.rate[:, c].mean()
+                power += (outlook.rate[0, c] * outlook.energy).mean()
                 gpus += outlook.demand.gpus[0, c]
         if gpus == 0.0:
             continue
