@@ -19,6 +19,7 @@ from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.result import kwh_of_bill
 from gpusched_env.simulator.state import log_columns
 
 FORMAT = "gpusched run"
@@ -43,6 +44,8 @@ _FACTS = (
 )  # fmt: skip
 SITE_FACTS = ("cap_forced_s", "over_cap_eur", "gpu_eur")
 """Fields of `run.json` where the power of the site has a cap, or GPU-hours have a price."""
+_METERED = ("energy_kwh", "co2_kg", "demand_eur")
+"""Fields of `run.json` where prices change by period; `co2_kg` where the carbon intensity is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,8 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
     if instance.site is not None or instance.gpu_hour_eur:
         values |= {name: getattr(result, name) for name in SITE_FACTS}
+    if instance.prices is not None:
+        values |= {name: getattr(result, name) for name in _METERED if np.isfinite(getattr(result, name))}
     values["decision_s"] = result.decision_s if np.isfinite(result.decision_s) else None
     return {"format": FORMAT, "version": VERSION, **values, "provenance": provenance(command, **{**facts, **own})}
 
@@ -198,6 +203,9 @@ def result_of(run: RecordedRun) -> Result:
     seconds = run.facts["decision_s"]
     facts = {name: run.facts[name] for name in ("seed", "energy_eur", "tardiness_eur", "rounds")}
     facts |= {name: run.facts.get(name, 0.0) for name in SITE_FACTS}
+    facts |= {name: run.facts[name] for name in _METERED if name in run.facts}
+    if run.instance.prices is None:
+        facts["energy_kwh"] = kwh_of_bill(run.instance, facts["energy_eur"] - facts["over_cap_eur"] - facts["gpu_eur"])
     return Result(
         instance=run.instance,
         policy=run.policy,

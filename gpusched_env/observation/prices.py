@@ -107,7 +107,7 @@ def _write_carbon(board: Board, known: int, out: Floats) -> None:
 @lean_kernel
 def _write_demand(board: Board, out: Floats) -> None:
     """Write the state of the demand charge, on which the cost of the next interval depends."""
-    clock, tariff = board.clock, board.facts.tariff
+    clock, tariff = board.clock, board.tariff
     out[PEAK] = out[INTERVAL] = out[MONTH_LEFT] = 0.0
     if tariff.shape[0] == 0 or tariff[at.DEMAND_EUR_PER_KW] == 0.0:
         return
