@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.fill import Fill
     from gpusched_baselines.shared_gpus.pack import Pack
     from gpusched_baselines.sts import Sts
+    from gpusched_baselines.power_cap.policy import CappedStsX
     from gpusched_baselines.sts_x.policy import StsX
 
 __all__ = [

@@ -313,6 +313,25 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "As Lucid: shortest first; two jobs on a GPU if their applications slow each other down little",
         ),
         **_gavels(":agnostic", aware=False),
+        "sts-x-cap": _variant(
+            "power_cap.policy:CappedStsX",
+            "STS-X under a power cap: power has the least price at which the limits that jobs choose fit",
+        ),
+        "cap-uniform": _variant(
+            "power_cap.policy:CappedStsX",
+            "STS-X under a power cap: one power limit for all jobs, the highest that fits",
+            {"rule": "uniform", "name": "cap-uniform"},
+        ),
+        "cap-priority": _variant(
+            "power_cap.policy:CappedStsX",
+            "STS-X under a power cap: tiers, by slack, may lose 0, 10, 25 or 50 % of their speed",
+            {"rule": "priority", "name": "cap-priority"},
+        ),
+        "polca": _variant(
+            "power_cap.policy:CappedStsX",
+            "STS-X under a power cap: two thresholds, as POLCA; jobs with slack are limited first",
+            {"rule": "polca", "name": "polca"},
+        ),
         "hived": ShippedPolicy(
             "dispatching.time_slice:HiveD",
             "FIFO in every tenant's virtual cluster of cells; opportunistic jobs on GPUs that no tenant uses",

@@ -20,8 +20,8 @@ from gpusched_env.audit.progress import (
 )
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record, stretches
+from gpusched_env.audit.site import check_cap, gpu_hours_eur, over_cap_eur
 from gpusched_env.audit.shares import SpeedPeriod, gpus_of, speed_pieces, utilisation_of, worked_s
-from gpusched_env.audit.site import check_cap, over_cap_eur
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may exceed them by rounding
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
@@ -233,7 +233,6 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
     nodes: list[Drawn] = []  # what they draw, of which jobs have parts
     parts: list[Drawn] = drawn_by_cpu_machines(record)
     nodes += parts
-    by_hour: list[tuple[int, float]] = []  # what GPU-hours and power above the cap cost jobs
     overfull: list[Difference] = []
     pieces_of = speed_pieces(record)
     for node, intervals in enumerate(on_node):
@@ -251,7 +250,6 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
                         of_each = (interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
                         gpus = math.fsum(of_each)
                     parts.append(Drawn(job, low, high, kw * hours * gpus / busy))
-                    by_hour.append((job, gpus * hours * record.gpu_hour_eur))
                     working = gpus
                     if power.idle_saving_w > 0.0:
                         idle = _idle_gpus(record, interval, (low, high), pieces_of, gpus)
@@ -260,31 +258,33 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
                         nodes.append(saved)
                         parts.append(saved)
                     if record.saved_kw:
-                        less = _saved_kw_of_a_gpu(record, interval) * working * hours
-                        nodes.append(Drawn(job, low, high, -less))
-                        parts.append(Drawn(job, low, high, -less))
+                        saved = Drawn(job, low, high, -_saved_kw_of_a_gpu(record, interval) * working * hours)
+                        nodes.append(saved)
+                        parts.append(saved)
             before, over = over, set()
             for gpu, difference in _beyond(record, node, start, holding, busy):
                 over.add(gpu)
                 if gpu not in before:
                     overfull.append(difference)
-    by_hour += [(job, cost) for job, costs in over_cap_eur(record).items() for cost in costs]
-    return _bill_of(record, nodes, parts, by_hour), overfull
+    return _bill_of(record, nodes, parts), overfull
 
 
-def _bill_of(record: Record, nodes: list[Drawn], parts: list[Drawn], other: list[tuple[int, float]]) -> _Bill:
-    """Make the bill of what nodes draw and of the parts of jobs, with the demand charges and `other` costs of jobs."""
+def _bill_of(record: Record, nodes: list[Drawn], parts: list[Drawn]) -> _Bill:
+    """Make the bill of what nodes draw and of the parts of jobs, with the demand charges."""
     costs: list[list[float]] = [[] for _ in record.jobs]
     for part in parts:
         costs[part.job].append(record.prices.eur(part))
-    for job, cost in other:
-        costs[job].append(cost)
     charged = demand_eur(record.prices, parts)
-    for job, own in charged.items():
-        costs[job] += own
-    of_all = [cost for own in charged.values() for cost in own]
-    meter = metered(record.prices, nodes) | {"demand_eur": math.fsum(of_all)} if record.prices.start_s else {}
-    total = math.fsum([*(record.prices.eur(each) for each in nodes), *of_all, *(cost for _, cost in other)])
+    meter: dict[str, float] = {}
+    if record.prices.start_s:
+        total_demand = math.fsum(cost for own in charged.values() for cost in own)
+        meter = metered(record.prices, nodes) | {"demand_eur": total_demand}
+    of_all: list[float] = []
+    for by_job in (charged, gpu_hours_eur(record), over_cap_eur(record)):
+        for job, own in by_job.items():
+            costs[job] += own
+            of_all += own
+    total = math.fsum([*(record.prices.eur(each) for each in nodes), *of_all])
     return _Bill(total, [math.fsum(own) for own in costs], meter)
 
 

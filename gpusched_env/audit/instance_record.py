@@ -32,7 +32,7 @@ from gpusched_env.errors import InputError
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
     "jobs", "applications", "distributions", "interference", "synchronisation", "tenancy", "tenants", "hosts",
-    "racks", "decision_interval_s", "host_memory", "site", "gpu_hour_eur", "saved_kw", "prices",
+    "racks", "decision_interval_s", "host_memory", "saved_kw", "site", "gpu_hour_eur", "prices",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -231,9 +231,8 @@ class TenantsRecord:
 
 @dataclass(frozen=True, slots=True)
 class InstanceRecord:
-    """The cluster, its jobs and its prices.
+    """The cluster, its jobs and its prices; `gpu_hour_eur` is the price of a GPU for an hour.
 
-    `eur_per_kwh` is the reference price of energy times the PUE, and `gpu_hour_eur` the price of a GPU for an hour.
     `saved_kw[a][c]` is what the GPUs of configuration c draw less than full busy ones with application a [kW]; empty
     where GPUs save nothing by that.
     """
@@ -245,15 +244,14 @@ class InstanceRecord:
     configurations: dict[str, ConfigurationRecord]
     jobs: list[JobRecord]
     prices: PricesRecord
-    eur_per_kwh: float
     utilisation_model: UtilisationRecord
     synchronisation: SynchronisationRecord | None
     tenants: TenantsRecord
     host_memory: HostMemoryRecord
     shared_memory: SharedMemoryRecord | None
+    saved_kw: list[list[float]]
     cap: CapRecord | None
     gpu_hour_eur: float
-    saved_kw: list[list[float]]
 
     @property
     def adapt_s(self) -> float:
@@ -277,14 +275,13 @@ def read_instance(path: Path) -> InstanceRecord:
     for index, job in enumerate(jobs):
         index_below(max(1, len(tenants.names))).check(f"instance.json: jobs.tenant[{index}]", job.tenant)
     prices = read_prices(instance)
-    price = instance.get("energy_price_eur_per_kwh", number, NOT_NEGATIVE) * instance.get("pue", number, AT_LEAST_ONE)
     name, seed = instance.get("name", text), instance.get("seed", whole)
     synchronisation = _synchronisation(instance, list(gpu_types), applications)
-    told = (name, seed, gpu_types, nodes, configurations, jobs, prices, price, utilisation_model, synchronisation, tenants)
+    told = (name, seed, gpu_types, nodes, configurations, jobs, prices, utilisation_model, synchronisation, tenants)
     gpu_hour_eur = instance.get("gpu_hour_eur", number, NOT_NEGATIVE) if instance.has("gpu_hour_eur") else 0.0
     memories = _host_memory(instance), _shared_memory(instance, list(gpu_types), applications)
     saved = _saved_kw(instance, applications, gpu_types, nodes, list(configurations.values()))
-    return InstanceRecord(*told, *memories, _cap(instance), gpu_hour_eur, saved)
+    return InstanceRecord(*told, *memories, saved, _cap(instance), gpu_hour_eur)
 
 
 def _cap(instance: FieldReader) -> CapRecord | None:

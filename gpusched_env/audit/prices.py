@@ -33,7 +33,8 @@ class PricesRecord:
     """Starts of the periods [s], and in each the price [€/kWh] and emissions [g/kWh] at the meter, and the PUE.
 
     One period without starts stands for prices that do not change. `kw_eur` is the demand charge of a billing month
-    [€/kW], for the largest mean of `interval_s`; further months begin at `months_s`.
+    [€/kW], for the largest mean of `interval_s`; further months begin at `months_s`. `reference` is the price of a kWh
+    of the nodes by which power above a soft cap is split among jobs [€/kWh].
     """
 
     start_s: list[float]
@@ -43,6 +44,7 @@ class PricesRecord:
     kw_eur: float = 0.0
     interval_s: float = 900.0
     months_s: tuple[float, ...] = ()
+    reference: float = 0.0
 
     def at(self, time_s: float) -> int:
         """Return the period that holds at a time."""
@@ -65,7 +67,7 @@ def read_prices(instance: FieldReader) -> PricesRecord:
     price = instance.get("energy_price_eur_per_kwh", number, NOT_NEGATIVE)
     usual = instance.get("pue", number, AT_LEAST_ONE)
     if not instance.has("prices"):
-        return PricesRecord([], [price], [usual])
+        return PricesRecord([], [price], [usual], reference=price * usual)
     own = instance.get("prices", FieldReader).only(*_FIELDS)
     POSITIVE.check(instance.name("energy_price_eur_per_kwh"), price)
     starts = own.column("start_s", number)
@@ -78,10 +80,11 @@ def read_prices(instance: FieldReader) -> PricesRecord:
         if told is not None:
             Range("a number <= start_s, or null", -math.inf, starts[p]).check(f"{own.name('published_s')}[{p}]", told)
     if not own.has("demand"):
-        return PricesRecord(starts, prices, pue, emitted)
+        return PricesRecord(starts, prices, pue, emitted, reference=price * usual)
     demand = own.get("demand", FieldReader).only("eur_per_kw", "interval_s", "months_s")
     per_kw, interval = (demand.get(name, number, POSITIVE) for name in ("eur_per_kw", "interval_s"))
-    return PricesRecord(starts, prices, pue, emitted, per_kw, interval, tuple(demand.column("months_s", number)))
+    months = tuple(demand.column("months_s", number))
+    return PricesRecord(starts, prices, pue, emitted, per_kw, interval, months, price * usual)
 
 
 def metered(prices: PricesRecord, drawn: Sequence[Drawn]) -> dict[str, float]:

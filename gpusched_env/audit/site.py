@@ -18,7 +18,8 @@ def power_of_site(record: Record) -> Iterator[tuple[float, float, float, float, 
     """Yield start, end, power [kW], cap [kW] and intervals of every stretch of time in which none of them changes."""
     cap = record.cap
     for start, end, holding in stretches(record.intervals):
-        drawn = math.fsum(power_of_nodes(record, holding).values())
+        saved = (-saved_kw(record, interval) for interval in holding)
+        drawn = math.fsum([*power_of_nodes(record, holding).values(), *saved])
         inside = [time for time in (cap.start_s if cap else []) if start < time < end]
         for begin, until in zip([start, *inside], [*inside, end], strict=True):
             limit = cap.cap_kw[bisect_right(cap.start_s, begin) - 1] if cap else math.inf
@@ -40,12 +41,20 @@ def busy_gpus(holding: list[IntervalRecord]) -> dict[int, int]:
 
 
 def power_of_nodes(record: Record, holding: list[IntervalRecord]) -> dict[int, float]:
-    """Return the power of each node on which something is held [kW]."""
+    """Return the power of each node on which something is held, without what its GPUs save [kW]."""
     power = {}
     for node, gpus in busy_gpus(holding).items():
         watts = record.gpu_types[record.nodes[node].gpu_type].node_power_w
         power[node] = watts[min(gpus, len(watts)) - 1] / 1000.0
     return power
+
+
+def saved_kw(record: Record, interval: IntervalRecord) -> float:
+    """Return what the GPUs of an interval on its node draw less than full busy ones [kW]."""
+    if not record.saved_kw:
+        return 0.0
+    own = interval.configuration
+    return record.saved_kw[record.jobs[interval.job].application][own.column] / own.nodes
 
 
 def over_cap_eur(record: Record) -> dict[int, list[float]]:
@@ -64,9 +73,17 @@ def over_cap_eur(record: Record) -> dict[int, list[float]]:
     return pieces
 
 
-def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, float]]:
-    """Return each interval's job and its part of the cost of its node [€/h]."""
-    power, gpus = power_of_nodes(record, holding), busy_gpus(holding)
+def gpu_hours_eur(record: Record) -> dict[int, list[float]]:
+    """Return what each job pays for the GPUs that it holds [€]; a shared one is split by share."""
+    pieces: dict[int, list[float]] = defaultdict(list)
+    for start, end, holding in stretches(record.intervals) if record.gpu_hour_eur else ():
+        for job, gpus, _ in _gpus_charged(holding):
+            pieces[job].append(gpus * (end - start) / 3600.0 * record.gpu_hour_eur)
+    return pieces
+
+
+def _gpus_charged(holding: list[IntervalRecord]) -> list[tuple[int, float, int]]:
+    """Return of each interval its job, the GPUs that it is charged for, and the node."""
     shares: dict[tuple[int, int], float] = defaultdict(float)
     for interval in holding:
         for gpu in gpus_of(interval) if interval.configuration.is_shared else ():
@@ -76,8 +93,17 @@ def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, f
         own = float(interval.held)
         if interval.configuration.is_shared:
             own = math.fsum(interval.configuration.share / shares[gpu] for gpu in gpus_of(interval))
-        rate = power[interval.node] * record.eur_per_kwh / gpus[interval.node] + record.gpu_hour_eur
-        found.append((interval.job, rate * own))
+        found.append((interval.job, own, interval.node))
+    return found
+
+
+def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, float]]:
+    """Return each interval's job and its part of the cost of its node [€/h]."""
+    power, busy, price = power_of_nodes(record, holding), busy_gpus(holding), record.prices.reference
+    found = []
+    for interval, (job, gpus, node) in zip(holding, _gpus_charged(holding), strict=True):
+        rate = power[node] * price / busy[node] + record.gpu_hour_eur
+        found.append((job, rate * gpus - saved_kw(record, interval) * price))
     return found
 
 

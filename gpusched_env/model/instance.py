@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
-    from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.site import PowerCap
+    from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
@@ -65,12 +65,12 @@ class Instance:
             0, a round at every event, to `checks.LONGEST_S`.
         host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
             has a link of its own.
+        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C), on a share
+            as whole GPUs; None: what their power limit takes from `gpu_power_w`, for every application.
         site: The cap on the power of all nodes; None: there is none.
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
             must be > 0 then.
-        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C), on a share
-            as whole GPUs; None: what their power limit takes from `gpu_power_w`, for every application.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -93,10 +93,10 @@ class Instance:
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
     host_memory: HostMemory | None = None
+    saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     site: PowerCap | None = None
     gpu_hour_eur: float = 0.0
     prices: PriceSeries | None = None
-    saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -279,10 +279,10 @@ class Instance:
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
         host_memory: HostMemory | None = None,
+        saved_kw: Sequence[Sequence[float]] | None = None,
         site: PowerCap | None = None,
         gpu_hour_eur: float = 0.0,
         prices: PriceSeries | None = None,
-        saved_kw: Sequence[Sequence[float]] | None = None,
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -301,10 +301,10 @@ class Instance:
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
             host_memory: What nodes have for the states of jobs.
+            saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
             site: The cap on the power of all nodes.
             gpu_hour_eur: Price of a held GPU [€/h].
             prices: Prices of energy by period.
-            saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -324,10 +324,10 @@ class Instance:
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
             host_memory=host_memory,
+            saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
             site=site,
             gpu_hour_eur=gpu_hour_eur,
             prices=prices,
-            saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
         )
 
     def type_index(self, where: str, name: str) -> int:

@@ -125,7 +125,7 @@ def write_config_rates(
 ) -> None:  # fmt: skip
     """Write the planning rates and the least rates of configurations from the cost rates of nodes (see `Rates`).
 
-    `saved` is the planned saving [kW], (A, C) or (0, 0), at a price as for `write_node_rates`.
+    `saved` is the planned saving [kW], (A, C) or (0, 0), at a price of energy [€/kWh] and a PUE, (2,).
     """
     most = node.shape[1] - 1
     for c in range(configs.shape[0]):

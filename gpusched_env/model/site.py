@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.interference import UtilisationModel
-from gpusched_env.model.rates import kilowatts
+from gpusched_env.model.rates import kilowatts, saved_kilowatts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,6 +118,9 @@ def check_site(instance: Instance) -> None:
         raise InputError("site", "...", "None with cells or spread configurations")
     if isinstance(instance.interference, UtilisationModel) and instance.interference.idle_power_w is not None:
         raise InputError("site", "...", "None where GPUs draw power by their utilisation")
+    shared = np.array([c.share < 1.0 for c in instance.configurations])
+    if saved_kilowatts(instance)[:, shared].any() if instance.saved_kw is not None else False:
+        raise InputError("site", "...", "None where shares of GPUs have power limits")
     if instance.synchronisation is not None and instance.synchronisation.cpu_machine_w:
         raise InputError("site", "...", "None where CPU machines draw power")
     if not instance.site.is_hard:
@@ -135,5 +138,8 @@ def _alone_kw(instance: Instance) -> NDArray[np.float64]:
     """Return the power of the nodes of a job alone, by job and configuration [kW], (J, C)."""
     watts, configs = kilowatts(instance), instance.configurations
     most = watts.shape[1] - 1
-    nodes = [watts[v, min(c.gpus_per_node, most)] * c.nodes for v, c in zip(instance.type_of_configuration, configs, strict=True)]
-    return np.broadcast_to(np.array(nodes), instance.jobs.seconds_per_epoch.shape)
+    pairs = zip(instance.type_of_configuration, configs, strict=True)
+    alone = np.array([watts[v, min(c.gpus_per_node, most)] * c.nodes for v, c in pairs])
+    saved = saved_kilowatts(instance)
+    own = alone - saved[instance.jobs.application] if saved.size else alone
+    return np.broadcast_to(own, instance.jobs.seconds_per_epoch.shape)

@@ -91,8 +91,8 @@ def kwh_of_bill(instance: Instance, energy_eur: float) -> float:
 def metered(instance: Instance, clock: NDArray[np.float64]) -> dict[str, float]:
     """Return what the meter says at the end of a run: `energy_kwh`, `co2_kg` and `demand_eur` of its `Result`."""
     if instance.prices is None:
-        energy_eur = clock[at.BILL] - clock[at.OVER_CAP_EUR] - clock[at.GPU_EUR]
-        return {"energy_kwh": kwh_of_bill(instance, float(energy_eur))}
+        energy_eur = float(clock[at.BILL] - clock[at.OVER_CAP_EUR] - clock[at.GPU_EUR])
+        return {"energy_kwh": kwh_of_bill(instance, energy_eur)}
     known = instance.prices.g_per_kwh is not None
     return {
         "energy_kwh": float(clock[at.KWH]),

@@ -20,13 +20,27 @@ def has_site(board: Board) -> bool:
 @lean_kernel
 def has_hard_cap(board: Board) -> bool:
     """Whether the site has a cap that is never exceeded."""
-    return board.facts.site.shape[0] > 0 and board.facts.site[at.SOFT_EUR] == np.inf
+    return has_site(board) and board.facts.site[at.SOFT_EUR] == np.inf and board.clock[at.CAP_KW] < np.inf
 
 
 @lean_kernel
 def is_above_cap(board: Board, added_kw: float) -> bool:
     """Whether the site with so much more power is above its cap."""
     return board.clock[at.KW] + added_kw > board.clock[at.CAP_KW] * ROUNDED
+
+
+@lean_kernel
+def saved_kw(board: Board, job: int, config: int) -> float:
+    """Return what the GPUs of a configuration draw less than full busy ones with a job [kW]."""
+    saved = board.facts.saved_kw
+    return saved[int(board.jobs[job, at.APPLICATION]), config] if saved.shape[0] > 0 else 0.0
+
+
+@lean_kernel
+def count_saved(board: Board, job: int, config: int, times: int) -> None:
+    """Update the power of the site: a job gets a configuration (`times` 1), or returns it (-1)."""
+    if has_site(board):
+        board.clock[at.KW] -= times * saved_kw(board, job, config)
 
 
 @lean_kernel
@@ -39,10 +53,13 @@ def count_power(board: Board, node: int, before: int, after: int) -> None:
 
 @kernel
 def site_kw(board: Board) -> float:
-    """Return the power of all nodes, without what the PUE adds [kW]."""
+    """Return the power of all nodes, less what held GPUs save, without what the PUE adds [kW]."""
     nodes, drawn, total = board.nodes, board.facts.kilowatts, 0.0
     for n in range(nodes.shape[0]):
         total += drawn[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
+    for job in board.active[: board.count[at.ACTIVE]]:
+        if board.jobs[job, at.CONFIG] >= 0.0:
+            total -= saved_kw(board, job, int(board.jobs[job, at.CONFIG]))
     return total
 
 

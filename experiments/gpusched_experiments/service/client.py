@@ -58,7 +58,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         "configurations": [
             {name: getattr(c, name) for name in ConfigurationFields.model_fields} for c in instance.configurations
         ],
-        "prices": {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue},
+        "prices": {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue} | _gpu_price(instance),
         "interference": interference_fields(instance.interference),
         "synchronisation": synchronisation_field(instance).get("synchronisation"),
         "applications": applications,
@@ -87,7 +87,23 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
         "times": {name: _times(np.frombuffer(row)) for row, name in times.items()},
         "distributions": {name: _curve(board.edges[bins], board.survival[row]) for (bins, row), name in curves.items()},
         "idle_rounds": int(board.count[at.IDLE]),
+        **_site(view, instance),
     }
+
+
+def _gpu_price(instance: Instance) -> dict[str, float]:
+    return {"gpu_hour_eur": instance.gpu_hour_eur} if instance.gpu_hour_eur else {}
+
+
+def _site(view: View, instance: Instance) -> dict[str, Any]:
+    """Return the field `site`: the cap now, and the next one if policies are told of it."""
+    if instance.site is None:
+        return {}
+    soft, clock = instance.site.soft_eur_per_kwh, view.clock
+    told = {"cap_kw": float(clock[at.CAP_KW]), "soft_eur_per_kwh": soft}
+    if clock[at.NEXT_CAP_S] < np.inf:
+        told |= {"next_cap_s": float(clock[at.NEXT_CAP_S]), "next_cap_kw": float(clock[at.NEXT_CAP_KW])}
+    return {"site": told}
 
 
 def _gpu_type(v: GpuType) -> dict[str, Any]:

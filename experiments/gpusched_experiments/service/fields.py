@@ -305,6 +305,18 @@ class PriceFields(Fields):
     pue: float = Field(
         default=1.58, ge=1.0, le=LARGEST, allow_inf_nan=False, description="Power usage effectiveness of the site."
     )
+    gpu_hour_eur: NotNegative = Field(default=0.0, description="Price of a GPU for an hour for which it is held [€/h].")
+
+
+class SiteFields(Fields):
+    """The cap on the power of all nodes now, without what the PUE adds, and the next one if it is known."""
+
+    cap_kw: Positive
+    next_cap_s: Time | None = Field(default=None, description="When the cap changes next, on the clock of `now_s`.")
+    next_cap_kw: Positive | None = Field(default=None, description="The cap from then on.")
+    soft_eur_per_kwh: Positive | None = Field(
+        default=None, description="What a kWh above the cap costs in addition [€/kWh]; null: never above it."
+    )
 
 
 class DecideRequest(Fields):
@@ -321,6 +333,7 @@ class DecideRequest(Fields):
         "V100x0.6! for one with priority) or fields. By default every number of GPUs of a node.",
     )
     prices: PriceFields = PriceFields()
+    site: SiteFields | None = Field(default=None, description="The cap on the power of all nodes; null: none.")
     restart_s: Time = Field(default=0.0, description="Seconds without progress after a change, of jobs that say none.")
     applications: dict[Name, ApplicationFields] = Field(default={}, max_length=MOST_JOBS)
     times: dict[Name, OwnTimes] = Field(

@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, synchronisation_of
-from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, UtilisationModel
+from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, PowerCap, UtilisationModel
+from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
 from gpusched_experiments.service.cluster import ClusterNames, distribution_of, no_node_now, usable
 from gpusched_experiments.service.fields import MOST_CELLS, ApplicationFields, DecideRequest, JobFields
 
 NO_APPLICATION = ""
 _LEAST_EPOCHS = 1e-6
+NO_CAP_KW = 1e12  # more than any site draws
 
 
 class Problem:
@@ -91,6 +93,8 @@ class Problem:
                 ),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
+                gpu_hour_eur=self.request.prices.gpu_hour_eur,
+                site=self._site(),
                 interference=self._interference(),
                 synchronisation=synchronisation,
                 tenants=self.names.tenants,
@@ -98,6 +102,19 @@ class Problem:
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
+
+    def _site(self) -> PowerCap | None:
+        """Return the cap of now and the next one; the time after them, when every job can run, is not told."""
+        given = self.request.site
+        if given is None:
+            return None
+        starts, caps = [0.0], [given.cap_kw]
+        if given.next_cap_s is not None:
+            if given.next_cap_kw is None or given.next_cap_s <= self.request.now_s:
+                raise InputError("site.next_cap_s", given.next_cap_s, "a time after now_s, with next_cap_kw")
+            starts, caps = [0.0, given.next_cap_s], [given.cap_kw, given.next_cap_kw]
+        told = [0.0] * len(starts)
+        return PowerCap((*starts, LONGEST_S), (*caps, NO_CAP_KW), (*told, LONGEST_S), given.soft_eur_per_kwh)
 
     def _interference(self) -> Interference | UtilisationModel | None:
         model = interference_of(self.request.interference)

@@ -9,7 +9,7 @@ from gpusched_env.simulator.placement.spread_gpus import let_spread_go
 from gpusched_env.simulator.placement.under_cap import grown_kw
 from gpusched_env.simulator.placement.whole_gpus import let_go, let_nodes_go
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.site_power import has_hard_cap, is_above_cap
+from gpusched_env.simulator.site_power import count_saved, has_hard_cap, is_above_cap
 
 
 @lean_kernel
@@ -25,8 +25,9 @@ def within_quota(board: Board, job: int, config: int) -> bool:
 
 @lean_kernel
 def count_in(board: Board, job: int, config: int, times: int) -> None:
-    """Add what a job gets (`times` 1), or subtract what it returns (-1), in its tenant's quota, if there are quotas."""
+    """Add what a job gets (`times` 1), or subtract what it returns (-1), in quotas and in the power of the site."""
     quota = board.quota
+    count_saved(board, job, config, times)
     if quota.shape[0] > 0:
         v, units = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE]
         quota[int(board.jobs[job, at.TENANT]), quota.shape[1] // 2 + v] += times * units

@@ -7,7 +7,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.shared_gpus import best_slot
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.site_power import has_hard_cap, is_above_cap
+from gpusched_env.simulator.site_power import has_hard_cap, is_above_cap, saved_kw
 
 
 @lean_kernel
@@ -22,7 +22,7 @@ def added_kw(board: Board, job: int, config: int) -> float:
     nodes, configs, drawn = board.nodes, board.facts.configs, board.facts.kilowatts
     v, gpus, many = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_NODES]
     if configs[config, at.CONFIG_UNITS] == 0 and many > 1:
-        return many * drawn[v, gpus]
+        return many * drawn[v, gpus] - saved_kw(board, job, config)
     first, slot = -1, 0
     if configs[config, at.CONFIG_UNITS] > 0:
         first, slot = best_slot(board, job, config)
@@ -35,7 +35,7 @@ def added_kw(board: Board, job: int, config: int) -> float:
             opened -= 1 if nodes[n, at.NODE_COLUMNS + gpu] > 0 else 0
         busy = nodes[n, at.USABLE] - nodes[n, at.FREE]
         total += drawn[v, busy + opened] - drawn[v, busy]
-    return total
+    return total - saved_kw(board, job, config)
 
 
 @kernel
@@ -43,8 +43,9 @@ def grown_kw(board: Board, job: int, config: int) -> float:
     """Return the power that a configuration in the place of the one that a job holds, on its node, would add [kW]."""
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     held, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
+    saved = saved_kw(board, job, config) - saved_kw(board, job, held)
     if configs[held, at.CONFIG_UNITS] > 0 or configs[held, at.CONFIG_NODES] > 1:
-        return 0.0
+        return -saved
     v, busy, drawn = nodes[node, at.NODE_TYPE], nodes[node, at.USABLE] - nodes[node, at.FREE], board.facts.kilowatts
     after = busy + configs[config, at.CONFIG_GPUS] - configs[held, at.CONFIG_GPUS]
-    return drawn[v, min(after, drawn.shape[1] - 1)] - drawn[v, busy]
+    return drawn[v, min(after, drawn.shape[1] - 1)] - drawn[v, busy] - saved
