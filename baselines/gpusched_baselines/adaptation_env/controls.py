@@ -146,7 +146,8 @@ def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
     said[:] = controls.jobs
     if len(controls.by_feature):
         said += job_features(board, rate)[:, SEEN] @ controls.by_feature
-    rates = rate * controls.critical, rate * controls.deferrable
+    power = np.exp(controls.energy[of.POWER])  # exactly 1 at 0
+    rates = rate * (controls.critical * power), rate * (controls.deferrable * power)
     return Adaptation(said, *rates, not controls.priced, controls.max_deferral, controls.energy)
 
 
