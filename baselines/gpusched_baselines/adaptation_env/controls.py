@@ -30,13 +30,13 @@ MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
 MOST_OF_SIZE = 0.25  # on the cost rate, for each doubling of the GPUs
 MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on the columns of `Adaptation.jobs`
 LONGEST_DEFERRAL = 1.0  # on the maximum deferral
-MOST_OF_ENERGY = np.array([1.0, 2.0, 2.0, 2.0, 2.0])  # on the entries of `Adaptation.energy`
+MOST_OF_ENERGY = np.array([1.0, 2.0, 0.5, 2.0, 2.0])  # on the entries of `Adaptation.energy`
 
 OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "restart")
 """Names of the columns of `Adaptation.jobs`, in their order."""
 SEEN = (TIME_LEFT, CHEAPEST_SLACK, TARDINESS_COST, EXPECTED, LENGTH, CHANGE, HASTE)
 """Features of a job on which the controls of jobs may depend, with `controls="jobs"`."""
-OF_ENERGY = ("price differences", "price of GPU time to come", "free GPU time", "margin before due dates", "price of power")
+OF_ENERGY = ("price differences", "price of GPU time to come", "GPU time that plans use", "margin before due dates", "price of power")
 """Names of the entries of `Adaptation.energy`, in their order."""
 SETS = ("round", "jobs", "energy")
 MORE = {"jobs": len(SEEN) * CONTROLS, "energy": ENERGY_CONTROLS}

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model import Instance
+from gpusched_env.model import Instance, PowerCap
 
 MOST_PERIODS = 768  # of prices within the horizon of a bound; where there are more, alike ones are merged
 
@@ -110,4 +110,17 @@ def supply_of(instance: Instance, grid_s: NDArray[np.float64]) -> Supply:
     """Return what an instance has of GPUs of every type in every period of a grid, and of power if it has a cap."""
     gpus = np.array([node.gpus for node in instance.nodes], dtype=np.float64)
     of_types = np.bincount(instance.type_of_node, gpus, len(instance.gpu_types)).astype(np.float64)
-    return Supply(of_types[:, None] * np.diff(grid_s), np.full((len(of_types), 1), np.inf))
+    there_is, highest = of_types[:, None] * np.diff(grid_s), np.full((len(of_types), 1), np.inf)
+    site = instance.site
+    if site is None or instance.energy_price_eur_per_kwh == 0.0:  # then the power of configurations is not known
+        return Supply(there_is, highest)
+    most = np.inf if site.soft_eur_per_kwh is None else site.soft_eur_per_kwh / 3600.0
+    return Supply(np.vstack([there_is, _cap_kw_s(site, grid_s)]), np.append(highest, [[most]], axis=0))
+
+
+def _cap_kw_s(site: PowerCap, grid_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the integral of the cap over every period of a grid [kW · s], (K,)."""
+    ends = np.append(site.start_s[1:], np.inf)
+    begins = np.append(-np.inf, site.start_s[1:])
+    inside = np.maximum(0.0, np.minimum(ends, grid_s[1:, None]) - np.maximum(begins, grid_s[:-1, None]))
+    return np.asarray(inside @ np.array(site.cap_kw))

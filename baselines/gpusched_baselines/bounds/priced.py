@@ -183,6 +183,7 @@ class Demand(NamedTuple):
         power: Least power of configurations [kW], (A, C).
         factor: Price of energy in every period, and after the last one, over the price in `rate`, (K + 1,).
         types: Number of GPU types: prices of one more resource are those of power.
+        held: Price of a held GPU, in `rate` [€/s]; it does not follow that of energy.
     """
 
     jobs: Floats
@@ -196,12 +197,14 @@ class Demand(NamedTuple):
     power: Floats
     factor: Floats
     types: int
+    held: float
 
     @classmethod
     def of(cls, instance: Instance, options: Options, grid_s: NDArray[np.float64]) -> Demand:
         """Take the jobs and options of an instance; after the end of the grid there is no price of GPU time."""
         jobs = instance.jobs
         speed = 1.0 / options.seconds
+        held = instance.gpu_hour_eur / 3600.0
         factor, reference = price_factors(instance, grid_s), instance.energy_price_eur_per_kwh * instance.pue
         columns = (
             jobs.submission_s,
@@ -218,9 +221,10 @@ class Demand(NamedTuple):
             options.rate,
             options.gpus,
             options.type,
-            options.rate * (3600.0 / reference if reference > 0.0 else 0.0),
+            (options.rate - held * options.gpus) * (3600.0 / reference if reference > 0.0 else 0.0),
             factor,
             len(instance.gpu_types),
+            held,
         )
 
 
@@ -296,7 +300,8 @@ def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, use
         if demand.row[job] != row:
             row = demand.row[job]
             _write_rates(demand, row, prices, rates)
-            rates[periods + 1] = cheapest * demand.rate[row]
+            for c in range(configs):
+                rates[periods + 1, c] = _rate_at(demand, row, c, cheapest)
         costs[job] = least_cost(demand, job, grid, rates, offered, bought_steps, best)
         _use(demand, row, best, used)
 
@@ -307,11 +312,17 @@ def _write_rates(demand: Demand, row: int, prices: Floats, rates: Floats) -> Non
     periods = prices.shape[1]
     for c in range(rates.shape[1]):
         for k in range(periods):
-            own = demand.rate[row, c] * demand.factor[k]
-            rates[k, c] = own + demand.gpus[row, c] * prices[demand.type[c], k]
+            rates[k, c] = _rate_at(demand, row, c, demand.factor[k]) + demand.gpus[row, c] * prices[demand.type[c], k]
             if prices.shape[0] > demand.types:
                 rates[k, c] += demand.power[row, c] * prices[demand.types, k]
-        rates[periods, c] = demand.rate[row, c] * demand.factor[periods]
+        rates[periods, c] = _rate_at(demand, row, c, demand.factor[periods])
+
+
+@lean_kernel
+def _rate_at(demand: Demand, row: int, config: int, factor: float) -> float:
+    """Return the cost rate of a configuration at a price of energy that is `factor` times that of its rate [€/s]."""
+    held = demand.held * demand.gpus[row, config]
+    return (demand.rate[row, config] - held) * factor + held
 
 
 @lean_kernel

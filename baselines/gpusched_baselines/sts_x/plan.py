@@ -61,7 +61,7 @@ CONTROLS = 5
 # Entries of the adaptation to prices and a cap, likewise.
 DIFFERENCE = 0  # on the differences of the energy prices to come from their mean: what a wait is expected to save
 GPU_TIME = 1  # on the prices of GPU time in the periods to come
-ROOM = 2  # on the part of the GPU time that plans leave free
+ROOM = 2  # on the GPU time that plans may use in the periods to come
 EARLY = 3  # on the time by which plans end before their due dates
 POWER = 4  # on the price of power under a cap
 ENERGY_CONTROLS = 5

@@ -41,9 +41,8 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel
 MOST_PERIODS = 48  # of a plan; those after the first half are merged where there are more
 TURNS = 24  # steps of the subgradient method
 FIRST_STEP = 0.5  # as a multiple of the price of power where twice the GPUs are wanted that there are
-FILLED = 0.95  # part of the GPU time that can be used
-PART = 0.5  # of a period that a job must want to run with a configuration to take it
-SHORTEST_RUN = 3.0  # restarts: a shorter part of a period is left to later ones
+AMONG_LEFT = 0.5  # part of the dual prices that counts where plans are made one after the other
+PART = 0.3  # of the present period that a plan must use to use all of it; and of that, a configuration
 LEAST_PRICE = 0.05  # of the mean price: the least in plans, where an agent widens the differences
 MARGIN = 0.02  # of the worst-case time: how long before its due date a plan ends
 
@@ -53,26 +52,24 @@ class Outlook(NamedTuple):
 
     Attributes:
         grid: Starts of periods and end of the last one [s], from now on, (K + 1,).
-        energy: Price of energy in each over the price of the rates, (K,).
-        rate: Cost rates of applications and configurations at that price, without a price of GPU time [€/s], (A', C).
+        energy: Price of energy in each over that of the rates, (K,).
+        held: Price of a held GPU, in the rates [€/s].
         there_is: GPU time of every type in each period [GPU · s], (V, K).
         prices: Dual prices [€ per GPU and s], (V, K).
         used: GPU time that plans are expected to use, (V, K).
         alive: Probability that a job still runs in a period, (A, K).
         restart: Seconds of a restart of each job, (A,).
-        filled: Part of the GPU time that can be used.
         demand: The jobs, as the bounds have them.
     """
 
     grid: Floats
     energy: Floats
-    rate: Floats
+    held: float
     there_is: Floats
     prices: Floats
     used: Floats
     alive: Floats
     restart: Floats
-    filled: float
     demand: Demand
 
 
@@ -90,7 +87,7 @@ def plan_over_prices(board: Board, chosen: Ints, adaptation: Adaptation, first: 
     Returns:
         Which jobs have such a plan, (A,): not those that must be late if they need all their epochs.
     """
-    total, outlook, configs = chosen.shape[0], _outlook(board, chosen, adaptation), adaptation.rate.shape[1]
+    total, configs, outlook = chosen.shape[0], adaptation.rate.shape[1], _outlook(board, chosen, adaptation)
     steps = (outlook.grid.shape[0] + 2) * configs
     scratch, margin = (empty_steps(configs), empty_steps(steps), empty_steps(steps)), _margin(adaptation)
     slack, planned = np.empty(total), np.zeros(total, dtype=np.int8)
@@ -103,13 +100,12 @@ def plan_over_prices(board: Board, chosen: Ints, adaptation: Adaptation, first: 
         for i in range(total):
             _plan_one(board, outlook, chosen, i, False, scratch)
         _move_prices(outlook, turn)
-    outlook.prices[:] *= energy_factor(adaptation, GPU_TIME)
     outlook.used[:] = 0.0
+    outlook.prices[:] *= AMONG_LEFT * energy_factor(adaptation, GPU_TIME)
     for i in sim.ranked(slack, total):
         _plan_one(board, outlook, chosen, i, True, scratch)
         if planned[i]:
-            first[i], seconds = _now(scratch[2], outlook, i)
-            timer[i] = min(outlook.grid[1], outlook.grid[0] + max(seconds, 1.0))
+            first[i], timer[i] = _now(scratch[2], outlook, i), outlook.grid[1]
     return planned
 
 
@@ -122,25 +118,25 @@ def _margin(adaptation: Adaptation) -> float:
 @kernel
 def _outlook(board: Board, chosen: Ints, adaptation: Adaptation) -> Outlook:
     """Return the periods from now to the last due date, their prices, and the jobs; no dual prices."""
-    grid, demand = _grid(board, chosen), _demand(board, chosen, _margin(adaptation))
+    grid, demand = _grid(board, chosen), _demand(board, chosen, adaptation)
     periods, types, total = grid.shape[0] - 1, board.capacity.shape[0], chosen.shape[0]
     energy, there_is = np.empty(periods), np.zeros((types, periods))
-    filled, difference = 1.0 - (1.0 - FILLED) * energy_factor(adaptation, ROOM), energy_factor(adaptation, DIFFERENCE)
+    room, difference = energy_factor(adaptation, ROOM), energy_factor(adaptation, DIFFERENCE)
     sim.forecast_prices(board, grid, energy)
     if difference != 1.0:
         mean = energy.mean()
         for k in range(periods):
             energy[k] = max(LEAST_PRICE * mean, mean + difference * (energy[k] - mean))
     for k in range(periods):
-        energy[k] = energy[k] / (board.clock[at.PRICE] * board.clock[at.PUE])
+        energy[k] /= board.clock[at.PRICE] * board.clock[at.PUE]
         for n in range(board.nodes.shape[0]):
-            there_is[board.nodes[n, at.NODE_TYPE], k] += filled * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
+            there_is[board.nodes[n, at.NODE_TYPE], k] += room * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
     restart = np.empty(total)
     for i in range(total):
         restart[i] = max(board.jobs[chosen[i], at.RESTART_S], board.jobs[chosen[i], at.RESUMING_S])
     none, alive = np.zeros((types, periods)), np.ones((total, periods))
-    rate = adaptation.rate
-    return Outlook(grid, energy, rate, there_is, none, none.copy(), alive, restart, filled, demand)
+    held = board.clock[at.GPU_EUR_PER_S]
+    return Outlook(grid, energy, held, there_is, none, none.copy(), alive, restart, demand)
 
 
 @kernel
@@ -167,23 +163,26 @@ def _grid(board: Board, chosen: Ints) -> Floats:
 
 
 @kernel
-def _demand(board: Board, chosen: Ints, margin: float) -> Demand:
+def _demand(board: Board, chosen: Ints, adaptation: Adaptation) -> Demand:
     """Return the epochs left of the active jobs, all of them, as the bounds have jobs."""
     total, configs, now = chosen.shape[0], board.facts.configs.shape[0], board.clock[at.NOW]
     jobs, speed, order = np.empty((total, 4)), np.empty((total, configs)), np.empty((total, configs), dtype=np.int64)
-    banned, row, none = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64), np.zeros((1, configs))
+    banned, row = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
+    rate, margin = adaptation.rate, _margin(adaptation)
     for i in range(total):
         job = chosen[i]
-        worst = epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU]
+        worst, row[i] = epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU], int(board.jobs[job, at.APPLICATION])
         due = max(now + worst, board.jobs[job, at.DUE] - margin * worst)
         jobs[i, 0], jobs[i, 1], jobs[i, 2], jobs[i, 3] = now, due, board.jobs[job, at.WEIGHT], epochs_at_worst(board, job)
         for c in range(configs):
             speed[i, c] = 1.0 / board.tau[job, c]
             banned[i] += 1 if board.tau[job, c] == np.inf else 0
         order[i] = sim.ranked(speed[i], configs)
-    gpus, type_of = np.empty((1, configs)), board.facts.configs[:, at.CONFIG_TYPE].copy()
-    gpus[0] = board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
-    return Demand(jobs, speed, order, banned, row, none, gpus, type_of, none, np.ones(1), board.capacity.shape[0])
+    gpus, type_of = np.empty(rate.shape), board.facts.configs[:, at.CONFIG_TYPE].copy()
+    for a in range(rate.shape[0]):
+        gpus[a] = board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
+    types, held = board.capacity.shape[0], board.clock[at.GPU_EUR_PER_S]
+    return Demand(jobs, speed, order, banned, row, rate, gpus, type_of, rate, np.ones(1), types, held)
 
 
 @kernel
@@ -204,20 +203,21 @@ def _plan_one(
         within: Whether only within what other plans leave.
         scratch: Written: steps.
     """
-    demand, grid, periods = outlook.demand, outlook.grid, outlook.energy.shape[0]
-    own = outlook.rate[int(board.jobs[chosen[i], at.APPLICATION])]
-    configs, held = outlook.rate.shape[1], int(board.jobs[chosen[i], at.OLD_CONFIG])
+    demand, grid, periods, usual = outlook.demand, outlook.grid, outlook.energy.shape[0], outlook.energy.mean()
+    configs, held, row = demand.rate.shape[1], int(board.jobs[chosen[i], at.OLD_CONFIG]), demand.row[i]
     rates = np.empty((periods + 2, configs))
     for c in range(configs):
-        v, gpus = demand.type[c], demand.gpus[0, c]
+        v, gpus = demand.type[c], demand.gpus[row, c]
+        own = min(demand.rate[row, c], outlook.held * gpus)  # of the rate the price of held GPUs does not change
+        energy = demand.rate[row, c] - own
         for k in range(periods):
-            rates[k, c] = (own[c] * outlook.energy[k] + gpus * outlook.prices[v, k]) * outlook.alive[i, k]
+            rates[k, c] = (energy * outlook.energy[k] + own + gpus * outlook.prices[v, k]) * outlook.alive[i, k]
         if held == c:
             rates[0, c] *= max(0.0, 1.0 - outlook.restart[i] / (grid[1] - grid[0]))
         for k in range(periods if within else 0):
-            if outlook.there_is[v, k] / outlook.filled - outlook.used[v, k] < PART * gpus * (grid[k + 1] - grid[k]):
+            if outlook.there_is[v, k] - outlook.used[v, k] < PART * gpus * (grid[k + 1] - grid[k]):
                 rates[k, c] = np.inf
-        rates[periods, c] = rates[periods + 1, c] = (own[c] * outlook.energy).mean()
+        rates[periods, c] = energy * usual + own
     rates[periods + 1] = 0.0
     best = scratch[2]
     best.size[0] = 0
@@ -244,20 +244,20 @@ def _follow(board: Board, outlook: Outlook, job: int, i: int, best: MarginalStep
         if k < periods:
             seconds = best.amount[s, EPOCHS] * best.amount[s, SECONDS] * outlook.alive[i, k]
             low, high = best.where[s, LOW], best.where[s, HIGH]
-            outlook.used[demand.type[high], k] += seconds * demand.gpus[0, high]
+            outlook.used[demand.type[high], k] += seconds * demand.gpus[demand.row[i], high]
             if low >= 0:
-                outlook.used[demand.type[low], k] -= seconds * demand.gpus[0, low]
+                outlook.used[demand.type[low], k] -= seconds * demand.gpus[demand.row[i], low]
 
 
 @kernel
 def _move_prices(outlook: Outlook, turn: int) -> None:
     """Raise the dual prices where plans use more GPU time than there is, and lower them where they use less."""
-    step = FIRST_STEP / (1.0 + turn / 4.0)
+    step, rate = FIRST_STEP / (1.0 + turn / 4.0) * outlook.energy.mean(), outlook.demand.rate
     for v in range(outlook.prices.shape[0]):
         power, gpus = 0.0, 0.0
-        for c in range(outlook.rate.shape[1]):
+        for c in range(rate.shape[1]):
             if outlook.demand.type[c] == v:
-                power += (outlook.rate[0, c] * outlook.energy).mean()
+                power += rate[:, c].mean()
                 gpus += outlook.demand.gpus[0, c]
         if gpus == 0.0:
             continue
@@ -268,22 +268,22 @@ def _move_prices(outlook: Outlook, turn: int) -> None:
 
 
 @lean_kernel
-def _now(best: MarginalSteps, outlook: Outlook, i: int) -> tuple[int, float]:
-    """Return the configuration of a plan in the present period, -1 for none, and how long it is run [s].
+def _now(best: MarginalSteps, outlook: Outlook, i: int) -> int:
+    """Return the configuration of a plan in the present period, -1 for none: the largest one with `PART` of the time.
 
-    It is the largest one that runs for `PART` of the time in which the job runs there. What is shorter than a few
-    restarts, and is not the rest of the job, waits.
+    What takes less than `PART` of the period waits, unless it is all that the job needs.
     """
-    length, config, longest = outlook.grid[1] - outlook.grid[0], -1, 0.0
+    longest, elsewhere, config, fastest = 0.0, False, -1, 0.0
     for s in range(best.size[0]):
         if best.where[s, PERIOD] == 0:
             longest = max(longest, best.amount[s, EPOCHS] * best.amount[s, SECONDS])
-    fastest = 0.0
+        else:
+            elsewhere = True
     for s in range(best.size[0]):
         high = best.where[s, HIGH]
         if best.where[s, PERIOD] == 0 and best.amount[s, EPOCHS] * best.amount[s, SECONDS] >= PART * longest:
             if outlook.demand.speed[i, high] > fastest:
                 config, fastest = high, outlook.demand.speed[i, high]
-    if config < 0 or longest < min(0.5 * length, SHORTEST_RUN * outlook.restart[i]):
-        return -1, length
-    return config, longest
+    if elsewhere and longest < PART * (outlook.grid[1] - outlook.grid[0]):
+        return -1
+    return config

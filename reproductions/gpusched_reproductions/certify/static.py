@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
@@ -15,6 +15,7 @@ from gpusched_baselines.solvers.bin_program import NAME, load_pyomo, new_highs, 
 from gpusched_baselines.solvers.errors import SolverFailedError
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, JobTable, checks
+from gpusched_reproductions.certify.hours import Hours
 from gpusched_reproductions.certify.patterns import Held, Patterns
 
 
@@ -36,7 +37,11 @@ class StaticSolution:
 
 
 def solve_static(
-    jobs: JobTable, patterns: Patterns, boundaries_s: Iterable[float], limit_s: float = 60.0
+    jobs: JobTable,
+    patterns: Patterns,
+    boundaries_s: Iterable[float],
+    limit_s: float = 60.0,
+    hours: Hours | None = None,
 ) -> StaticSolution:
     """Solve the program of jobs that are all there at time 0 and need `epochs_needed`.
 
@@ -53,18 +58,23 @@ def solve_static(
     order; where several late jobs end in the same interval, each may count as if it went first, and finer
     boundaries make the bound sharper.
 
+    Where the price of energy or the cap of the site changes, an interval begins, and has the price and the patterns of
+    its time; the last interval has the least price from then on, and the highest cap.
+
     Args:
         jobs: The jobs.
         patterns: What they can hold at one time.
         boundaries_s: Further times at which an interval begins [s]; 0 and the due dates are always among them.
         limit_s: Most wall clock [s].
+        hours: Prices and caps by time; None: one price, and no cap.
 
     Raises:
         SolverMissingError: Pyomo or highspy is missing.
         SolverFailedError: HiGHS found no solution.
     """
-    starts = np.unique([0.0, *jobs.due_s.tolist(), *boundaries_s])
-    program = _Program(jobs, patterns, starts)
+    hours = Hours() if hours is None else hours
+    starts = np.unique([0.0, *jobs.due_s.tolist(), *boundaries_s, *hours.starts_s()])
+    program = _Program(jobs, patterns, starts, hours)
     model = program.model(load_pyomo())
     solved = solve(new_highs(presolve=False, seconds=limit_s), model)
     if solved is None:
@@ -76,7 +86,7 @@ def solve_static(
 class _Program:
     """The program in Pyomo, with time in a unit that suits the instance."""
 
-    def __init__(self, jobs: JobTable, patterns: Patterns, starts: NDArray[np.float64]) -> None:
+    def __init__(self, jobs: JobTable, patterns: Patterns, starts: NDArray[np.float64], hours: Hours) -> None:
         finite = np.where(np.isfinite(jobs.seconds_per_epoch), jobs.seconds_per_epoch, 0.0)
         slowest_s = jobs.epochs_needed * finite.max(axis=1)
         self.unit_s = float(slowest_s.max())
@@ -85,7 +95,8 @@ class _Program:
         self._lengths = np.append(np.diff(self._starts), np.inf)
         self._due = jobs.due_s / self.unit_s
         self._weight = jobs.tardiness_weight_eur_per_s * self.unit_s
-        self._rate = patterns.rate_eur_per_s * self.unit_s
+        self._rate = hours.factors(starts)[:, None] * patterns.rate_eur_per_s * self.unit_s
+        self._allowed = hours.allowed(starts, patterns.rate_eur_per_s)
         self._share = patterns.speed * self.unit_s / jobs.epochs_needed  # of the job's epochs, per unit of time
         self._runs = [np.flatnonzero(patterns.speed[:, j] > 0.0).tolist() for j in range(len(jobs))]
 
@@ -93,13 +104,15 @@ class _Program:
         """Build the program; `held[k, p]` is the time that pattern p is held in interval k."""
         model = pyomo.ConcreteModel()
         model.jobs, model.intervals = range(len(self._due)), range(len(self._starts))
-        model.patterns = range(len(self._rate))
-        model.held = pyomo.Var(model.intervals, model.patterns, bounds=(0.0, None))
+        model.patterns = range(self._rate.shape[1])
+        model.held = pyomo.Var(
+            model.intervals, model.patterns, bounds=lambda _, k, p: (0.0, None if self._allowed[k, p] else 0.0)
+        )
         model.late = pyomo.Var(model.jobs, bounds=(0.0, None))
         self._add_work(pyomo, model)
         self._add_tardiness(pyomo, model)
         energy = pyomo.quicksum(
-            float(self._rate[p]) * model.held[k, p] for k in model.intervals for p in model.patterns
+            float(self._rate[k, p]) * model.held[k, p] for k in model.intervals for p in model.patterns
         )
         tardiness = pyomo.quicksum(float(self._weight[j]) * model.late[j] for j in model.jobs)
         model.cost = pyomo.Objective(expr=energy + tardiness)
@@ -182,10 +195,17 @@ class StaticSchedule:
         return self.energy_eur + self.tardiness_eur
 
 
-def scheduled(jobs: JobTable, patterns: Patterns, rates: dict[Held, float], solution: StaticSolution) -> StaticSchedule:
+def scheduled(
+    jobs: JobTable,
+    patterns: Patterns,
+    rates: dict[Held, float],
+    solution: StaticSolution,
+    hours: Hours | None = None,
+) -> StaticSchedule:
     """Hold the patterns of every interval one after the other, in the order that makes jobs least late.
 
-    Nothing is gained by standing still in between, since all jobs are there from the beginning.
+    Nothing is gained by standing still in between, since all jobs are there from the beginning, unless prices or caps
+    change: then what is held in an interval begins with it.
 
     The solver's tolerance may leave a job a little short of its epochs, so all stays are stretched until none is. What
     is left even so is done at the very end, alone, where that costs least.
@@ -195,12 +215,15 @@ def scheduled(jobs: JobTable, patterns: Patterns, rates: dict[Held, float], solu
         patterns: The patterns that the solution is about.
         rates: The energy cost rate of every pattern, dominated ones too [€/s].
         solution: A solution of the program.
+        hours: Prices and caps by time.
     """
-    maker = _Maker(jobs, rates)
+    maker = _Maker(jobs, rates, Hours() if hours is None else hours)
     best = StaticSchedule((), 0.0, jobs.epochs_needed, np.full(len(jobs), np.nan))
     stays_s = _stretched(jobs, patterns, solution.seconds)
     least = NEGLIGIBLE * stays_s.max()
-    for seconds in stays_s:
+    for start_s, seconds in zip(solution.boundaries_s.tolist(), stays_s, strict=True):
+        if maker.hours.change:
+            best = replace(best, now_s=max(best.now_s, start_s))
         chosen = np.flatnonzero(seconds > least)
         parts = tuple((tuple(patterns.held[p].tolist()), float(seconds[p])) for p in chosen)
         orders = permutations(parts) if len(parts) <= MOST_TO_PERMUTE else [parts]
@@ -217,6 +240,7 @@ def _stretched(jobs: JobTable, patterns: Patterns, seconds: NDArray[np.float64])
 class _Maker:
     jobs: JobTable
     rates: dict[Held, float]
+    hours: Hours
 
     def after(self, made: StaticSchedule, parts: Iterable[tuple[Held, float]]) -> StaticSchedule:
         """Go on with `parts`."""
@@ -258,7 +282,7 @@ class _Maker:
                 left[j] = 0.0
                 completion_s[j] = end_s
                 tardiness_eur += float(jobs.tardiness_weight_eur_per_s[j] * max(0.0, end_s - jobs.due_s[j]))
-        energy_eur = made.energy_eur + stay.seconds * self.rates[stay.held]
+        energy_eur = made.energy_eur + self.hours.priced_s(stay.start_s, end_s) * self.rates[stay.held]
         return StaticSchedule((*made.stays, stay), end_s, left, completion_s, energy_eur, tardiness_eur)
 
 
@@ -313,14 +337,14 @@ def certify_static(instance: Instance, *, limit_s: float = 20.0, target: float =
     checks.positive("limit_s", limit_s)
     checks.not_negative("target", target)
     begin = time.perf_counter()
-    everything = Patterns.of(instance)
+    everything, hours = Patterns.of(instance), Hours.of(instance)
     rates, patterns = everything.rates(), everything.undominated()
     bound, boundaries = 0.0, list[float]()
     schedules: list[StaticSchedule] = []
     while len(schedules) < MOST_GRIDS:
         left = limit_s - (time.perf_counter() - begin)
-        solution = solve_static(instance.jobs, patterns, boundaries, max(left, 1.0))
-        schedules.append(scheduled(instance.jobs, patterns, rates, solution))
+        solution = solve_static(instance.jobs, patterns, boundaries, max(left, 1.0), hours)
+        schedules.append(scheduled(instance.jobs, patterns, rates, solution, hours))
         bound = max(bound, solution.bound_eur)
         best = min(schedules, key=lambda made: made.total_eur)
         finer = _finer(solution.boundaries_s.tolist(), instance, (schedules[-1], best))

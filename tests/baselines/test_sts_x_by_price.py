@@ -1,0 +1,94 @@
+"""STS-X where the price of energy changes: when jobs wait, which of two takes the cheap hour, and what it knows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import capacity_bound
+from gpusched_baselines.sts_x.policy import StsX
+from gpusched_env import Configuration, Instance, Result, simulate
+from gpusched_env.model import PriceSeries
+from instances import HOUR, random_instance
+from small_instances import hours_job, kilowatt_cluster
+
+ONE = Configuration("V", 1)
+BLIND = StsX(by_price=False)
+
+
+def hourly(*eur_per_kwh: float, known_h: float = np.inf) -> PriceSeries:
+    """Make hourly prices, those of the next hours published so long before."""
+    start_s = np.arange(len(eur_per_kwh)) * HOUR
+    return PriceSeries(start_s, np.array(eur_per_kwh), published_s=start_s - known_h * HOUR)
+
+
+def one_gpu(due_h: tuple[float, ...], prices: PriceSeries, hours: float = 1.0, weight: float = 10.0) -> Instance:
+    """Make jobs of so many hours at 1 kW on one GPU."""
+    jobs = [hours_job(due, {ONE: hours}, weight) for due in due_h]
+    return replace(kilowatt_cluster(jobs, [1], [ONE]), prices=prices)
+
+
+def run(instance: Instance, policy: StsX | None = None) -> Result:
+    return simulate(instance, StsX() if policy is None else policy)
+
+
+def test_a_job_with_time_waits_for_the_cheap_hour():
+    """Prices 3, 1 and 5 €/kWh, due after three hours: it runs in the second hour for 1 €."""
+    instance = one_gpu((3.0,), hourly(3.0, 1.0, 5.0))
+    assert run(instance).completion_s.tolist() == [2.0 * HOUR]
+    assert run(instance).total_eur == pytest.approx(1.0) == pytest.approx(capacity_bound(instance))
+
+
+def test_a_job_that_is_due_soon_does_not_wait():
+    assert run(one_gpu((1.01,), hourly(3.0, 1.0, 5.0))).completion_s.tolist() == [HOUR]
+
+
+def test_two_jobs_on_one_gpu_take_the_two_cheap_hours():
+    """Prices 3, 1, 2 and 5: 1 + 2 €. Alone, both would take the second hour."""
+    instance = one_gpu((3.2, 3.2), hourly(3.0, 1.0, 2.0, 5.0))
+    result = run(instance)
+    assert sorted(result.completion_s.tolist()) == [2.0 * HOUR, 3.0 * HOUR]
+    assert result.total_eur == pytest.approx(3.0)
+
+
+def test_the_job_without_time_gets_the_cheap_hour():
+    """One is due after two hours, the other after four: the first takes the hour at 1 €, the other that at 2 €."""
+    result = run(one_gpu((4.5, 2.1), hourly(9.0, 1.0, 2.0, 5.0, 5.0)))
+    assert result.completion_s.tolist() == [3.0 * HOUR, 2.0 * HOUR]
+
+
+def test_a_job_of_two_hours_pauses_in_the_costly_hour_between():
+    instance = one_gpu((3.5,), hourly(1.0, 9.0, 1.0, 9.0), hours=2.0)
+    assert run(instance).total_eur == pytest.approx(2.0)
+
+
+def test_a_restart_that_costs_more_than_the_pause_saves_keeps_it_running():
+    """Prices 1.0, 1.2 and 1.0: a pause saves 0.2 € and costs half an hour of restart, 0.5 €."""
+    instance = one_gpu((4.0,), hourly(1.0, 1.2, 1.0, 9.0), hours=2.0)
+    slow = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(1, 0.5 * HOUR)))
+    assert run(slow).completion_s.tolist() == [2.0 * HOUR]
+
+
+def test_prices_that_are_not_published_do_not_change_what_it_does():
+    """Only the present hour is known; then two series that differ later give the same first hour."""
+    series = [hourly(1.0, *later, known_h=0.0) for later in ((9.0,) * 6, (0.1,) * 6)]
+    first, second = (run(one_gpu((6.0, 6.0), each, hours=2.0)) for each in series)
+    assert min(first.start_s) == min(second.start_s)
+    assert first.log[0, :4].tolist() == second.log[0, :4].tolist()
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_without_a_series_it_is_the_policy_that_does_not_see_prices(seed: int):
+    instance = random_instance(seed, jobs=15, span_s=500.0)
+    ours, theirs = run(instance), run(instance, BLIND)
+    assert ours.total_eur.hex() == theirs.total_eur.hex()
+    assert ours.completion_s.tolist() == theirs.completion_s.tolist()
+
+
+def test_on_changing_prices_it_costs_less_than_the_policy_that_does_not_see_them():
+    """Four hours of work on one GPU, due after a day of two price levels: 4 € instead of 12 €."""
+    instance = one_gpu((24.0,) * 4, hourly(*(3.0,) * 12, *(1.0,) * 12), weight=100.0)
+    assert run(instance).total_eur == pytest.approx(4.0)
+    assert run(instance, BLIND).total_eur > run(instance).total_eur
