@@ -20,7 +20,7 @@ import gpusched_env
 import gpusched_experiments
 from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation import CAP_FEATURES, CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, PRICE_FEATURES
 from gpusched_env.simulator import Asking, kernels
 from gpusched_experiments.cli.app import app
 
@@ -103,8 +103,20 @@ def test_the_environments_page_says_where_rows_of_other_jobs_differ_from_that_of
     assert rows == new
 
 
+def test_the_environments_page_names_every_feature_of_prices_and_of_the_cap():
+    text = section("docs/environment.md", "### Prices, the cap and power limits")
+    prices, caps = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", prices, re.MULTILINE)
+    hours = [name for name in PRICE_FEATURES if name.startswith("squash(price from")]
+    assert rows == [(str(i), name) for i, name in enumerate(PRICE_FEATURES) if name not in hours]
+    assert "| 1 to 36 | squash(price from k h to k + 1 h from now / m - 1), published or forecast |" in prices
+    assert [name.replace("from 7 h to 8 h", "from k h to k + 1 h") for name in hours][7] in prices
+    assert re.findall(r"^\| (\d+) \| (.*) \|$", caps, re.MULTILINE) == [(str(i), n) for i, n in enumerate(CAP_FEATURES)]
+
+
 def test_the_environments_page_gives_the_shapes_of_the_observation():
-    env = GpuClusterEnv("tiny", job_features=3)
+    groups = {f"{name}_features": True for name in ("price", "cap", "limit")}
+    env = GpuClusterEnv("tiny", job_features=3, **groups)
     sizes = {"C": len(env.configurations), "V": len(env.instance.gpu_types), "K": 3}
     rows = re.findall(r"^\| `(\w+)` \| \((.*),\) \|", section("docs/environment.md", "## Observation"), re.MULTILINE)
     shapes = {key: (int(np.prod([sizes.get(f) or int(f) for f in text.split(" · ")])),) for key, text in rows}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_baselines.adaptation_env.controls import Controls, adaptation_of, control_names, controls_of
+from gpusched_baselines.adaptation_env.controls import OF_ENERGY, Controls, adaptation_of, control_names, controls_of
 from gpusched_baselines.sts_x.plan import Adaptation
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env import Instance, Policy, simulate
@@ -51,9 +51,13 @@ def _controls(constants: tuple[tuple[str, float], ...], gpu_types: tuple[str, ..
     return controls_of(action_of(dict(constants), gpu_types), rows, len(gpu_types))
 
 
-def action_of(constants: Mapping[str, float], gpu_types: Sequence[str]) -> NDArray[np.float64]:
-    """Return the constants as an action for a cluster with these GPU types, (`control_count`,)."""
-    return np.array([constants.get(name, 0.0) for name in control_names(gpu_types)])
+def action_of(constants: Mapping[str, float], gpu_types: Sequence[str], controls: str = "") -> NDArray[np.float64]:
+    """Return the constants as an action for a cluster with these GPU types, (`control_count`,).
+
+    Without a name of the set of controls it is `energy` if one of its own is among the constants, else `round`.
+    """
+    controls = controls or ("energy" if any(name in constants for name in OF_ENERGY) else "round")
+    return np.array([constants.get(name, 0.0) for name in control_names(gpu_types, controls)])
 
 
 def load_tuned(path: str | Path) -> TunedStsX:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 import gymnasium
 import numpy as np
@@ -12,16 +12,21 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpusched_env import rendering
+from gpusched_env.envs.factored import FactoredActions
 from gpusched_env.envs.source import (
     MAX_IDLE_REVIEWS,
     NEVER,
+    OBJECTIVES,
+    VECTOR,
     CostReward,
     Reward,
     action_index,
+    check_reward,
     check_shape,
     draw_seed,
     finite_reward,
     idle_limit,
+    reward_space,
     shape_of,
     source_of,
 )
@@ -29,7 +34,9 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
+    GROUPS,
     JOBS_FEATURES,
+    LIMIT_FEATURES,
     Notes,
     SharedFeatures,
     feature_names,
@@ -38,6 +45,8 @@ from gpusched_env.observation import (
     observe,
     option_count,
     part_slices,
+    parts_of,
+    write_groups,
 )
 from gpusched_env.observation.observe import write_mask
 from gpusched_env.renamed import ENVIRONMENT_METHODS, old_method
@@ -50,6 +59,8 @@ from gpusched_env.workload import Scenario, reward_scale_of
 Observation: TypeAlias = "dict[str, NDArray[np.float32]] | NDArray[np.float32]"
 ALLOWED_OPTIONS = ("instance",)
 RENDER_MODES = ("ansi", "rgb_array")
+ROWS = {"jobs": len(JOBS_FEATURES)} | {name: len(features) for name, features in GROUPS.items()}
+"""Length of a row of the parts that an observation may be without."""
 
 
 class GpuClusterEnv(gymnasium.Env[Any, Any]):
@@ -57,9 +68,11 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     Action: `Discrete(1 + C)`; with 0 the current job waits, with a it gets configuration a - 1
     (`env.unwrapped.configurations`). An action that cannot be placed means wait; `info["invalid_actions"]` counts it.
+    With `factored` it is `MultiDiscrete([1 + P, L])`: P kinds of GPUs, L power limits.
 
     Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue` and, with `job_features`,
-    `jobs`, or with `flat` one box that has them end to end; `feature_names` lists its numbers.
+    `jobs`, or with `flat` one box that has them end to end; `feature_names` lists its numbers. `prices`, `cap` and
+    `limits` come behind them if they are asked for.
 
     Reward: minus the cost that accrued since the previous step [€] / `reward_scale`.
 
@@ -73,7 +86,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             `scenario` and `settings` are then left alone.
         reward_scale: Cost that counts as a reward of -1 [€], > 0; None: that of the track, if `scenario` names one
             (an episode of EDF then returns about -10), else 1.
-        reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
+        reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone. With `vector`
+            rewards are vectors for MO-Gymnasium, float64 (3,): minus energy cost [€], tardiness cost [€] and CO2 [kg].
         render_mode: None, `ansi` or `rgb_array`.
         max_idle_reviews: Rounds in a row after which an episode is truncated if before each of them nothing ran and
             nothing was still to be submitted, ≥ 1; None: never. With the default `idle_review_s`, reviews are an hour
@@ -84,13 +98,19 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             (`MEMORY_FEATURES`).
         job_features: Number K of the other active jobs with the most pressure whose features are observed, each in a
             row (`JOBS_FEATURES`), ≥ 0.
+        price_features: Whether the prices of energy now and in the hours to come, as far as they are published, are
+            observed (`PRICE_FEATURES`), with carbon and the demand charge.
+        cap_features: Whether the cap on the site's power is observed (`CAP_FEATURES`).
+        limit_features: Whether what power limits save is observed, for every configuration (`LIMIT_FEATURES`).
         flat: Whether observations are one vector, (F,).
+        factored: Whether an action is two numbers, the GPUs and their power limit (`FactoredActions`).
         discount_rate: Rate ρ of `info["discount"]` [1/s], ≥ 0: a step that moves the clock by Δt seconds has
             exp(-ρ Δt), and one within a round has 1.
         asking: How rounds ask jobs: the settings of `gpusched_env.simulator.Asking` by name, `preemption` and others.
 
     Attributes:
         reward_scale: Cost that counts as a reward of -1 [€].
+        reward_space: The space of vector rewards, which only they have; so has `reward_dim`, their number.
 
     Raises:
         InputError: A parameter is out of its range.
@@ -108,25 +128,29 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         settings: Mapping[str, object] | None = None,
         instance: Instance | None = None,
         reward_scale: float | None = 1.0,
-        reward: Reward | None = None,
+        reward: Reward | Literal["vector"] | None = None,
         render_mode: str | None = None,
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         shared_features: SharedFeatures = False,
         job_features: int = 0,
+        price_features: bool = False,
+        cap_features: bool = False,
+        limit_features: bool = False,
         flat: bool = False,
+        factored: bool = False,
         discount_rate: float = 0.0,
         **asking: Unpack[AskingSettings],
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
-        if reward is not None and (isinstance(reward, type) or not callable(reward)):
-            raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
-        if reward is not None and reward_scale not in (None, 1.0):
-            raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
+        check_reward(reward, reward_scale)
         if not isinstance(shared_features, bool) and shared_features != "memory":
             raise InputError("shared_features", shared_features, "True, False or memory")
-        if not isinstance(flat, bool):
-            raise InputError("flat", flat, "True or False")
+        groups = {"prices": price_features, "cap": cap_features, "limits": limit_features}
+        flags = {"flat": flat, "factored": factored, "price_features": price_features, "cap_features": cap_features}
+        for name, flag in (flags | {"limit_features": limit_features}).items():
+            if not isinstance(flag, bool):
+                raise InputError(name, flag, "True or False")
         self.job_features = checks.whole("job_features", job_features, 0)
         self.max_idle_reviews = max_idle_reviews
         self.asking = Asking(**asking)
@@ -134,21 +158,29 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.source = source_of(scenario, settings, instance)
         if reward_scale is None:
             reward_scale = reward_scale_of(scenario) if instance is None and reward is None else 1.0
-        self._reward: Reward = CostReward(reward_scale) if reward is None else reward
+        self._reward: Reward = CostReward(reward_scale) if reward is None or reward == VECTOR else reward
+        self.has_objectives = reward == VECTOR
+        if self.has_objectives:
+            self.reward_space, self.reward_dim = reward_space(), len(OBJECTIVES)
         self.reward_scale, self.discount_rate = reward_scale, checks.not_negative("discount_rate", discount_rate)
         self.scenario: Scenario | None = self.source.scenario
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         types = self._state.instance.gpu_types
         sizes = len(self.configurations), len(types)
-        space = observation_space(*sizes, shared_features=shared_features, job_features=self.job_features)
+        self.groups = tuple(name for name, wanted in groups.items() if wanted)
+        shown: dict[str, Any] = {"shared_features": shared_features, "job_features": job_features}
+        space = observation_space(*sizes, **shown, groups=self.groups)
         flat_box = flat_space(space)
         self.observation_space: spaces.Space[Any] = flat_box if flat else space
         self.flat, self.option_features, self._shared_features = flat, option_count(shared_features), shared_features
-        self._features, self._parts = flat_box.shape, part_slices(space)[:4]
-        self._at_jobs, self._no_rows = slice(self._parts[-1].stop, None), np.empty((0, len(JOBS_FEATURES)), np.float32)
+        self._features, self._parts = flat_box.shape, tuple(zip(parts_of(space), part_slices(space), strict=True))
+        self._none = {name: np.empty((0, size), np.float32) for name, size in ROWS.items()}
         self._actions = 1 + len(self.configurations)
-        self.action_space = spaces.Discrete(self._actions)
+        self.action_space: spaces.Space[Any] = spaces.Discrete(self._actions)
+        self.factored = FactoredActions(self.configurations) if factored else None
+        if self.factored is not None:
+            self.action_space = self.factored.space
         self._shape = shape_of(self._state.instance)
         self._running = self._stalled = False
         self._invalid = 0
@@ -189,14 +221,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         observation, mask = self._observe()
         return observation, self._info(mask, 0.0, 0.0, 0.0)
 
-    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+    def step(self, action: np.int64 | int) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
         """Decide for the current job; after the last job of the round, time runs to the next one.
 
         Args:
-            action: 0 = wait, a = configuration a - 1.
+            action: 0 = wait, a = configuration a - 1; with `factored` two numbers.
 
         Returns:
-            Observation, reward, terminated, truncated, and info: `action_mask` (int8, (1 + C,)), `job` (index of the
+            Observation, reward, terminated, truncated, and info: `action_mask` (int8, as `action_masks`), `job` (index of the
             current job, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
             `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode), `stalled` (whether this
             step truncated it), `discount` (see `discount_rate`).
@@ -207,33 +239,36 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """
         if not self._running or self._stalled:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
-        chosen = action_index(action, self._actions)
+        chosen = self._chosen(action)
         state = self._state
         clock, count = state.board.clock, state.board.count
         if not act(state.board, chosen):
             self._invalid += 1
-        passed_s = energy_eur = tardiness_eur = 0.0
+        passed_s = energy_eur = tardiness_eur = co2_kg = 0.0
         if count[at.ASKED] == count[at.TO_ASK]:  # as `rounds.decide` does, which would be compiled with all this in it
-            before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST]
+            before, energy, tardiness, co2 = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST], clock[at.CO2_KG]
             state.grow_arrays()
             commit_round(state.board, state.hidden)
             run_to_round(state.board, state.hidden)
             self._running = self._jobs_to_ask()
             self._stalled = bool(count[at.IDLE] >= self._idle_limit)
             passed_s, energy_eur = float(clock[at.NOW] - before), float(clock[at.BILL] - energy)
-            tardiness_eur = float(clock[at.TARDINESS_COST] - tardiness)
+            tardiness_eur, co2_kg = float(clock[at.TARDINESS_COST] - tardiness), float(clock[at.CO2_KG] - co2)
         observation, mask = self._observe()
         info = self._info(mask, passed_s, energy_eur, tardiness_eur)
-        reward = finite_reward(self._reward(energy_eur, tardiness_eur))
+        if self.has_objectives:
+            reward: Any = -np.array([energy_eur, tardiness_eur, co2_kg])
+        else:
+            reward = finite_reward(self._reward(energy_eur, tardiness_eur))
         return observation, reward, not self._running, self._stalled, info
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return which actions are possible now, (1 + C,), as `MaskablePPO` needs it; waiting is always allowed."""
-        mask = np.zeros(self._actions, np.int8)
-        mask[0] = 1
-        if self._running:
-            write_mask(self._state.board, self.job, mask)
-        return mask.view(np.bool_)
+        """Return which actions are possible now, (1 + C,), as `MaskablePPO` needs it; waiting is always allowed.
+
+        With `factored` it is (1 + P + L,): the masks of both numbers end to end.
+        """
+        mask = self._mask().view(np.bool_)
+        return mask if self.factored is None else self.factored.masks(mask)
 
     def render(self) -> Any:
         """Draw the run so far: a text (`ansi`), or a Gantt chart, uint8 (H, W, 3), one for each round (`rgb_array`)."""
@@ -274,7 +309,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         configurations = (configuration.name for configuration in self.configurations)
         types = (gpu_type.name for gpu_type in self._state.instance.gpu_types)
         shared, rows = self._shared_features, self.job_features
-        return feature_names(configurations, types, shared_features=shared, job_features=rows)
+        return feature_names(configurations, types, shared_features=shared, job_features=rows, groups=self.groups)
 
     @property
     def view(self) -> View:
@@ -314,6 +349,28 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._state = State(instance, self.asking, memory_columns=environment_columns(instance))
         self._notes = Notes.of(self._state.board, job_features=self.job_features)
 
+    def _mask(self) -> NDArray[np.int8]:
+        """Return which actions of one number are possible now, (1 + C,)."""
+        mask = np.zeros(self._actions, np.int8)
+        mask[0] = 1
+        if self._running:
+            write_mask(self._state.board, self.job, mask)
+        return mask
+
+    def _chosen(self, action: Any) -> int:
+        """Return an action as one number.
+
+        Raises:
+            InputError: It is not in the action space.
+        """
+        if self.factored is None:
+            return action_index(action, self._actions)
+        try:
+            return int(self.factored.indices([action], self._mask()[None], np.ones(1, np.bool_))[0])
+        except InputError as error:
+            allowed = error.allowed.removesuffix(", one for each environment").replace("1 pairs", "a pair")
+            raise InputError("action", action, allowed) from None
+
     def _jobs_to_ask(self) -> bool:
         count = self._state.board.count
         return bool(count[at.ASKED] < count[at.TO_ASK])
@@ -321,21 +378,22 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
         flat = np.empty(self._features, np.float32)
         mask = np.empty(self._actions, np.int8)
-        at_job, at_options, at_cluster, at_queue = self._parts
-        job, options, cluster, queue = flat[at_job], flat[at_options], flat[at_cluster], flat[at_queue]
-        jobs = flat[self._at_jobs].reshape(-1, len(JOBS_FEATURES)) if self.job_features else self._no_rows
+        parts = {name: flat[where] for name, where in self._parts}
+        jobs = parts["jobs"].reshape(-1, len(JOBS_FEATURES)) if self.job_features else self._none["jobs"]
         self._notes.forget()  # the owner of the view may have placed jobs
-        rows = options.reshape(-1, self.option_features), cluster.reshape(-1, len(CLUSTER_FEATURES))
-        observe(self._state.board, self._notes, job, *rows, queue, jobs, mask)
-        if self.flat:
-            return flat, mask
-        parts = {"job": job, "options": options, "cluster": cluster, "queue": queue}
-        return parts | {"jobs": flat[self._at_jobs]} if self.job_features else parts, mask
+        board, options = self._state.board, parts["options"].reshape(-1, self.option_features)
+        rows = options, parts["cluster"].reshape(-1, len(CLUSTER_FEATURES)), parts["queue"], jobs
+        observe(board, self._notes, parts["job"], *rows, mask)
+        if self.groups:
+            prices, cap = (parts.get(name, self._none[name][:, 0]) for name in ("prices", "cap"))
+            limits = parts.get("limits", self._none["limits"]).reshape(-1, len(LIMIT_FEATURES))
+            write_groups(board, self._notes, prices, cap, limits)
+        return flat if self.flat else parts, mask
 
     def _info(self, mask: NDArray[np.int8], passed_s: float, energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
         clock = self._state.board.clock
         return {
-            "action_mask": mask,
+            "action_mask": mask if self.factored is None else self.factored.masks(mask),
             "job": self.job,
             "time_s": float(clock[at.NOW]),
             "energy_eur": energy_eur,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from gymnasium import spaces
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats import instance_json
@@ -257,3 +258,30 @@ class CostReward:
     def __call__(self, energy_eur: float, tardiness_eur: float) -> float:
         """Return minus the cost over the scale."""
         return -(energy_eur + tardiness_eur) / self.scale_eur
+
+
+VECTOR = "vector"
+"""The name of the reward that is a vector, in place of a function."""
+OBJECTIVES = ("energy_eur", "tardiness_eur", "co2_kg")
+"""What the numbers of a vector reward are minus of, in their order: totals of a result of the same names."""
+
+
+def reward_space() -> spaces.Box:
+    """Return the space of a vector reward, float64 (3,), as MO-Gymnasium reads it from an environment."""
+    return spaces.Box(-np.inf, np.inf, (len(OBJECTIVES),), np.float64)
+
+
+def check_reward(reward: Any, scale: Any) -> None:
+    """Check a reward in place of the cost: a function, or `vector`; its scale must be left alone.
+
+    Raises:
+        InputError: It is neither, or has a scale.
+    """
+    if reward is None:
+        return
+    named = isinstance(reward, str) and reward == VECTOR
+    if isinstance(reward, type) or not (named or callable(reward)):
+        allowed = f"a function of energy_eur and tardiness_eur [€] that returns a number, or {VECTOR}"
+        raise InputError("reward", reward, allowed)
+    if scale not in (None, 1.0):
+        raise InputError("reward_scale", scale, "1, beside a reward of your own")

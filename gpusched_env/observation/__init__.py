@@ -6,6 +6,7 @@ They hold nothing that is hidden from policies: no epochs needed, no future subm
 from gpusched_env.observation.features import (
     CLUSTER_FEATURES,
     CO_RUNNER_FEATURES,
+    GROUPS,
     JOB_FEATURES,
     JOBS_FEATURES,
     MEMORY_FEATURES,
@@ -18,18 +19,27 @@ from gpusched_env.observation.features import (
     observation_space,
     option_count,
     part_slices,
+    parts_of,
 )
+from gpusched_env.observation.groups import write_groups
+from gpusched_env.observation.limits import LIMIT_FEATURES
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
+from gpusched_env.observation.prices import PRICE_FEATURES
+from gpusched_env.observation.site import CAP_FEATURES
 
 __all__ = [
+    "CAP_FEATURES",
     "CLUSTER_FEATURES",
     "CO_RUNNER_FEATURES",
+    "GROUPS",
     "JOBS_FEATURES",
     "JOB_FEATURES",
+    "LIMIT_FEATURES",
     "MEMORY_FEATURES",
     "OPTION_FEATURES",
     "PARTS",
+    "PRICE_FEATURES",
     "QUEUE_FEATURES",
     "Notes",
     "SharedFeatures",
@@ -39,4 +49,6 @@ __all__ = [
     "observe",
     "option_count",
     "part_slices",
+    "parts_of",
+    "write_groups",
 ]

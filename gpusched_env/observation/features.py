@@ -9,6 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
+from gpusched_env.observation.groups import GROUPS
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.jobs import JOBS_FEATURES
 from gpusched_env.observation.observe import CO_RUNNER_FEATURES, MEMORY_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
@@ -16,6 +17,7 @@ from gpusched_env.observation.observe import CO_RUNNER_FEATURES, MEMORY_FEATURES
 __all__ = [
     "CLUSTER_FEATURES",
     "CO_RUNNER_FEATURES",
+    "GROUPS",
     "JOBS_FEATURES",
     "JOB_FEATURES",
     "MEMORY_FEATURES",
@@ -31,7 +33,10 @@ __all__ = [
 ]
 
 PARTS = ("job", "options", "cluster", "queue", "jobs")
-"""The parts of an observation, in the order in which a flat one has them; `jobs` only with `job_features`."""
+"""The parts of an observation, in the order in which a flat one has them; `jobs` only with `job_features`.
+
+Behind them stand those of the `GROUPS` that were asked for, in their order.
+"""
 
 
 SharedFeatures = bool | Literal["memory"]
@@ -50,7 +55,12 @@ def option_count(shared_features: SharedFeatures) -> int:
 
 
 def observation_space(
-    configurations: int, gpu_types: int, *, shared_features: SharedFeatures = False, job_features: int = 0
+    configurations: int,
+    gpu_types: int,
+    *,
+    shared_features: SharedFeatures = False,
+    job_features: int = 0,
+    groups: Iterable[str] = (),
 ) -> spaces.Dict:
     """Make the observation space for a number of configurations C and GPU types V.
 
@@ -58,6 +68,7 @@ def observation_space(
     `options.reshape(C, -1)` has a row of `OPTION_FEATURES` per configuration, with `CO_RUNNER_FEATURES` behind them if
     there are `shared_features`, `cluster.reshape(V, -1)` a row of `CLUSTER_FEATURES` per GPU type, and
     `jobs.reshape(K, -1)` a row of `JOBS_FEATURES` for each of K `job_features`; without any there is no such part.
+    `groups` are names of `GROUPS`; `limits.reshape(C, -1)` has a row for each configuration.
     """
 
     def box(features: int) -> spaces.Box:
@@ -69,21 +80,24 @@ def observation_space(
         "cluster": box(gpu_types * len(CLUSTER_FEATURES)),
         "queue": box(len(QUEUE_FEATURES)),
     }
-    return spaces.Dict(boxes | ({"jobs": box(job_features * len(JOBS_FEATURES))} if job_features else {}))
+    boxes |= {"jobs": box(job_features * len(JOBS_FEATURES))} if job_features else {}
+    rows = {"limits": configurations}
+    boxes |= {name: box(rows.get(name, 1) * len(features)) for name, features in GROUPS.items() if name in groups}
+    return spaces.Dict(boxes)
 
 
 def parts_of(space: spaces.Dict) -> tuple[str, ...]:
-    """Return those of the `PARTS` that `space` has."""
-    return tuple(part for part in PARTS if part in space.spaces)
+    """Return those of the `PARTS` and `GROUPS` that `space` has."""
+    return tuple(part for part in (*PARTS, *GROUPS) if part in space.spaces)
 
 
 def flat_space(space: spaces.Dict) -> spaces.Box:
-    """Make the space of flat observations, (F,): the `PARTS` of `space` end to end."""
+    """Make the space of flat observations, (F,): the parts of `space` end to end."""
     return spaces.Box(-1.0, 1.0, (part_slices(space)[-1].stop,), np.float32)
 
 
 def part_slices(space: spaces.Dict) -> tuple[slice, ...]:
-    """Return where a flat observation has each of the `PARTS` of `space`."""
+    """Return where a flat observation has each of the parts of `space`."""
     ends = np.cumsum([spaces.flatdim(space[part]) for part in parts_of(space)]).tolist()
     return tuple(slice(first, last) for first, last in zip([0, *ends], ends, strict=False))
 
@@ -94,6 +108,7 @@ def feature_names(
     *,
     shared_features: SharedFeatures = False,
     job_features: int = 0,
+    groups: Iterable[str] = (),
 ) -> tuple[str, ...]:
     """List the F names of the numbers of a flat observation, such as `options[V100x1]: 1 if it can be placed now`.
 
@@ -102,7 +117,10 @@ def feature_names(
         gpu_types: Names of the GPU types, in their order.
         shared_features: Whether configurations have the further features for shared clusters.
         job_features: Number of rows of single other jobs, K.
+        groups: The groups that were asked for.
     """
+    configurations = tuple(configurations)
+    rows = {name: [name] for name in GROUPS} | {"limits": [f"limits[{name}]" for name in configurations]}
     options = OPTION_FEATURES + _added_names(shared_features)
     return (
         *(f"job: {feature}" for feature in JOB_FEATURES),
@@ -110,4 +128,5 @@ def feature_names(
         *(f"cluster[{name}]: {feature}" for name in gpu_types for feature in CLUSTER_FEATURES),
         *(f"queue: {feature}" for feature in QUEUE_FEATURES),
         *(f"jobs[{k}]: {feature}" for k in range(job_features) for feature in JOBS_FEATURES),
+        *(f"{row}: {text}" for name, texts in GROUPS.items() if name in groups for row in rows[name] for text in texts),
     )

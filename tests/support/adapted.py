@@ -12,7 +12,7 @@ from gpusched_agents.files.storage import weight_shapes
 from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_agents.training.evolved import EvolvedNetwork
 from gpusched_baselines import StsX
-from gpusched_baselines.sts_x.plan import CONTROLS, Adaptation
+from gpusched_baselines.sts_x.plan import CONTROLS, ENERGY_CONTROLS, Adaptation
 from gpusched_env.model.configuration import Configuration
 from gpusched_env.simulator import layout as at
 
@@ -75,14 +75,14 @@ class Given(StsX):
         active = board.active[: board.count[at.ACTIVE]]
         jobs, critical, deferrable = np.zeros((len(active), CONTROLS)), rate.copy(), rate.copy()
         if board.clock[at.NOW] < self.from_s:
-            return Adaptation(jobs, critical, deferrable, not self.deferrable, 0.0)
+            return Adaptation(jobs, critical, deferrable, not self.deferrable, 0.0, np.zeros(ENERGY_CONTROLS))
         for where, value in self.said.items():
             rows, control = (slice(None), where) if isinstance(where, int) else (active == where[0], where[1])
             jobs[rows, control] = value
         for rates, factors in ((critical, self.critical), (deferrable, self.deferrable)):
             for config, factor in factors.items():
                 rates[config] *= factor
-        return Adaptation(jobs, critical, deferrable, not self.deferrable, self.max_deferral)
+        return Adaptation(jobs, critical, deferrable, not self.deferrable, self.max_deferral, np.zeros(ENERGY_CONTROLS))
 
 
 class InThisProcess:

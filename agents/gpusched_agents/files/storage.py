@@ -96,7 +96,7 @@ def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
     if spec.network == "controls":
         types = len(spec.gpu_types)
         codes = network.job_codes
-        inputs = feature_count(types) + codes if codes else feature_count(types, network.job_features)
+        inputs = feature_count(types, 0 if codes else network.job_features, network.controls) + codes
         sizes = [inputs, *[hidden] * network.layers, control_count(types, network.controls)]
         layers = [_layer(str(index), sizes[index + 1], sizes[index]) for index in range(network.layers + 1)]
         if codes:

@@ -40,7 +40,7 @@ def control_set(inputs: int, outputs: int) -> str | None:
     """Return the set of controls of an actor of these sizes, `round` or `jobs`; None for other sizes."""
     for name in SETS:
         types, rest = divmod(outputs - control_count(0, name), control_count(1, name) - control_count(0, name))
-        if rest == 0 and types > 0 and rows_of(inputs, types) is not None:
+        if rest == 0 and types > 0 and rows_of(inputs, types, name) is not None:
             return name
     return None
 
@@ -84,7 +84,7 @@ class ControlPolicy(StsX):
             self.spec.check(instance.configurations, instance.gpu_types)
         types = len(instance.gpu_types)
         needed, actor = control_count(types, self.controls), self.actor.for_types([v.name for v in instance.gpu_types])
-        if rows_of(actor.inputs, types) is None or actor.outputs != needed:
+        if rows_of(actor.inputs, types, self.controls) is None or actor.outputs != needed:
             allowed = f"as many as the agent was trained with: it has {actor.outputs} controls, not {needed}"
             raise InputError("instance.gpu_types", f"{types} of them", allowed)
 
@@ -111,7 +111,7 @@ class ControlPolicy(StsX):
             stored[0] = stored[stored[:, 0].argmax()]  # another row, in a run that goes on with other jobs (service)
         if not self._holds(stored[0, 0], round_):
             seen = np.zeros(actor.inputs)
-            observe(board, rate, seen)
+            observe(board, rate, seen, self.controls == "energy")
             last = 1 + actor.outputs
             stored[0, 0], stored[0, 1:last] = round_, actor.act(seen.astype(np.float32), stored[0, last:])
         stored[board.active[: board.count[at.ACTIVE]]] = stored[0]

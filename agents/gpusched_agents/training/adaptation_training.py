@@ -86,7 +86,8 @@ class AdaptationTraining(ResumableTraining):
             found = constants_of(self.config, self._pool, self.folder, self._report)
             self._report("imitating the constants")
             first: Any = self._network.policy(self._state.weights)
-            imitator = imitate(found, first.actor, self.config.network.rounds, self._pool)
+            network = self.config.network
+            imitator = imitate(found, first.actor, network.rounds, self._pool, network.controls)
             self._state = Evolution.go_on(self._network.vector(imitator.arrays()))
             self._best = self._state.average
 

@@ -70,22 +70,22 @@ def constants_of(config: TrainingConfig, pool: ProcessPool, folder: Path, report
         For each of these scenarios its constants, and workloads for imitation.
     """
     groups = dict(_groups(config))
-    common = getattr(config.agent, "begin", "") == COMMON
+    common, controls = getattr(config.agent, "begin", "") == COMMON, config.network.controls
     searched = {", ".join(groups): list(groups.values())} if common else {name: [g] for name, g in groups.items()}
     keys = {name: _key(config, several) for name, several in searched.items()}
     kept = {key: one for key, one in _kept(folder).items() if key in keys.values()}
     for name, key in keys.items():
         if key not in kept:
             report(f"searching constants of {name}")
-            kept[key] = {"of": name, **_search(searched[name], pool, config.seed)}
+            kept[key] = {"of": name, **_search(searched[name], pool, config.seed, controls)}
         write_atomically(folder / FILE, json.dumps(kept, indent=1) + "\n")
     found = []
     for name, group in groups.items():
         one = kept[keys[", ".join(groups) if common else name]]
-        constants = action_of(one["constants"] if one["saves"] else {}, _types_of(group[0]))
+        constants = action_of(one["constants"] if one["saves"] else {}, _types_of(group[0]), controls)
         found.append(Found(constants, group[WORKLOADS:]))
     drawn = [[randomised_instance(number, seed) for seed in _seeds(1, 0)] for number in range(_drawn(config))]
-    return found + [Found(action_of({}, _types_of(group[0])), group[WORKLOADS:]) for group in drawn]
+    return found + [Found(action_of({}, _types_of(group[0]), controls), group[WORKLOADS:]) for group in drawn]
 
 
 def _groups(config: TrainingConfig) -> Iterator[tuple[str, list[Instance]]]:
@@ -114,6 +114,7 @@ def _types_of(instance: Instance) -> list[str]:
 def _key(config: TrainingConfig, groups: Sequence[Sequence[Instance]]) -> str:
     """Return a text that identifies a search."""
     facts = [config.seed, EVALUATIONS, WORKLOADS, PASSES * EACH, *(instance_json(group[0]) for group in groups)]
+    facts += [config.network.controls] if config.network.controls == "energy" else []
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
@@ -125,7 +126,9 @@ def _kept(folder: Path) -> dict[str, Any]:
     return kept
 
 
-def _search(groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int) -> dict[str, Any]:
+def _search(
+    groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int, controls: str
+) -> dict[str, Any]:
     """Search the constants with the least mean, over groups of workloads, of cost over that of STS-X.
 
     Returns:
@@ -133,7 +136,7 @@ def _search(groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int) 
         standard error; and whether they surely save: the mean is below 1 by more than that.
     """
     types = dict.fromkeys(name for group in groups for name in _types_of(group[0]))
-    names = control_names(list(types))
+    names = control_names(list(types), "energy" if controls == "energy" else "round")
 
     def costs(policy: StsX, first: int, last: int | None) -> NDArray[np.float64]:
         calls = [(policy, instance) for group in groups for instance in group[first:last]]
@@ -159,7 +162,9 @@ def _tuned(names: Sequence[str], action: NDArray[np.float64]) -> TunedStsX:
     return TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True)))
 
 
-def imitate(found: Sequence[Found], actor: Imitator, rounds: int, pool: ProcessPool) -> Imitator:
+def imitate(
+    found: Sequence[Found], actor: Imitator, rounds: int, pool: ProcessPool, controls: str = "round"
+) -> Imitator:
     """Return an actor that says the constants of each scenario, as well as its last layer can tell them apart.
 
     The last layer is fitted by ridge regression to observations of runs with the constants, and then, as in DAgger
@@ -171,6 +176,7 @@ def imitate(found: Sequence[Found], actor: Imitator, rounds: int, pool: ProcessP
         actor: The actor; its last layer is replaced.
         rounds: Rounds of a step.
         pool: The processes that run workloads.
+        controls: The set of controls.
     """
     seen: list[NDArray[np.float32]] = []
     said: list[NDArray[np.float64]] = []
@@ -182,7 +188,7 @@ def imitate(found: Sequence[Found], actor: Imitator, rounds: int, pool: ProcessP
             names = _types_of(chosen[0])
             zeros = np.zeros((len(each.constants), actor.for_types(names).inputs), np.float32)
             acting = fitted or MlpActor(((zeros, each.constants.astype(np.float32)),))
-            seen += pool.map(observations, [(instance, acting, rounds) for instance in chosen])
+            seen += pool.map(observations, [(instance, acting, rounds, controls) for instance in chosen])
             said += [each.constants] * len(chosen)
             types += [names] * len(chosen)
         of_types = (types,) if isinstance(actor, TypeSetActor) else ()
@@ -191,12 +197,12 @@ def imitate(found: Sequence[Found], actor: Imitator, rounds: int, pool: ProcessP
     return imitator
 
 
-def observations(instance: Instance, actor: Actor, rounds: int) -> NDArray[np.float32]:
+def observations(instance: Instance, actor: Actor, rounds: int, controls: str = "round") -> NDArray[np.float32]:
     """Return the observations of a run in which an actor sets the controls, (steps, inputs)."""
     run, rows, acting = AdaptedRun(instance), [], actor.for_types(_types_of(instance))
     while not run.over:
         seen = np.zeros(acting.inputs)
-        run.observe(seen)
+        run.observe(seen, controls)
         rows.append(seen.astype(np.float32))
         run.decide(acting.act(rows[-1]), rounds)
     return np.array(rows)

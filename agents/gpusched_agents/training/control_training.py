@@ -115,11 +115,12 @@ class ControlTraining(Sb3Training):
     def _imitate(self, logs: Logs) -> None:
         """Begin the episodes, as STS-X or as an imitator of constants, and evaluate the first agent."""
         agent: Any = self.config.agent
+        network = self.config.network
         if agent.begin:
             with ProcessPool() as pool:
                 found = constants_of(self.config, pool, self.folder, self._report)
                 self._report("imitating the constants")
-                imitator = imitate(found, actor_of_model(self.model), self.config.network.rounds, pool)
+                imitator = imitate(found, actor_of_model(self.model), network.rounds, pool, network.controls)
             set_last_layer(self.model.policy, *imitator.last)
         self._begin_episodes()
         self._evaluate(logs, {})

@@ -20,7 +20,7 @@ from gpusched_baselines.adaptation_env.features import (
     job_features,
 )
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.plan import CONTROLS, Adaptation
+from gpusched_baselines.sts_x.plan import CONTROLS, ENERGY_CONTROLS, Adaptation
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
@@ -30,12 +30,17 @@ MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
 MOST_OF_SIZE = 0.25  # on the cost rate, for each doubling of the GPUs
 MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on the columns of `Adaptation.jobs`
 LONGEST_DEFERRAL = 1.0  # on the maximum deferral
+MOST_OF_ENERGY = np.array([1.0, 2.0, 0.5, 2.0, 2.0])  # on the entries of `Adaptation.energy`
 
 OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "restart")
 """Names of the columns of `Adaptation.jobs`, in their order."""
 SEEN = (TIME_LEFT, CHEAPEST_SLACK, TARDINESS_COST, EXPECTED, LENGTH, CHANGE, HASTE)
 """Features of a job on which the controls of jobs may depend, with `controls="jobs"`."""
-SETS = ("round", "jobs")
+OF_ENERGY = ("price differences", "price of GPU time to come", "GPU time that plans use", "margin before due dates", "price of power")
+"""Names of the entries of `Adaptation.energy`, in their order."""
+SETS = ("round", "jobs", "energy")
+MORE = {"jobs": len(SEEN) * CONTROLS, "energy": ENERGY_CONTROLS}
+"""How many numbers a set has more than `round`."""
 
 
 class Controls(NamedTuple):
@@ -48,6 +53,7 @@ class Controls(NamedTuple):
         jobs: The same logarithms for every job, by column of `Adaptation.jobs`, (CONTROLS,).
         by_feature: Coefficients of `SEEN` for these, (F, CONTROLS); (0, CONTROLS) without.
         max_deferral: Logarithm of the factor on the maximum deferral.
+        energy: Logarithms for prices and a cap, (ENERGY_CONTROLS,).
     """
 
     critical: Floats
@@ -56,6 +62,7 @@ class Controls(NamedTuple):
     jobs: Floats
     by_feature: Floats
     max_deferral: float
+    energy: Floats
 
 
 def control_names(gpu_types: Sequence[str], controls: str = "round") -> tuple[str, ...]:
@@ -63,12 +70,15 @@ def control_names(gpu_types: Sequence[str], controls: str = "round") -> tuple[st
 
     Args:
         gpu_types: Names of the GPU types of the cluster, V.
-        controls: `round` for 2 V + 8 numbers; `jobs` for 35 more, coefficients of seven features of a job.
+        controls: `round` for 2 V + 8 numbers; `jobs` for 35 more, coefficients of seven features of a job; `energy` for
+            five more, for prices that change and a cap on power.
     """
     names = [f"price of {name}, {kind}" for kind in ("critical", "deferrable") for name in gpu_types]
     names += ["price by log2(GPUs), critical", "price by log2(GPUs), deferrable", *OF_JOBS, "patience"]
     if controls == "jobs":
         names += [f"{name}, by {JOBS[feature]}" for feature in SEEN for name in OF_JOBS]
+    if controls == "energy":
+        names += OF_ENERGY
     return tuple(names)
 
 
@@ -91,18 +101,18 @@ def control_count(gpu_types: int, controls: str = "round") -> int:
     """Return the number of entries of an action for `gpu_types` GPU types.
 
     Raises:
-        InputError: `controls` is neither `round` nor `jobs`.
+        InputError: `controls` is not one of `SETS`.
     """
     if controls not in SETS:
         raise InputError("controls", controls, " or ".join(SETS))
-    return 2 * gpu_types + 3 + CONTROLS + (len(SEEN) * CONTROLS if controls == "jobs" else 0)
+    return 2 * gpu_types + 3 + CONTROLS + MORE.get(controls, 0)
 
 
 def controls_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> Controls:
     """Return the controls that an action sets; an action of 0 changes nothing, to the last bit.
 
     Args:
-        action: Numbers from -1 to 1, (`control_count`,).
+        action: Numbers from -1 to 1, (`control_count`,); their number tells the set.
         configs: The configurations, (C, CONFIG_COLUMNS).
         gpu_types: Number of GPU types, V.
     """
@@ -110,7 +120,9 @@ def controls_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> C
     types = configs[:, at.CONFIG_TYPE]
     doublings = MOST_OF_SIZE * np.log2(np.maximum(1, configs[:, at.CONFIG_SIZE] // at.UNITS))
     deferrable = prices[gpu_types:][types] + rest[1] * doublings
-    by_feature = rest[3 + CONTROLS :].reshape(-1, CONTROLS) * MOST_OF_JOBS
+    more = rest[3 + CONTROLS :]
+    of_energy = len(more) == MORE["energy"]
+    by_feature = more[len(more) if of_energy else 0 :].reshape(-1, CONTROLS) * MOST_OF_JOBS
     return Controls(
         critical=np.exp(prices[:gpu_types][types] + rest[0] * doublings),
         deferrable=np.exp(deferrable),
@@ -118,6 +130,7 @@ def controls_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> C
         jobs=rest[2 : 2 + CONTROLS] * MOST_OF_JOBS,
         by_feature=by_feature,
         max_deferral=float(LONGEST_DEFERRAL * rest[2 + CONTROLS]),
+        energy=more * MOST_OF_ENERGY if of_energy else np.zeros(ENERGY_CONTROLS),
     )
 
 
@@ -133,9 +146,9 @@ def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
     said[:] = controls.jobs
     if len(controls.by_feature):
         said += job_features(board, rate)[:, SEEN] @ controls.by_feature
-    return Adaptation(
-        said, rate * controls.critical, rate * controls.deferrable, not controls.priced, controls.max_deferral
-    )
+    power = np.exp(controls.energy[of.POWER])  # exactly 1 at 0
+    rates = rate * (controls.critical * power), rate * (controls.deferrable * power)
+    return Adaptation(said, *rates, not controls.priced, controls.max_deferral, controls.energy)
 
 
 @kernel

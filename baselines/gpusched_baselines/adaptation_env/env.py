@@ -36,12 +36,12 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
     A step sets the controls, and STS-X decides `rounds` rounds with them. There is a round at every event: a
     submission, the end of a job, or the end of a wait.
 
-    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more); `env.unwrapped.controls` names
+    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more, with `energy` 5); `env.unwrapped.controls` names
     its numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
     step is STS-X, to the last bit. Numbers outside [-1, 1] are clipped.
 
-    Observation: `Box(-1, 1, (26 + 6 V + 17 K,))`, float32, with K `job_features`; `env.unwrapped.features` names its
-    numbers. All 0 at the end.
+    Observation: `Box(-1, 1, (26 + 6 V + 17 K,))`, float32, with K `job_features` (with `controls="energy"` 23 more);
+    `env.unwrapped.features` names its numbers. All 0 at the end.
 
     Reward, over the cost of the full cluster in an hour (`reward_scale_eur`):
 
@@ -62,7 +62,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         instance: An instance that every episode replays. `scenario` and `settings` are then not used.
         rounds: Rounds of a step, ≥ 1.
         reward: `saving`, `waste` or `cost`.
-        controls: `round`: the same for all jobs; `jobs`: also coefficients of seven features of a job.
+        controls: `round`: the same for all jobs; `jobs`: also coefficients of seven features of a job; `energy`: those
+            of `round` and five for prices that change and a cap, whose features are then observed too.
         job_features: Number K of the jobs with the least slack whose features are observed, each in a row, ≥ 0.
         workloads: Without a seed an episode is one of this number of workloads, drawn at random: those with the seeds
             from `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from
@@ -105,7 +106,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         types = self._types = types_of(self._instance)
         control_count(len(types), controls)
         checks.whole("job_features", job_features, 0)
-        self.controls, self.features = control_names(types, controls), feature_names(types, job_features)
+        self.controls, self._set = control_names(types, controls), controls
+        self.features = feature_names(types, job_features, controls)
         self.action_space = spaces.Box(-1.0, 1.0, (len(self.controls),), np.float32)
         self.observation_space = spaces.Box(-1.0, 1.0, (len(self.features),), np.float32)
         self.reward_scale_eur = 1.0
@@ -267,7 +269,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
     def _observe(self) -> NDArray[np.float32]:
         run: Any = self._run
         seen = np.zeros(len(self.features))
-        run.observe(seen)
+        run.observe(seen, self._set)
         return seen.astype(np.float32)
 
     def _info(self, energy_eur: float, tardiness_eur: float, rounds: int) -> dict[str, Any]:

@@ -6,40 +6,43 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from gpusched_baselines.adaptation_env.energy_features import ENERGY_FEATURES, write_energy
 from gpusched_baselines.adaptation_env.features import CHEAPEST_SLACK, GPU_TYPES, JOBS, ROUND, TYPES, look_at_jobs
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
 WHOLE = len(ROUND) + len(JOBS) + 1  # numbers before those of GPU types
 ROW = len(JOBS) + 1  # numbers of a row of a job: its features, and 1, which is 0 where there is no such job
+ENERGY = len(ENERGY_FEATURES)  # numbers after those of GPU types, with `controls="energy"`
 
 
-def feature_names(gpu_types: Sequence[str], job_features: int = 0) -> tuple[str, ...]:
+def feature_names(gpu_types: Sequence[str], job_features: int = 0, controls: str = "round") -> tuple[str, ...]:
     """Return the names of the numbers of an observation, in their order: 26 + 6 for each GPU type, 17 for each row.
 
     Args:
         gpu_types: Names of the GPU types of the cluster, V.
         job_features: Number of rows of single jobs, K.
+        controls: The set of controls; with `energy` there are 23 more, of prices and the cap, before the rows.
     """
     means = (f"mean over the active jobs: {name}" for name in JOBS)
     critical = "share of the active jobs without slack in their cheapest configuration"
     rows = (f"job {k}: {name}" for k in range(job_features) for name in (*JOBS, "1 if there is such a job"))
     types = (f"{gpu_type}: {name}" for gpu_type in gpu_types for name in GPU_TYPES)
-    return (*ROUND, *means, critical, *types, *rows)
+    return (*ROUND, *means, critical, *types, *(ENERGY_FEATURES if controls == "energy" else ()), *rows)
 
 
-def feature_count(gpu_types: int, job_features: int = 0) -> int:
+def feature_count(gpu_types: int, job_features: int = 0, controls: str = "round") -> int:
     """Return the number of entries of an observation for V GPU types and K rows of jobs."""
-    return WHOLE + TYPES * gpu_types + ROW * job_features
+    return WHOLE + TYPES * gpu_types + (ENERGY if controls == "energy" else 0) + ROW * job_features
 
 
-def rows_of(inputs: int, gpu_types: int) -> int | None:
+def rows_of(inputs: int, gpu_types: int, controls: str = "round") -> int | None:
     """Return the number of rows of jobs in an observation of this size; None if there is none of this size."""
-    rows, rest = divmod(inputs - feature_count(gpu_types), ROW)
+    rows, rest = divmod(inputs - feature_count(gpu_types, 0, controls), ROW)
     return rows if rest == 0 and rows >= 0 else None
 
 
 @kernel
-def observe(board: Board, rate: Floats, seen: Floats) -> None:
+def observe(board: Board, rate: Floats, seen: Floats, with_energy: bool) -> None:
     """Write the observation of an open round.
 
     Args:
@@ -47,6 +50,7 @@ def observe(board: Board, rate: Floats, seen: Floats) -> None:
         rate: Cost rates with which STS-X plans [€/s], (A, C).
         seen: Written: the numbers of `feature_names`, (26 + 6 V + 17 K,), from -1 to 1. The rows are the K jobs with
             the least slack in their cheapest configuration, the least first; those that are missing are 0.
+        with_energy: Whether it has features of prices and the cap: the set of controls is `energy`.
     """
     total, configs = board.count[at.ACTIVE], board.facts.configs
     jobs, types = np.zeros((total, len(JOBS))), np.zeros((board.capacity.shape[0], TYPES))
@@ -58,7 +62,11 @@ def observe(board: Board, rate: Floats, seen: Floats) -> None:
         seen[WHOLE - 1] += 1.0 / total if jobs[i, CHEAPEST_SLACK] <= 0.0 else 0.0
     for v in configs[:, at.CONFIG_TYPE]:  # those without configurations stay 0
         seen[WHOLE + TYPES * v : WHOLE + TYPES * (v + 1)] = types[v]
-    _write_rows(jobs, seen[WHOLE + TYPES * board.capacity.shape[0] :])
+    first_row = WHOLE + TYPES * board.capacity.shape[0]
+    if with_energy:
+        write_energy(board, seen[first_row : first_row + ENERGY])
+        first_row += ENERGY
+    _write_rows(jobs, seen[first_row:])
     for f in range(seen.shape[0]):
         seen[f] = min(1.0, max(-1.0, seen[f]))
 

@@ -80,12 +80,12 @@ class AdaptedRun:
         self._rate = POLICY.rates(board) if self._by_utilisation else self._rate
         return done
 
-    def observe(self, seen: Floats) -> None:
-        """Write the observation of the open round, (26 + 6 V + 17 K,), all 0 at the end."""
+    def observe(self, seen: Floats, controls: str = "round") -> None:
+        """Write the observation of the open round, (26 + 6 V + 17 K,), with `energy` 23 more; all 0 at the end."""
         seen[:] = 0.0
         if not self.over:
             write_plan_times(self.state.board, self._plan, self._beside)
-            observe(self._plan, self._rate, seen)
+            observe(self._plan, self._rate, seen, controls == "energy")
 
     def waste(self) -> float:
         """Return the waste until now [€]; see `waste_until_now`."""

@@ -97,7 +97,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
 def _take_price_plans(board: Board, adaptation: Adaptation, plans: Plans) -> None:
     """Let the jobs follow plans over the periods of prices, except those that must be late."""
     first = plans.first.copy()
-    planned = plan_over_prices(board, plans.jobs, adaptation.rate, first, plans.timer)
+    planned = plan_over_prices(board, plans.jobs, adaptation, first, plans.timer)
     for i in range(first.shape[0]):
         if planned[i]:
             plans.critical[i], plans.key[i] = 0, _slack_at_best(board, plans.jobs[i])

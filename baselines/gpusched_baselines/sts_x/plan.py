@@ -58,6 +58,14 @@ MARGIN = 3  # on the slack at which it is critical
 RESTART = 4  # on the seconds that a change costs
 CONTROLS = 5
 
+# Entries of the adaptation to prices and a cap, likewise.
+DIFFERENCE = 0  # on the differences of the energy prices to come from their mean: what a wait is expected to save
+GPU_TIME = 1  # on the prices of GPU time in the periods to come
+ROOM = 2  # on the GPU time that plans may use in the periods to come
+EARLY = 3  # on the time by which plans end before their due dates
+POWER = 4  # on the price of power under a cap
+ENERGY_CONTROLS = 5
+
 
 class Adaptation(NamedTuple):
     """The parameters of STS-X that an agent adapts for a round.
@@ -68,6 +76,7 @@ class Adaptation(NamedTuple):
         deferrable_rate: Cost rates by which the cheapest configuration of deferrable jobs is found [€/s], (A, C).
         same: Whether the cheapest configuration of a deferrable job is the same in every round.
         max_deferral: Logarithm of a factor on the maximum deferral of a job.
+        energy: Logarithms of factors where prices change or power has a cap, (ENERGY_CONTROLS,).
     """
 
     jobs: Floats
@@ -75,6 +84,7 @@ class Adaptation(NamedTuple):
     deferrable_rate: Floats
     same: bool
     max_deferral: float
+    energy: Floats
 
 
 @kernel
@@ -84,13 +94,20 @@ def unadapted(active: int, rate: Floats) -> Adaptation:
     Args:
         active: Number of active jobs.
     """
-    return Adaptation(np.zeros((active, CONTROLS)), rate, rate, True, 0.0)
+    return Adaptation(np.zeros((active, CONTROLS)), rate, rate, True, 0.0, np.zeros(ENERGY_CONTROLS))
 
 
 @lean_kernel
 def factor(adaptation: Adaptation, i: int, control: int) -> float:
     """Return the factor of an active job in one of the columns; exactly 1 where the column is 0."""
     said = adaptation.jobs[i, control]
+    return np.exp(said) if said != 0.0 else 1.0
+
+
+@lean_kernel
+def energy_factor(adaptation: Adaptation, control: int) -> float:
+    """Return the factor of one of the entries for prices and a cap; exactly 1 where it is 0."""
+    said = adaptation.energy[control]
     return np.exp(said) if said != 0.0 else 1.0
 
 

@@ -26,7 +26,15 @@ from gpusched_baselines.bounds.priced import (
     empty_steps,
     least_cost,
 )
-from gpusched_baselines.sts_x.plan import epochs_at_worst
+from gpusched_baselines.sts_x.plan import (
+    DIFFERENCE,
+    EARLY,
+    GPU_TIME,
+    ROOM,
+    Adaptation,
+    energy_factor,
+    epochs_at_worst,
+)
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
@@ -35,6 +43,7 @@ TURNS = 24  # steps of the subgradient method
 FIRST_STEP = 0.5  # as a multiple of the price of power where twice the GPUs are wanted that there are
 AMONG_LEFT = 0.5  # part of the dual prices that counts where plans are made one after the other
 PART = 0.3  # of the present period that a plan must use to use all of it; and of that, a configuration
+LEAST_PRICE = 0.05  # of the mean price: the least in plans, where an agent widens the differences
 MARGIN = 0.02  # of the worst-case time: how long before its due date a plan ends
 
 
@@ -65,34 +74,34 @@ class Outlook(NamedTuple):
 
 
 @kernel
-def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, timer: Floats) -> Mask:
+def plan_over_prices(board: Board, chosen: Ints, adaptation: Adaptation, first: Ints, timer: Floats) -> Mask:
     """Plan the jobs over the periods of prices.
 
     Args:
         board: The board.
         chosen: The active jobs, (A,).
-        rate: Cost rates by application [€/s], (A, C).
+        adaptation: The adaptation of the round, with the cost rates.
         first: Written: the configuration of each job in the present period, -1 if it waits, (A,).
         timer: Written: when it is decided again [s], (A,).
 
     Returns:
         Which jobs have such a plan, (A,): not those that must be late if they need all their epochs.
     """
-    total, outlook = chosen.shape[0], _outlook(board, chosen, rate)
-    steps = (outlook.grid.shape[0] + 2) * rate.shape[1]
-    scratch = empty_steps(rate.shape[1]), empty_steps(steps), empty_steps(steps)
+    total, configs, outlook = chosen.shape[0], adaptation.rate.shape[1], _outlook(board, chosen, adaptation)
+    steps = (outlook.grid.shape[0] + 2) * configs
+    scratch, margin = (empty_steps(configs), empty_steps(steps), empty_steps(steps)), _margin(adaptation)
     slack, planned = np.empty(total), np.zeros(total, dtype=np.int8)
     for i in range(total):
         worst = epochs_at_worst(board, chosen[i]) * board.jobs[chosen[i], at.MIN_TAU]
         slack[i] = board.jobs[chosen[i], at.DUE] - board.clock[at.NOW] - worst
-        planned[i] = slack[i] > MARGIN * worst + outlook.restart[i]
+        planned[i] = slack[i] > margin * worst + outlook.restart[i]
     for turn in range(TURNS):
         outlook.used[:] = 0.0
         for i in range(total):
             _plan_one(board, outlook, chosen, i, False, scratch)
         _move_prices(outlook, turn)
     outlook.used[:] = 0.0
-    outlook.prices[:] *= AMONG_LEFT
+    outlook.prices[:] *= AMONG_LEFT * energy_factor(adaptation, GPU_TIME)
     for i in sim.ranked(slack, total):
         _plan_one(board, outlook, chosen, i, True, scratch)
         if planned[i]:
@@ -100,17 +109,28 @@ def plan_over_prices(board: Board, chosen: Ints, rate: Floats, first: Ints, time
     return planned
 
 
+@lean_kernel
+def _margin(adaptation: Adaptation) -> float:
+    """Return how long before its due date a plan ends, as a part of the worst-case time."""
+    return MARGIN * energy_factor(adaptation, EARLY)
+
+
 @kernel
-def _outlook(board: Board, chosen: Ints, rate: Floats) -> Outlook:
+def _outlook(board: Board, chosen: Ints, adaptation: Adaptation) -> Outlook:
     """Return the periods from now to the last due date, their prices, and the jobs; no dual prices."""
-    grid, demand = _grid(board, chosen), _demand(board, chosen, rate)
+    grid, demand = _grid(board, chosen), _demand(board, chosen, adaptation)
     periods, types, total = grid.shape[0] - 1, board.capacity.shape[0], chosen.shape[0]
     energy, there_is = np.empty(periods), np.zeros((types, periods))
+    room, difference = energy_factor(adaptation, ROOM), energy_factor(adaptation, DIFFERENCE)
     sim.forecast_prices(board, grid, energy)
+    if difference != 1.0:
+        mean = energy.mean()
+        for k in range(periods):
+            energy[k] = max(LEAST_PRICE * mean, mean + difference * (energy[k] - mean))
     for k in range(periods):
         energy[k] /= board.clock[at.PRICE] * board.clock[at.PUE]
         for n in range(board.nodes.shape[0]):
-            there_is[board.nodes[n, at.NODE_TYPE], k] += board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
+            there_is[board.nodes[n, at.NODE_TYPE], k] += room * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
     restart = np.empty(total)
     for i in range(total):
         restart[i] = max(board.jobs[chosen[i], at.RESTART_S], board.jobs[chosen[i], at.RESUMING_S])
@@ -143,15 +163,16 @@ def _grid(board: Board, chosen: Ints) -> Floats:
 
 
 @kernel
-def _demand(board: Board, chosen: Ints, rate: Floats) -> Demand:
+def _demand(board: Board, chosen: Ints, adaptation: Adaptation) -> Demand:
     """Return the epochs left of the active jobs, all of them, as the bounds have jobs."""
     total, configs, now = chosen.shape[0], board.facts.configs.shape[0], board.clock[at.NOW]
     jobs, speed, order = np.empty((total, 4)), np.empty((total, configs)), np.empty((total, configs), dtype=np.int64)
     banned, row = np.zeros(total, dtype=np.int64), np.zeros(total, dtype=np.int64)
+    rate, margin = adaptation.rate, _margin(adaptation)
     for i in range(total):
         job = chosen[i]
         worst, row[i] = epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU], int(board.jobs[job, at.APPLICATION])
-        due = max(now + worst, board.jobs[job, at.DUE] - MARGIN * worst)
+        due = max(now + worst, board.jobs[job, at.DUE] - margin * worst)
         jobs[i, 0], jobs[i, 1], jobs[i, 2], jobs[i, 3] = now, due, board.jobs[job, at.WEIGHT], epochs_at_worst(board, job)
         for c in range(configs):
             speed[i, c] = 1.0 / board.tau[job, c]

@@ -64,7 +64,8 @@ def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
             else:
                 rate[a, c] += (price - 1.0) * adaptation.rate[a, full]
                 deferrable[a, c] += (price - 1.0) * adaptation.deferrable_rate[a, full]
-    return Adaptation(adaptation.jobs, rate, deferrable, adaptation.same, adaptation.max_deferral)
+    same, longest = adaptation.same, adaptation.max_deferral
+    return Adaptation(adaptation.jobs, rate, deferrable, same, longest, adaptation.energy)
 
 
 # Of each GPU type, the memory of a job has the price when it was the newest, and its GPU-seconds and its cost there.

@@ -22,6 +22,7 @@ from gpusched_env.envs.vector.work_queue import (
 )
 from gpusched_env.kernel import lean_kernel, unlocked_kernel
 from gpusched_env.named_arrays import element_of
+from gpusched_env.observation.groups import write_groups
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe, write_mask
 from gpusched_env.simulator import layout as at
@@ -34,8 +35,8 @@ OPENED = -1  # thread 0, after it has opened the step
 PATIENCE = 5_000  # times that a worker looks for a new round without success before it stops: some 100 µs
 
 # money: float64 (MONEY_ROWS, N).
-TIME, PASSED, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS = range(6)
-MONEY_ROWS = 6
+TIME, PASSED, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS, CO2 = range(7)
+MONEY_ROWS = 7
 
 
 class Seen(NamedTuple):
@@ -44,10 +45,11 @@ class Seen(NamedTuple):
     Attributes:
         job, options, cluster, queue, jobs: The observations, (N, ...).
         mask: What can be placed now, (N, 1 + C).
-        money: The present time [s], how far the step moved it [s], and the energy and tardiness costs of the step and
-            of the episode [€], (MONEY_ROWS, N).
+        money: The present time [s], how far the step moved it [s], the energy and tardiness costs of the step and of
+            the episode [€], and the CO2 of the step [kg], (MONEY_ROWS, N).
         current_job: The current job, -1 at the end, (N,).
         idle: Events in a row at which nothing ran and nothing was to come, (N,).
+        prices, cap, limits: The groups of the observations, (N, ...); (N, 0) or (N, 0, ...) without one.
     """
 
     job: Singles
@@ -59,6 +61,9 @@ class Seen(NamedTuple):
     money: Floats
     current_job: Ints
     idle: Ints
+    prices: Singles
+    cap: Singles
+    limits: Singles
 
 
 class Handles(NamedTuple):
@@ -97,6 +102,7 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
                     elsewhere(seen[0], where[1]), elsewhere(seen[1], where[2]), elsewhere(seen[2], where[3]),
                     elsewhere(seen[3], where[4]), elsewhere(seen[4], where[5]), elsewhere(seen[5], where[6]),
                     elsewhere(seen[6], where[7]), elsewhere(seen[7], where[8]), elsewhere(seen[8], where[9]),
+                    elsewhere(seen[9], where[10]), elsewhere(seen[10], where[11]), elsewhere(seen[11], where[12]),
                 ), handles, invalid,
             )  # fmt: skip
             add(board, DONE, 0, last - first)
@@ -125,6 +131,9 @@ def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
     where[7] = seen[6].ctypes.data
     where[8] = seen[7].ctypes.data
     where[9] = seen[8].ctypes.data
+    where[10] = seen[9].ctypes.data
+    where[11] = seen[10].ctypes.data
+    where[12] = seen[11].ctypes.data
     open_round(board)
 
 
@@ -132,17 +141,19 @@ def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
 def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
     """Step the environments `first` to `last` - 1."""
     boards, hidden, notes = handles
-    job, options, cluster, queue, jobs, mask, money, current_job, idle = seen
+    job, options, cluster, queue, jobs, mask, money, current_job, idle, prices, cap, limits = seen
     for i in range(first, last):
         if actions[i] == SKIP:
             continue
         prefetch_lines(boards, notes, i)
         board = board_at(boards, i)
         clock = board.clock
-        before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST]
+        before, energy, tardiness, co2 = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST], clock[at.CO2_KG]
         if actions[i] != LOOK and not decide(board, hidden_at(hidden, i), actions[i]):
             invalid[i] += 1
         observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], jobs[i], mask[i])
+        if prices.shape[1] + cap.shape[1] + limits.shape[1] > 0:
+            write_groups(board, notes_at(notes, i), prices[i], cap[i], limits[i])
         current_job[i] = _current_job(board)
         idle[i] = board.count[at.IDLE]
         money[TIME, i] = clock[at.NOW]
@@ -151,6 +162,7 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
         money[TARDINESS, i] = clock[at.TARDINESS_COST] - tardiness
         money[TOTAL_ENERGY, i] = clock[at.BILL]
         money[TOTAL_TARDINESS, i] = clock[at.TARDINESS_COST]
+        money[CO2, i] = clock[at.CO2_KG] - co2
 
 
 @lean_kernel

@@ -23,7 +23,16 @@ from gpusched_env.envs.vector.kernels import (
     write_left,
 )
 from gpusched_env.named_arrays import aligned, new_handles
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, PARTS, QUEUE_FEATURES, Notes
+from gpusched_env.observation import (
+    CAP_FEATURES,
+    CLUSTER_FEATURES,
+    JOB_FEATURES,
+    JOBS_FEATURES,
+    LIMIT_FEATURES,
+    PRICE_FEATURES,
+    QUEUE_FEATURES,
+    Notes,
+)
 from gpusched_env.simulator.rounds import run_to_round
 
 if TYPE_CHECKING:
@@ -40,7 +49,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.state import Common
 
     Part: TypeAlias = NDArray[np.float32]
-    Parts: TypeAlias = tuple[Part, Part, Part, Part, Part]
+    Parts: TypeAlias = tuple[Part, Part, Part, Part, Part, Part, Part, Part]
 
 
 class EpisodeRuns:
@@ -90,13 +99,16 @@ class EpisodeRuns:
 
         `meanwhile` is other work for the calling thread, which may be done then, or not (`ThreadPool.step`).
         """
-        size = len(actions)
+        size, parts = len(actions), self._kept or self._new_parts()
         seen = Seen(
-            *(self._kept or self._new_parts()),
+            *parts[:5],
             mask=np.empty((size, 1 + self._shape[0]), np.int8),
             money=np.empty((MONEY_ROWS, size)),
             current_job=np.empty(size, np.int64),
             idle=np.empty(size, np.int64),
+            prices=parts[5],
+            cap=parts[6],
+            limits=parts[7],
         )
         self._step(actions, seen, meanwhile)
         return seen
@@ -147,13 +159,16 @@ class EpisodeRuns:
 
     def _new_parts(self) -> Parts:
         """Make the arrays of `Seen` for the parts of observations."""
-        size, (configurations, types) = len(self.states), self._shape
+        size, (configurations, types), groups = len(self.states), self._shape, self.single.groups
         return (
             np.empty((size, len(JOB_FEATURES)), np.float32),
             np.empty((size, configurations, self.single.option_features), np.float32),
             np.empty((size, types, len(CLUSTER_FEATURES)), np.float32),
             np.empty((size, len(QUEUE_FEATURES)), np.float32),
             np.empty((size, self.single.job_features, len(JOBS_FEATURES)), np.float32),
+            np.empty((size, len(PRICE_FEATURES) if "prices" in groups else 0), np.float32),
+            np.empty((size, len(CAP_FEATURES) if "cap" in groups else 0), np.float32),
+            np.empty((size, configurations if "limits" in groups else 0, len(LIMIT_FEATURES)), np.float32),
         )
 
     def _step(self, actions: NDArray[np.int64], seen: Seen, meanwhile: Callable[[], None] | None = None) -> None:
@@ -193,10 +208,17 @@ THERE = tuple(f"_{key}" for key in KEYS)
 def observations_of(runs: EpisodeRuns, seen: Seen) -> dict[str, NDArray[np.float32]] | NDArray[np.float32]:
     """Return the batched observations: a row per environment."""
     size = len(seen.job)
-    parts = [seen.job, seen.options.reshape(size, -1), seen.cluster.reshape(size, -1), seen.queue]
+    parts = {
+        "job": seen.job,
+        "options": seen.options.reshape(size, -1),
+        "cluster": seen.cluster.reshape(size, -1),
+        "queue": seen.queue,
+    }
     if runs.single.job_features:
-        parts.append(seen.jobs.reshape(size, -1))
-    return np.concatenate(parts, axis=1) if runs.single.flat else dict(zip(PARTS, parts, strict=False))
+        parts["jobs"] = seen.jobs.reshape(size, -1)
+    for name in runs.single.groups:
+        parts[name] = getattr(seen, name).reshape(size, -1)
+    return np.concatenate(list(parts.values()), axis=1) if runs.single.flat else parts
 
 
 def infos_of(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
@@ -237,9 +259,9 @@ def final_infos_of(
 
 
 def _values(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
-    money, rate = seen.money, runs.single.discount_rate
+    money, rate, factored = seen.money, runs.single.discount_rate, runs.single.factored
     values = (
-        seen.mask,
+        seen.mask if factored is None else factored.masks(seen.mask),
         seen.current_job,
         money[TIME],
         money[ENERGY],

@@ -10,10 +10,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gpusched_env.child_processes import usable_cores
-from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
+from gpusched_env.envs.source import MAX_IDLE_REVIEWS, VECTOR, CostReward, Reward, finite_reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
-from gpusched_env.envs.vector.kernels import ENERGY, LOOK, TARDINESS, Seen
+from gpusched_env.envs.vector.kernels import CO2, ENERGY, LOOK, TARDINESS, Seen
 from gpusched_env.envs.vector.runs import EpisodeRuns, final_infos_of, infos_of, infos_of_some, observations_of
 from gpusched_env.envs.vector.threads import LEAST_SHARE, ThreadPool
 from gpusched_env.envs.vector.vector_input import (
@@ -29,7 +29,7 @@ from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import TypeAlias
+    from typing import Literal, TypeAlias
 
     from numpy.random import Generator
     from numpy.typing import NDArray
@@ -59,7 +59,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         instance: As for `GpuClusterEnv`, or a sequence: environment i replays instance i mod its length. All must have
             the same GPU types and configurations.
         reward_scale: As for `GpuClusterEnv`.
-        reward: See there; it is called for every environment, one after the other.
+        reward: See there; a function is called for every environment, one after the other. Vectors are (N, 3).
         autoreset_mode: What happens when an episode ends: `NEXT_STEP` (the next step begins a new one, whatever the
             action), `SAME_STEP` (the same step does; the last observation and info are `final_obs` and `final_info`
             of the infos) or `DISABLED` (`reset(options={"reset_mask": mask})` does).
@@ -68,7 +68,11 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
         shared_features: As for `GpuClusterEnv`.
         job_features: As for `GpuClusterEnv`.
+        price_features: As for `GpuClusterEnv`; so are the next two.
+        cap_features: See there.
+        limit_features: See there.
         flat: As for `GpuClusterEnv`; observations are then (N, F).
+        factored: As for `GpuClusterEnv`; actions are then (N, 2).
         discount_rate: As for `GpuClusterEnv`.
         asking: As for `GpuClusterEnv`.
 
@@ -86,14 +90,18 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         settings: Mapping[str, object] | None = None,
         instance: Instance | Sequence[Instance] | None = None,
         reward_scale: float | None = 1.0,
-        reward: Reward | None = None,
+        reward: Reward | Literal["vector"] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         max_episode_steps: int | None = None,
         threads: int | None = None,
         shared_features: SharedFeatures = False,
         job_features: int = 0,
+        price_features: bool = False,
+        cap_features: bool = False,
+        limit_features: bool = False,
         flat: bool = False,
+        factored: bool = False,
         discount_rate: float = 0.0,
         **asking: Unpack[AskingSettings],
     ) -> None:
@@ -107,7 +115,11 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             "max_idle_reviews": max_idle_reviews,
             "shared_features": shared_features,
             "job_features": job_features,
+            "price_features": price_features,
+            "cap_features": cap_features,
+            "limit_features": limit_features,
             "flat": flat,
+            "factored": factored,
             "discount_rate": discount_rate,
         }
         self._limits = EpisodeLimits(self.num_envs, max_idle_reviews, max_episode_steps)
@@ -118,8 +130,10 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self.single_observation_space, self.single_action_space = single.observation_space, single.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._choices = 1 + len(self.configurations)
-        self._reward: Reward = CostReward() if reward is None else reward
+        self._choices, self._factored = 1 + len(self.configurations), single.factored
+        self._reward: Reward = CostReward() if reward is None or reward == VECTOR else reward
+        if single.has_objectives:
+            self.reward_space, self.reward_dim = single.reward_space, single.reward_dim
         self._scales = np.resize([float(one.reward_scale) for one in self._episodes.singles], self.num_envs)
         self.feature_names = single.feature_names
         most = max(1, self.num_envs // LEAST_SHARE)
@@ -165,7 +179,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         """Decide for the current job in every environment.
 
         Args:
-            actions: N whole numbers: 0 = wait, a = configuration a - 1. With `NEXT_STEP`, that of an environment whose
+            actions: N whole numbers: 0 = wait, a = configuration a - 1; with `factored` N pairs. With `NEXT_STEP`, that of an environment whose
                 episode ended in the previous step is not used.
 
         Returns:
@@ -182,7 +196,10 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         any_again = np.count_nonzero(again) > 0  # faster than `any`, also below
         if any_again and self.autoreset_mode is AutoresetMode.DISABLED:
             raise gymnasium.error.ResetNeeded(f"episodes {np.flatnonzero(again).tolist()} are over: reset them")
-        chosen = action_indices(actions, self._choices, ~again)
+        if self._factored is None:
+            chosen = action_indices(actions, self._choices, ~again)
+        else:
+            chosen = self._factored.indices(actions, runs.masks(), ~again)
         try:
             return self._advance(runs, chosen, again if any_again else None)
         except BaseException:
@@ -214,12 +231,13 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         return observations_of(runs, seen), rewards, over, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """Return what can be placed now, bool (N, 1 + C); waiting is always allowed.
+        """Return what can be placed now, bool (N, 1 + C); waiting is always allowed; see the single environment.
 
         Raises:
             gymnasium.error.ResetNeeded: No episodes have begun, as for what follows.
         """
-        return self._present.masks()
+        masks = self._present.masks()
+        return masks if self._factored is None else self._factored.masks(masks)
 
     def observations(self) -> Observations:
         """Return the present observations again, as after `set_state`."""
@@ -311,6 +329,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     def _rewards(self, seen: Seen, actions: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the reward of every environment that has acted."""
         energy, tardiness = seen.money[ENERGY], seen.money[TARDINESS]
+        if hasattr(self, "reward_space"):
+            vectors: NDArray[np.float64] = -seen.money[[ENERGY, TARDINESS, CO2]].T
+            return vectors
         if type(self._reward) is CostReward:
             rewards: Any = self._reward(energy, tardiness)  # the formula holds for arrays
             scaled: NDArray[np.float64] = rewards / self._scales

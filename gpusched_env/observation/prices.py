@@ -1,0 +1,121 @@
+"""Features of the prices of energy: now, and in the hours to come, as policies may know them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusched_env.arrays import Floats
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.observation.ratios import Names, squash
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.priced_time import forecast_prices, known_until_s, mean_price, period_at
+from gpusched_env.simulator.run import Board
+
+HOURS = 36  # from noon a day-ahead auction has made known the prices until midnight of the next day
+TOGETHER = 4  # hours in a row that a job without a pause may take
+HOUR_S = 3600.0
+DAYS_OF_MONTH = 31.0
+
+_price = Names()
+NOW = _price("squash(price now / m - 1), m = mean of the next 36 hours that are published; of all where none are")
+HOUR = _price(*(f"squash(price from {k} h to {k + 1} h from now / m - 1), published or forecast" for k in range(HOURS)))
+KNOWN = _price("hours of these that are published / 36")
+QUANTILE = _price("share of these hours that are cheaper than now")
+CHEAPEST = _price("hours until the cheapest of these / 36")
+CHEAPEST_ROW = _price(f"hours until the cheapest {TOGETHER} in a row / 36")
+LEVEL = _price("squash(m / price with which policies plan - 1)")
+CARBON = _price("squash(carbon intensity now / its mean over the published of these hours - 1); 0 where it is not given")
+CARBON_QUANTILE = _price("share of the published of these hours with a lower one; 0 where it is not given")
+PEAK = _price("highest mean power for which the demand charge was paid this month / power of all GPUs; 0 without")
+INTERVAL = _price("mean power over its present interval, as if no more were used / power of all GPUs; 0 without")
+MONTH_LEFT = _price("days left in the billing month / 31, at most 1; 0 without a demand charge")
+PRICE_FEATURES = tuple(_price)
+"""Features of prices, which `price_features` adds to observations."""
+
+
+@lean_kernel
+def full_kilowatts(board: Board) -> float:
+    """Return the power of all nodes with all GPUs busy, without what the PUE adds [kW]; 1 without any."""
+    nodes, drawn, total = board.nodes, board.facts.kilowatts, 0.0
+    for n in range(nodes.shape[0]):
+        total += drawn[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
+    return total if total > 0.0 else 1.0
+
+
+@lean_kernel
+def over(value: float, mean: float) -> float:
+    """Return squash(value / mean - 1) for numbers >= 0; 0 where the mean is 0."""
+    return squash(value / mean - 1.0) if mean > 0.0 else 0.0
+
+
+@kernel
+def write_prices(board: Board, out: Floats) -> None:
+    """Write the features of prices, (PRICES,)."""
+    now, mean, known = board.clock[at.NOW], 0.0, 0
+    edges, hours = np.empty(HOURS + 1), np.empty(HOURS)
+    for k in range(HOURS + 1):
+        edges[k] = now + k * HOUR_S
+    forecast_prices(board, edges, hours)
+    until = known_until_s(board)
+    while known < HOURS and edges[known + 1] <= until:
+        mean += hours[known]
+        known += 1
+    mean = mean / known if known > 0 else hours.mean()
+    price = mean_price(board, now, now)
+    price = hours[0] if np.isnan(price) else price
+    out[NOW] = over(price, mean)
+    for k in range(HOURS):
+        out[HOUR + k] = over(hours[k], mean)
+    out[KNOWN] = known / HOURS
+    out[LEVEL] = over(mean, board.clock[at.PRICE] * board.clock[at.PUE])
+    _compare(hours, price, out)
+    _write_carbon(board, known, out)
+    _write_demand(board, out)
+
+
+@lean_kernel
+def _compare(hours: Floats, price: float, out: Floats) -> None:
+    """Write the place of the present price among the hours to come, and when the cheapest of them are."""
+    cheaper, cheapest, row, least = 0, 0, 0, np.inf
+    for k in range(HOURS):
+        cheaper += 1 if hours[k] < price else 0
+        cheapest = k if hours[k] < hours[cheapest] else cheapest
+        if k + TOGETHER <= HOURS:
+            total = 0.0
+            for i in range(k, k + TOGETHER):
+                total += hours[i]
+            if total < least:
+                row, least = k, total
+    out[QUANTILE], out[CHEAPEST], out[CHEAPEST_ROW] = cheaper / HOURS, cheapest / HOURS, row / HOURS
+
+
+@lean_kernel
+def _write_carbon(board: Board, known: int, out: Floats) -> None:
+    """Write the features of carbon intensity, at the beginnings of the `known` hours."""
+    prices, now = board.prices, board.clock[at.NOW]
+    out[CARBON] = out[CARBON_QUANTILE] = 0.0
+    if prices.shape[0] == 0 or known == 0:
+        return
+    present, total, lower = prices[period_at(prices, now), at.PERIOD_G], 0.0, 0
+    for k in range(known):
+        later = prices[period_at(prices, now + k * HOUR_S), at.PERIOD_G]
+        total += later
+        lower += 1 if later < present else 0
+    out[CARBON], out[CARBON_QUANTILE] = over(present, total / known), lower / known
+
+
+@lean_kernel
+def _write_demand(board: Board, out: Floats) -> None:
+    """Write the state of the demand charge, on which the cost of the next interval depends."""
+    clock, tariff = board.clock, board.tariff
+    out[PEAK] = out[INTERVAL] = out[MONTH_LEFT] = 0.0
+    if tariff.shape[0] == 0 or tariff[at.DEMAND_EUR_PER_KW] == 0.0:
+        return
+    full = full_kilowatts(board) * clock[at.PUE]
+    out[PEAK] = min(1.0, clock[at.PEAK_KW] / full)
+    out[INTERVAL] = min(1.0, clock[at.INTERVAL_KWH] * HOUR_S / tariff[at.DEMAND_INTERVAL_S] / full)
+    end = np.inf
+    for month in range(at.TARIFF_COLUMNS, tariff.shape[0]):
+        if tariff[month] > clock[at.NOW]:
+            end = min(end, tariff[month])
+    out[MONTH_LEFT] = min(1.0, (end - clock[at.NOW]) / (DAYS_OF_MONTH * 24.0 * HOUR_S))
