@@ -55,7 +55,7 @@ def gantt_figure(
     GPU is shaded, and split by share among its jobs. A job on several nodes has a bar on each of them, tied by a dashed
     line. Bars of late jobs have a red edge and are hatched red after the due date. Triangles mark due dates, diamonds
     and dotted lines changes of configuration or place and pauses. Of a run that goes on, the last stretch is shown.
-    Where prices change, a strip has the power of all nodes and the price.
+    Where prices change or GPUs have power limits, a strip has the power of all nodes and the price.
 
     Args:
         run: A result with its intervals, or a state in or just after a decision round.
@@ -80,8 +80,8 @@ def gantt_figure(
     timeline = whole.timeline if nodes is None else whole.timeline.on_nodes(set(shown))
     if jobs is not None:
         timeline = timeline.of_jobs(set(_numbers("jobs", jobs, len(run.instance.jobs))))
-    priced = isinstance(run, Result) and run.instance.prices is not None
-    power = power_over_time(run, whole.whole) if isinstance(run, Result) and priced else None
+    varies = run.instance.prices is not None or run.instance.saved_kw is not None
+    power = power_over_time(run, whole.whole) if varies and isinstance(run, Result) else None
     scene = Scene(timeline, whole.whole, whole.window, shown, size, dpi, title, power)
     drawing = GanttDrawing(scene)
     drawing.draw(scene)

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model.rates import kilowatts
+from gpusched_env.model.rates import kilowatts, saved_kilowatts
 from gpusched_env.rendering.timeline import Timeline
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.result import gpus_on_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,7 +34,7 @@ def summed(changes: Sequence[tuple[float, float]]) -> Curve:
 def power_over_time(result: Result, timeline: Timeline | None = None) -> Curve | None:
     """Return times [s], and from each of them on the power of all nodes [kW], both (T,); `timeline` is that of the run.
 
-    A node's power is that of its busy GPUs. None where the energy of the run is another: GPUs draw less while they
+    A node's power is that of its busy GPUs, less what their power limits and applications save. None where the energy of the run is another: GPUs draw less while they
     do nothing, cells have hosts, CPU machines help, or nothing was recorded.
     """
     instance, watts = result.instance, kilowatts(result.instance)
@@ -45,6 +47,14 @@ def power_over_time(result: Result, timeline: Timeline | None = None) -> Curve |
         of_type = watts[instance.type_of_node[node]]
         before, busy[node] = busy[node], busy[node] + gpus
         changes.append((time, of_type[busy[node]] - of_type[before]))
+    saved, gpus = saved_kilowatts(instance), gpus_on_nodes(instance, result.log)
+    for row, held_gpus in zip(result.log if saved.size else (), gpus, strict=False):
+        config = int(row[at.LOG_CONFIG])
+        own = instance.configurations[config]
+        less = (
+            saved[instance.jobs.application[int(row[at.LOG_JOB])], config] * held_gpus / (own.gpus_per_node * own.nodes)
+        )
+        changes += [(row[at.LOG_START], -less), (row[at.LOG_END], less)]
     times, drawn = summed(changes)
     drawn = np.maximum(0.0, drawn)
     kwh = float(np.sum(energy_between(instance, (times, drawn), times)[0]))

@@ -312,7 +312,7 @@ def offered_load(instance: Instance) -> float:
     jobs = instance.jobs
     speed = np.zeros(len(jobs.submission_s))
     for c, configuration in enumerate(instance.configurations):
-        if configuration.gpus == 1.0 and configuration.kind == "single-node":
+        if configuration.gpus == 1.0 and configuration.kind == "single-node" and configuration.power_limit == 1.0:
             gpus = sum(node.gpus for node in instance.nodes if node.gpu_type == configuration.gpu_type)
             speed += gpus / jobs.seconds_per_epoch[:, c]
     span = float(jobs.submission_s[-1] - jobs.submission_s[0])

@@ -72,6 +72,22 @@ def test_a_run_whose_energy_is_another_has_no_power_over_time():
     assert hours_of(replace(result, energy_kwh=2.0 * result.energy_kwh)) is None
 
 
+def test_what_a_power_limit_saves_is_not_drawn():
+    """One GPU at 0.7 of 900 W: 1000 W of the node, less 270 W."""
+    instance = three_jobs()
+    limited = replace(
+        instance,
+        configurations=tuple(replace(c, power_limit=0.7) for c in instance.configurations),
+        saved_kw=tuple((0.27, 0.54) for _ in range(3)),
+    )
+    result = simulate(limited, make_policy("fifo"))
+    full, drawn = power_over_time(simulate(instance, make_policy("fifo"))), power_over_time(result)
+    assert drawn[0].tolist() == full[0].tolist()
+    gpus = [(0.0, 1.0, 2.0, 3.0)[(0.0, 1.0, 1.9, 2.9).index(round(kw, 6))] for kw in full[1]]
+    assert drawn[1] == pytest.approx(full[1] - 0.27 * np.array(gpus))
+    assert hours_of(result)["energy_kwh"].sum() == pytest.approx(result.energy_kwh)
+
+
 def test_a_gantt_chart_has_a_strip_of_power_and_price_where_prices_change():
     labels = [axes.get_ylabel() for axes in gantt_figure(priced_run()).axes]
     assert {"power [kW]", "ct/kWh"} < set(labels)
