@@ -126,7 +126,9 @@ def limits_command(
     rows, unlimited = [], None
     with counting(policy, len(choices) * len(chosen)) as bar:
         for name, maker in choices:
-            runs = compare([make_any_policy(policy)], maker, chosen, workers=workers or 1, on_run=lambda _: bar.advance())
+            runs = compare(
+                [make_any_policy(policy)], maker, chosen, workers=workers or 1, on_run=lambda _: bar.advance()
+            )
             unlimited = unlimited or runs
             rows.append(Limited.of(name, runs, unlimited))
     table = Table.of(f"Power limits: {policy} on {made.name}", COLUMNS, rows, _notes(made, make(chosen[0])))
