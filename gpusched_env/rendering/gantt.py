@@ -20,6 +20,7 @@ from gpusched_env.rendering.gantt_marks import (
     draw_labels,
     draw_nodes,
     draw_places,
+    draw_power,
     draw_switches,
     draw_usage,
     dress_usage,
@@ -27,6 +28,7 @@ from gpusched_env.rendering.gantt_marks import (
 )
 from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, NODE_GAP, PAPER, SUBTLE
 from gpusched_env.rendering.plotting import Figure, FigureCanvasAgg, Line2D, Patch
+from gpusched_env.rendering.power import power_over_time
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.rendering.timeline import Timeline, Window, window_of
 from gpusched_env.simulator import Result, State
@@ -53,6 +55,7 @@ def gantt_figure(
     GPU is shaded, and split by share among its jobs. A job on several nodes has a bar on each of them, tied by a dashed
     line. Bars of late jobs have a red edge and are hatched red after the due date. Triangles mark due dates, diamonds
     and dotted lines changes of configuration or place and pauses. Of a run that goes on, the last stretch is shown.
+    Where prices change or GPUs have power limits, a strip has the power of all nodes and the price.
 
     Args:
         run: A result with its intervals, or a state in or just after a decision round.
@@ -77,7 +80,9 @@ def gantt_figure(
     timeline = whole.timeline if nodes is None else whole.timeline.on_nodes(set(shown))
     if jobs is not None:
         timeline = timeline.of_jobs(set(_numbers("jobs", jobs, len(run.instance.jobs))))
-    scene = Scene(timeline, whole.whole, whole.window, shown, size, dpi, title)
+    varies = run.instance.prices is not None or run.instance.saved_kw is not None
+    power = power_over_time(run, whole.whole) if varies and isinstance(run, Result) else None
+    scene = Scene(timeline, whole.whole, whole.window, shown, size, dpi, title, power)
     drawing = GanttDrawing(scene)
     drawing.draw(scene)
     return drawing.figure
@@ -135,7 +140,8 @@ class GanttDrawing:
         self.figure = Figure(figsize=scene.size_inches, dpi=scene.dpi, facecolor=PAPER)
         self.canvas = FigureCanvasAgg(self.figure)
         left, right, below, strip = 1.2 / width, 1 - 0.55 / width, 0.5 / height, 0.85 / height
-        bottom, top = below + strip + 0.12 / height, 1 - 0.98 / height
+        strips = 2 if scene.power is not None else 1
+        bottom, top = below + strips * (strip + 0.12 / height), 1 - 0.98 / height
         self._axes = self.figure.add_axes((left, bottom, right - left, top - bottom))
         self._usage = self.figure.add_axes((left, below, right - left, strip), sharex=self._axes)
         self._waiting = self._usage.twinx()
@@ -143,6 +149,10 @@ class GanttDrawing:
         chart = self._chart(scene)
         draw_nodes(chart)
         dress_usage(self._usage, self._waiting, chart)
+        if scene.power is not None:
+            place = left, below + strip + 0.12 / height, right - left, strip
+            axes = self.figure.add_axes(place, sharex=self._axes)
+            draw_power(axes, axes.twinx(), chart, scene.power)
         self.figure.legend(
             handles=legend_of(scene.timeline), loc="upper left",
             bbox_to_anchor=((LEFT - 0.08) / width, 1 - 0.64 / height), ncols=10, fontsize=7.5, frameon=False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.rendering.lanes import (
+    ENERGY,
     GRID,
     INK,
     JOB_COLOURS,
@@ -24,6 +25,7 @@ from gpusched_env.rendering.lanes import (
     ink_on,
 )
 from gpusched_env.rendering.plotting import Axes, FuncFormatter, LineCollection, MaxNLocator, PolyCollection, withStroke
+from gpusched_env.rendering.power import prices_over_time
 from gpusched_env.rendering.text import axis_unit
 
 if TYPE_CHECKING:
@@ -55,6 +57,7 @@ class Scene:
         size_inches: Width and height of the figure [inches].
         dpi: Pixels per inch.
         title: The title; None: policy and size.
+        power: Times [s], and from each on the power of all nodes [kW], to draw with the price; None: neither.
     """
 
     timeline: Timeline
@@ -64,6 +67,7 @@ class Scene:
     size_inches: tuple[float, float]
     dpi: float
     title: str | None = None
+    power: Curve | None = None
 
 
 class GanttChart:
@@ -221,7 +225,7 @@ def usage_in(timeline: Timeline, window: Window, nodes: Container[int]) -> tuple
     return _part(on_nodes, busy, window.start_s, end_s), _part(times, waiting, window.start_s, end_s)
 
 
-def _part(times: NDArray[np.float64], values: NDArray[np.int64], start_s: float, end_s: float) -> Curve:
+def _part(times: NDArray[np.float64], values: NDArray[Any], start_s: float, end_s: float) -> Curve:
     first = max(0, int(np.searchsorted(times, start_s, side="right")) - 1)
     last = max(first + 1, int(np.searchsorted(times, end_s, side="left")))
     return np.append(times[first:last], max(end_s, times[first])), np.append(values[first:last], values[last - 1])
@@ -240,21 +244,38 @@ def waiting_top(scene: Scene) -> int:
 def dress_usage(axes: Axes, other: Axes, chart: GanttChart) -> None:
     """Draw scales, grid and names of the strip: `axes` are for busy GPUs, `other`, their twin, for waiting jobs."""
     total = sum(chart.timeline.instance.nodes[node].gpus for node in chart.scene.nodes)
+    _dress_strip(axes, other, ("busy GPUs", JOB_COLOURS[0], total), ("waiting jobs", WAITING, waiting_top(chart.scene)))
+    for panel in (axes, other):
+        panel.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+    axes.set_xlabel(f"time [{chart.unit}]", fontsize=8, color=INK)
+
+
+def _dress_strip(axes: Axes, other: Axes, left: tuple[str, str, float], right: tuple[str, str, float]) -> None:
+    """Draw the grid of a strip, and for `axes` and their twin the name, colour and largest value."""
     axes.tick_params(axis="both", length=0, labelsize=7, labelcolor=INK)
     axes.grid(visible=True, axis="x", color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.xaxis.set_major_locator(MaxNLocator(12, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
-    axes.set_xlabel(f"time [{chart.unit}]", fontsize=8, color=INK)
-    other.tick_params(axis="y", length=0, labelsize=7, labelcolor=WAITING)
-    for panel, name, colour, top in (
-        (axes, "busy GPUs", JOB_COLOURS[0], total),
-        (other, "waiting jobs", WAITING, waiting_top(chart.scene)),
-    ):
+    other.tick_params(axis="y", length=0, labelsize=7, labelcolor=right[1])
+    for panel, (name, colour, top) in ((axes, left), (other, right)):
         panel.set_ylim(0, top * 1.08)
         panel.set_ylabel(name, fontsize=7.5, color=colour)
-        panel.yaxis.set_major_locator(MaxNLocator(3, integer=True))
+        panel.yaxis.set_major_locator(MaxNLocator(3))
         panel.spines[:].set_visible(False)
+
+
+def draw_power(axes: Axes, other: Axes, chart: GanttChart, power: Curve) -> None:
+    """Draw the area of the nodes' power and, on the twin axes, the line of the price at the meter."""
+    window = chart.window
+    begin, drawn = _part(*power, window.start_s, window.end_s)
+    start_s, eur_per_kwh = prices_over_time(chart.timeline.instance)
+    changes, prices = _part(start_s, 100.0 * eur_per_kwh, window.start_s, window.end_s)
+    left, right = ("power [kW]", ENERGY, float(drawn.max())), ("ct/kWh", WAITING, float(prices.max()) or 1.0)
+    _dress_strip(axes, other, left, right)
+    axes.tick_params(axis="x", labelbottom=False)
+    axes.fill_between(begin / chart.unit_s, drawn, step="post", color=ENERGY, alpha=0.55, linewidth=0)
+    other.step(np.maximum(changes, window.start_s) / chart.unit_s, prices, where="post", color=WAITING, linewidth=1.1)
 
 
 def draw_usage(axes: Axes, other: Axes, chart: GanttChart) -> None:

@@ -28,7 +28,7 @@ class OneAfterTheOther:
     def __init__(self) -> None:
         self.seen: list[tuple[float, float, float]] = []
 
-    def decide(self, view: View, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def decide(self, view: View, rng: np.random.Generator) -> None:
         """Place the first job that waits, if node 0 is free."""
         self.seen.append((view.now_s / HOUR, view.known_until_s / HOUR, view.price(0.5 * HOUR, 2.0 * HOUR)))
         if len(view.waiting) == len(view.active):

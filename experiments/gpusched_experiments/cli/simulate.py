@@ -5,13 +5,16 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 from rich.table import Table
 
 from gpusched_agents.any_policy import make_any_policy
+from gpusched_env.errors import InputError
 from gpusched_env.files import check_new_folder, one_error
 from gpusched_env.formats.run_folder import MAY_HOLD, write_run
 from gpusched_env.model.tenant import machines
+from gpusched_env.rendering.power import hours_of
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
@@ -44,6 +47,10 @@ def simulate_command(
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help="Folder for the run's files; `gpusched audit` checks them."),
     ] = None,
+    hours: Annotated[
+        str | None,
+        typer.Option("--hours", metavar="FILE", help="CSV file for energy, its cost and emissions of every hour."),
+    ] = None,
     given: options.WorkloadOptions,
     chart: pictures.ChartOptions,
     animation: pictures.AnimationOptions,
@@ -60,6 +67,8 @@ def simulate_command(
     - **gpusched simulate --policy sts --jobs 400 --nodes 100 --out run** and then **gpusched audit run**
 
     - **gpusched simulate --policy sts --instance mine.json**
+
+    - **gpusched simulate --policy sts-x --scenario de-lu --gantt de-lu.svg --hours de-lu.csv**
     """
     chart.check()
     animation.check()
@@ -77,12 +86,23 @@ def simulate_command(
             drafts.enter_context(_draft(gantt)).write_bytes(chart.draw(result))
         if gif is not None:
             animation.write(str(drafts.enter_context(_draft(gif))), made, chosen_policy, result)
+        if hours is not None:
+            drafts.enter_context(_draft(hours)).write_text(_hours(result), encoding="utf-8")
         if out is not None:
             write_run(result, out, facts=workload.facts())
     _print(result, workload)
-    for path in (out, gantt, gif):
+    for path in (out, gantt, gif, hours):
         if path is not None:
             typer.echo(f"wrote {path}")
+
+
+def _hours(result: Result) -> str:
+    """Write a row for every hour as CSV."""
+    columns = hours_of(result)
+    if columns is None:
+        allowed = "a run whose nodes draw power by their busy GPUs: no cells, shares by utilisation, or CPU machines"
+        raise InputError("--hours", result.instance.name, allowed)
+    return pl.DataFrame(columns).write_csv(float_precision=6)
 
 
 @contextmanager

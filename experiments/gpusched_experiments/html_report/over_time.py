@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model.rates import cost_rate_eur_per_h
+from gpusched_env.model import Instance
 from gpusched_env.model.tenant import machines
+from gpusched_env.rendering.lanes import WAITING
+from gpusched_env.rendering.power import Curve, energy_between, power_over_time, prices_over_time
 from gpusched_env.rendering.text import axis_unit, duration_text
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import Result
@@ -21,7 +23,6 @@ NEAR = 1.15  # due dates beyond so many times the last completion would squeeze 
 MOST_JOBS = 0.99  # part of the jobs that are done when the axis ends, where the others would squeeze them
 FAR = 1.5  # how many times as long as these jobs the others must take for that
 MOST_STEPS = 2000  # of a line over time; more are averaged
-TOLERANCE = 1e-6  # share of the energy cost that the rate over time may differ from it
 SHOWN = 4  # policies that are shown at first; the others when they are clicked in the legend
 TICKS_S = (1, 10, 60, 600, 3600, 6 * 3600, 86_400, 4 * 86_400, 14 * 86_400, 60 * 86_400, 365 * 86_400)
 LEAST_S = 1e-3  # what is shorter is drawn there: the axis is logarithmic
@@ -81,32 +82,26 @@ def workload_of(recorded: Sequence[Result]) -> str:
     return f"the workload of seed {result.seed} ({len(result.instance.jobs)} jobs, {len(nodes)} nodes, {gpus} GPUs)"
 
 
-def cost_rate(timeline: Timeline) -> tuple[NDArray[np.float64], NDArray[np.float64]] | None:
+def cost_rate(result: Result, timeline: Timeline) -> Curve | None:
     """Return times [s] and from each time on the cost rate of all nodes [€/h], both (T,).
 
-    A node's rate is r_v(u) of its busy GPUs. Where a run is billed otherwise (what GPUs draw at rest, hosts of cells, a
-    price that changes), its sum over time is not the run's energy cost: then there is no rate to give, and it is None.
+    It is the power of the nodes (`power_over_time`) at the price then; demand charges are not in it. None where that
+    power is not known.
     """
-    rates, instance = cost_rate_eur_per_h(timeline.instance), timeline.instance
-    held = [each for each in timeline.busy() if each[1] < each[2]]
-    ends = [(end, node, -gpus) for node, _, end, gpus in held]
-    changes = sorted([*((start, node, gpus) for node, start, _, gpus in held), *ends])  # of a moment first what ends
-    busy, changed = dict.fromkeys(range(len(instance.nodes)), 0), []
-    for time, node, gpus in changes:
-        of_type = rates[instance.type_of_node[node]]
-        before, busy[node] = busy[node], busy[node] + gpus
-        changed.append((time, of_type[busy[node]] - of_type[before]))
-    table = np.array(changed).reshape(-1, 2)
-    times, first = np.unique(table[:, 0], return_index=True)
-    rate = np.maximum(0.0, np.cumsum(table[:, 1])[np.append(first[1:], len(table)) - 1])
-    total = float(np.sum(rate[:-1] * np.diff(times))) / 3600.0
-    return (times, rate) if abs(total - timeline.energy_eur) <= TOLERANCE * max(total, timeline.energy_eur) else None
+    power, instance = power_over_time(result, timeline), result.instance
+    if power is None:
+        return None
+    starts = prices_over_time(instance)[0]
+    times = np.unique(np.concatenate([power[0], starts[(starts > 0.0) & (starts < power[0][-1])]]))
+    edges = np.append(times, times[-1] + 1.0)
+    _, eur, _ = energy_between(instance, power, edges)
+    return times, eur / np.diff(edges) * 3600.0
 
 
 def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> HtmlDrawing:
     """Draw the busy share of the GPUs and, below it, the cost rate, a line for each policy; the first ones at first."""
     styles, axis = styles_of(result.policy for result in recorded), TimeAxis.of(timelines)
-    rates = [rate for rate in map(cost_rate, timelines) if rate is not None]
+    rates = [rate for rate in map(cost_rate, recorded, timelines) if rate is not None]
     has_rates = len(rates) == len(timelines)
     traces, words = [], []
     for place, timeline in enumerate(timelines):
@@ -127,6 +122,10 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     more = f" The first {SHOWN} are shown; click a name to show or hide it." if len(recorded) > SHOWN else ""
     what = "Busy share of the GPUs" + (", and what the nodes cost an hour," if has_rates else "")
     why = "" if has_rates else " The cost rate is left out: this cluster is not billed by its busy GPUs alone."
+    priced = has_rates and recorded[0].instance.prices is not None
+    if priced:
+        traces.append(_price_line(recorded[0].instance, axis) | {"yaxis": "y3", "showlegend": False})
+        why = " Below is the price of a kWh at the meter."
     layout: dict[str, Any] = {
         "xaxis": {"title": {"text": f"time [{axis.unit}]"}, "range": [0.0, axis.end_s / axis.unit_s]},
         "yaxis": {"title": {"text": "busy GPUs"}, "tickformat": ".0%", "range": [0, 1.04]},
@@ -135,13 +134,31 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     if has_rates:
         layout["yaxis"]["domain"], layout["xaxis"]["anchor"] = [0.54, 1.0], "y2"
         layout["yaxis2"] = {"title": {"text": "cost [€/h]"}, "domain": [0.0, 0.46], "rangemode": "tozero"}
+    if priced:
+        layout["yaxis"]["domain"], layout["yaxis2"]["domain"], layout["xaxis"]["anchor"] = (
+            [0.68, 1.0],
+            [0.3, 0.62],
+            "y3",
+        )
+        layout["yaxis3"] = {"title": {"text": "price [ct/kWh]"}, "domain": [0.0, 0.24], "rangemode": "tozero"}
     return HtmlDrawing(
         name="usage",
         title="How busy the cluster is" + (", and what it costs an hour" if has_rates else ""),
         caption=f"{what} over time on {workload_of(recorded)}.{more}{why}{axis.note}",
         alt="; ".join(words),
-        views=(ReportView("", tuple(traces), layout, 560 if has_rates else 340),),
+        views=(ReportView("", tuple(traces), layout, (700 if priced else 560) if has_rates else 340),),
     )
+
+
+def _price_line(instance: Instance, axis: TimeAxis) -> Trace:
+    """Draw the price at the meter up to the end of the axis."""
+    starts, prices = prices_over_time(instance)
+    shown = starts < axis.end_s
+    at_s, cents = thinned(
+        np.append(np.maximum(starts[shown], 0.0), axis.end_s), 100.0 * np.append(prices[shown], prices[shown][-1])
+    )
+    texts = [f" from {duration_text(t)} on<br>{y:.3g} ct/kWh" for t, y in zip(at_s, cents, strict=True)]
+    return _steps("price", short(at_s / axis.unit_s), cents, texts, WAITING, 1.3)
 
 
 def _steps(name: str, x: list[float], y: Any, texts: list[str], colour: str, width: float) -> Trace:

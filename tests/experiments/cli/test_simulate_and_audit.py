@@ -1,5 +1,6 @@
 import csv
 
+import polars as pl
 import pytest
 from typer.testing import CliRunner
 
@@ -38,6 +39,16 @@ def test_a_simulation_draws_its_gantt_chart(tmp_path):
     done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--gantt", tmp_path / "chart.png")
     assert done.exit_code == 0
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_every_hour_of_a_run_has_a_row_and_they_sum_to_its_bill(tmp_path):
+    path = tmp_path / "hours.csv"
+    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--set", "prices.series=de-lu-2024", "--hours", str(path))
+    assert done.exit_code == 0, done.output
+    hours = pl.read_csv(path)
+    assert hours["start_s"].to_list() == [3600.0 * hour for hour in range(len(hours))]
+    assert f"{hours['energy_eur'].sum():,.2f} €" in done.output
+    assert hours["eur_per_kwh"].n_unique() > 3
 
 
 def test_an_audit_of_a_run_finds_nothing_and_says_what_was_checked(run):

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusched_baselines.registry import make_policy
+from gpusched_env.model import PriceSeries
 from gpusched_env.rendering.lanes import Rows
 from gpusched_env.rendering.timeline import Timeline
+from gpusched_env.simulator import simulate
 from gpusched_experiments.html_report import gantt
 from gpusched_experiments.html_report import over_time as axes
 from gpusched_experiments.html_report.costs import cost_drawing, savings_drawing
@@ -110,21 +113,21 @@ def test_the_distribution_of_completion_counts_jobs_by_the_time_they_took():
 
 
 def test_two_jobs_on_a_node_cost_two_euros_an_hour_then_one():
-    times, rate = cost_rate(Timeline.of(ran()))
+    times, rate = cost_rate(ran(), Timeline.of(ran()))
     assert (times.tolist(), rate.tolist()) == ([0.0, 3600.0, 7200.0], pytest.approx([2.0, 1.0, 0.0]))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_cost_rate_over_time_sums_to_the_energy_cost_shares_and_several_nodes_too(seed):
     result = ran("fifo", small_random_instance(seed, jobs=6, kinds=True))
-    times, rate = cost_rate(Timeline.of(result))
+    times, rate = cost_rate(result, Timeline.of(result))
     assert float((rate[:-1] * np.diff(times)).sum()) / 3600.0 == pytest.approx(result.energy_eur, rel=1e-6)
 
 
 def test_a_run_that_is_billed_otherwise_has_no_cost_rate_and_the_figure_says_so():
-    result = ran()
-    timeline = replace(Timeline.of(result), energy_eur=2 * result.energy_eur)
-    assert cost_rate(timeline) is None
+    result = replace(ran(), energy_kwh=2.0 * ran().energy_kwh)
+    timeline = Timeline.of(result)
+    assert cost_rate(result, timeline) is None
     drawing = usage_drawing([result], [timeline])
     assert "The cost rate is left out" in drawing.caption
     assert len(drawing.views[0].traces) == 1
@@ -198,3 +201,13 @@ def test_nothing_in_a_script_ends_it():
     text = script_json({"name": "</script><!--", "sum": 1})
     assert "<" not in text
     assert json.loads(text)["name"] == "</script><!--"
+
+
+def test_the_price_is_drawn_below_the_cost_rate_which_follows_it():
+    series = PriceSeries(np.array([0.0, 3600.0]), np.array([1.0, 3.0]))
+    result = simulate(replace(ran().instance, prices=series), make_policy("edf"))
+    *_, rate, price = usage_drawing([result], [Timeline.of(result)]).views[0].traces
+    assert price["y"] == [100.0, 300.0, 300.0]
+    before = cost_rate(ran(), Timeline.of(ran()))[1]
+    reference = ran().instance.energy_price_eur_per_kwh
+    assert rate["y"] == pytest.approx([before[0] / reference, 3.0 * before[1] / reference, 0.0])
