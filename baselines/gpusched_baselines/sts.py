@@ -121,11 +121,13 @@ def _plan_type(
 ) -> tuple[float, int, float]:
     """Solve one GPU type: expected cost [€], first configuration (-1 if the due date is missed), timer [s]."""
     jobs, configs = board.jobs, board.facts.configs
-    members, size = scratch.members, 0
+    members, size, own = scratch.members, 0, int(jobs[job, at.APPLICATION])
     for c in range(configs.shape[0]):
-        if configs[c, at.CONFIG_TYPE] == gpu_type and configs[c, at.CONFIG_SIZE] >= least:
+        if configs[c, at.CONFIG_TYPE] == gpu_type and (
+            configs[c, at.CONFIG_SIZE] >= least or raises_limit(board, job, c)
+        ):
             members[size], scratch.seconds[size] = c, board.tau[job, c]
-            scratch.price[size] = board.planning_rate[c] * board.tau[job, c]
+            scratch.price[size] = board.planning_rate[own, c] * board.tau[job, c]
             size += 1
     points = find_hull(scratch.seconds[:size], scratch.price[:size], scratch)
     if points == 0:
@@ -137,6 +139,13 @@ def _plan_type(
     config = members[scratch.hull[k]]
     timer += sim.switch_s(board, job, config)
     return 0.0 if status == SLACK and published else cost, config, timer
+
+
+@kernel
+def raises_limit(board: Board, job: int, config: int) -> bool:
+    """Whether `config` is faster than what a job held when the round began, on the same GPUs: it has more power."""
+    held = int(board.jobs[job, at.OLD_CONFIG])
+    return held >= 0 and sim.same_gpus(board, config, held) and board.tau[job, config] < board.tau[job, held]
 
 
 @kernel
@@ -191,14 +200,17 @@ def _solve_type(
     view: View, job: int, gpu_type: int, least: int, published: bool, solver: SingleJobSolver
 ) -> tuple[float, int, float]:
     """Solve one GPU type; return its row of `plans`."""
-    own = (view.configs[:, at.CONFIG_TYPE] == gpu_type) & (view.configs[:, at.CONFIG_SIZE] >= least)
+    large = view.configs[:, at.CONFIG_SIZE] >= least
+    large |= [bool(raises_limit(view.board, job, c)) for c in range(len(large))]
+    own = (view.configs[:, at.CONFIG_TYPE] == gpu_type) & large
     members = np.flatnonzero(own & np.isfinite(view.tau[job]))
     if not len(members):
         return NO_PLAN
     tau = view.tau[job, members]
     largest = float(view.jobs[job, at.MAX_EPOCHS])
     done = min(float(view.jobs[job, at.EPOCHS]), float(np.nextafter(largest, 0.0)))  # some epochs are left
-    price, time_left = view.planning_rate[members] * tau, float(view.jobs[job, at.DUE]) - view.now_s
+    rate = view.planning_rate[int(view.jobs[job, at.APPLICATION])]
+    price, time_left = rate[members] * tau, float(view.jobs[job, at.DUE]) - view.now_s
     plan = solver(SingleJobProblem(tau, price, _distribution(view, job), largest, time_left, done))
     if plan.status == "late":
         return (LATE_RANK, int(members[plan.segments[-1].configuration]), np.inf) if published else NO_PLAN

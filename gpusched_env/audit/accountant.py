@@ -205,7 +205,8 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
 
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
     With cells, the cost is that of the hosts, with all that is bound to them.
-    Where GPUs draw less when they do nothing, each job is charged that much less, and its own work in full.
+    Where GPUs draw less when they do nothing, each job is charged that much less, and its own work in full. What its
+    GPUs save while they work, by its application and their power limit, is subtracted.
     CPU machines that help jobs on several nodes are charged to these.
 
     Returns:
@@ -233,9 +234,15 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
                 if interval.configuration.is_shared:
                     gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
+                working = gpus
                 if power.idle_saving_w > 0.0:
                     idle = _idle_gpus(record, interval, (start, end), pieces_of, gpus)
+                    working -= idle
                     saved = power.idle_saving_w / 1000.0 * idle * hours * record.eur_per_kwh
+                    pieces.append(-saved)
+                    parts[interval.job].append(-saved)
+                if record.saved_kw:
+                    saved = _saved_kw_of_a_gpu(record, interval) * working * hours * record.eur_per_kwh
                     pieces.append(-saved)
                     parts[interval.job].append(-saved)
             before, over = over, set()
@@ -247,6 +254,12 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
         pieces += costs
         parts[job] += costs
     return math.fsum(pieces), [math.fsum(part) for part in parts], overfull
+
+
+def _saved_kw_of_a_gpu(record: Record, interval: IntervalRecord) -> float:
+    """Return what each working GPU of an interval draws less than a full busy one [kW]."""
+    own = interval.configuration
+    return record.saved_kw[record.jobs[interval.job].application][own.column] / (own.gpus * own.nodes)
 
 
 def _idle_gpus(

@@ -31,7 +31,7 @@ from gpusched_env.errors import InputError
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
     "jobs", "applications", "distributions", "interference", "synchronisation", "tenancy", "tenants", "hosts",
-    "racks", "decision_interval_s", "host_memory",
+    "racks", "decision_interval_s", "host_memory", "saved_kw",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -103,6 +103,7 @@ class ConfigurationRecord:
     priority: int
     column: int
     spread: bool = False
+    power_limit: float = 1.0
     like: tuple[int, int] | None = None
 
     @property
@@ -113,13 +114,19 @@ class ConfigurationRecord:
     @property
     def name(self) -> str:
         """Return its name in intervals."""
+        limit = "" if self.power_limit == 1.0 else f"@{self.power_limit:g}"
         if self.is_shared:
             mark = {0: "", 1: "!"}.get(self.priority, f"!{self.priority}")
             prefix, gpus = f"{self.nodes}*" if self.nodes > 1 else "", self.gpus * self.nodes
-            return f"{prefix}{self.gpu_type}x{f'{self.gpus}x' if gpus > 1 else ''}{self.share:g}{mark}"
+            return f"{prefix}{self.gpu_type}x{f'{self.gpus}x' if gpus > 1 else ''}{self.share:g}{mark}{limit}"
         if self.spread:
-            return f"{self.gpu_type}~{self.nodes}"
-        return f"{self.nodes}*{self.gpu_type}x{self.gpus}" if self.nodes > 1 else f"{self.gpu_type}x{self.gpus}"
+            return f"{self.gpu_type}~{self.nodes}{limit}"
+        return f"{f'{self.nodes}*' if self.nodes > 1 else ''}{self.gpu_type}x{self.gpus}{limit}"
+
+    @property
+    def held(self) -> tuple[str, int, int, float, int, bool]:
+        """Return what is held, whatever its power limit."""
+        return self.gpu_type, self.gpus, self.nodes, self.share, self.priority, self.spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +221,11 @@ class TenantsRecord:
 
 @dataclass(frozen=True, slots=True)
 class InstanceRecord:
-    """The cluster, its jobs and its prices; `eur_per_kwh` is the energy price times the PUE."""
+    """The cluster, its jobs and its prices; `eur_per_kwh` is the energy price times the PUE.
+
+    `saved_kw[a][c]` is what the GPUs of configuration c draw less than full busy ones with application a [kW]; empty
+    where GPUs save nothing by that.
+    """
 
     name: str
     seed: int
@@ -228,6 +239,7 @@ class InstanceRecord:
     tenants: TenantsRecord
     host_memory: HostMemoryRecord
     shared_memory: SharedMemoryRecord | None
+    saved_kw: list[list[float]]
 
     @property
     def adapt_s(self) -> float:
@@ -254,7 +266,36 @@ def read_instance(path: Path) -> InstanceRecord:
     name, seed = instance.get("name", text), instance.get("seed", whole)
     synchronisation = _synchronisation(instance, list(gpu_types), applications)
     told = (name, seed, gpu_types, nodes, configurations, jobs, price, utilisation_model, synchronisation, tenants)
-    return InstanceRecord(*told, _host_memory(instance), _shared_memory(instance, list(gpu_types), applications))
+    memory = _host_memory(instance), _shared_memory(instance, list(gpu_types), applications)
+    saved = _saved_kw(instance, applications, gpu_types, nodes, list(configurations.values()))
+    return InstanceRecord(*told, *memory, saved)
+
+
+def _saved_kw(
+    instance: FieldReader,
+    applications: int,
+    gpu_types: dict[str, GpuTypeRecord],
+    nodes: list[NodeRecord],
+    configurations: list[ConfigurationRecord],
+) -> list[list[float]]:
+    """Read the table of saved power; no GPU saves more than its node draws for it, whatever else runs there."""
+    if not instance.has("saved_kw"):
+        return []
+    where, largest = instance.name("saved_kw"), dict.fromkeys(gpu_types, 0)
+    for node in nodes:
+        largest[node.gpu_type] = max(largest[node.gpu_type], node.gpus)
+    most = []
+    for own in configurations:
+        watts = gpu_types[own.gpu_type].node_power_w[: largest[own.gpu_type]]
+        each = min((w / (i + 1) for i, w in enumerate(watts)), default=math.inf)
+        most.append(each * own.gpus * own.nodes / 1000.0 * (1.0 + 1e-9))
+    rows = []
+    for a, row in enumerate(instance.column("saved_kw", anything, applications)):
+        rows.append(list_of(f"{where}[{a}]", row, number, len(configurations)))
+        for c, kilowatts in enumerate(rows[-1]):
+            allowed = Range(f"a number from 0 to {most[c]:g}, the power of its GPUs", 0.0, most[c])
+            allowed.check(f"{where}[{a}][{c}]", kilowatts)
+    return rows
 
 
 def _shared_memory(instance: FieldReader, names: Sequence[str], applications: int) -> SharedMemoryRecord | None:
@@ -424,7 +465,7 @@ def _configurations(
     instance: FieldReader, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
 ) -> dict[str, ConfigurationRecord]:
     table = instance.get("configurations", FieldReader).only(
-        "gpu_type", "gpus_per_node", "nodes", "share", "priority", "spread"
+        "gpu_type", "gpus_per_node", "nodes", "share", "priority", "spread", "power_limit"
     )
     types = _known_types(table, gpu_types)
     length = len(types)
@@ -433,7 +474,8 @@ def _configurations(
     share = table.column("share", number, length, _SHARE)
     priority = table.column("priority", whole, length, _PRIORITY, default=0)
     spread = table.column("spread", flag, length, default=False)
-    rows = zip(types, gpus, count, share, priority, range(length), spread, strict=True)
+    limit = table.column("power_limit", number, length, _SHARE, default=1.0)
+    rows = zip(types, gpus, count, share, priority, range(length), spread, limit, strict=True)
     configurations = [ConfigurationRecord(*row) for row in rows]
     configurations = [replace(each, like=_together(each, configurations)) for each in configurations]
     for index, configuration in enumerate(configurations):
@@ -452,6 +494,7 @@ def _configurations(
 def _together(own: ConfigurationRecord, of_all: list[ConfigurationRecord]) -> tuple[int, int] | None:
     """Return column and nodes of the configuration of as many whole GPUs as a spread one that is not spread itself."""
     whole = [c for c in of_all if own.spread and c.gpu_type == own.gpu_type and not (c.spread or c.is_shared)]
+    whole = [c for c in whole if c.power_limit == own.power_limit]
     return next(((c.column, c.nodes) for c in whole if c.gpus * c.nodes == own.nodes), None)
 
 

@@ -93,9 +93,9 @@ def _check_claims(claim: dict[str, float], job: int, life: list[Holding]) -> Ite
     for name, value in (("start_s", life[0].start_s), ("completion_s", last)):
         if not same_time(claim[name], value):
             yield Difference(row_of(job), claim[name], value, name)
-    # A pause is a change from something to nothing and another one back.
+    # A pause is a change from something to nothing and another one back; a change of the power limit alone is none.
     switches = sum(
-        2 if after.start_s > before.end_s else not after.continues(before) for before, after in pairwise(life)
+        2 if after.start_s > before.end_s else not after.same_gpus(before) for before, after in pairwise(life)
     )
     if claim["switches"] != switches:
         yield Difference(row_of(job), int(claim["switches"]), switches, "switches")

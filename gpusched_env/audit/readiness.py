@@ -26,7 +26,7 @@ class Course:
     def begin(self, holding: Holding) -> None:
         """Let the job begin a holding."""
         facts, before = self._facts, self._before
-        if before is not None and (holding.continues(before) or _changes_share(facts, before, holding)):
+        if before is not None and (holding.same_gpus(before) or _changes_share(facts, before, holding)):
             self.ready_s = max(holding.start_s, self.ready_s)
         elif self.nodes is None:
             self.ready_s = holding.start_s + facts.start_s

@@ -97,6 +97,11 @@ class Holding:
             return self.lines[0].where
         return f"intervals.csv lines {', '.join(str(i.line) for i in self.lines)} (job {self.lines[0].job})"
 
+    def same_gpus(self, before: Holding) -> bool:
+        """Whether it has the GPUs of `before`, which ends where it starts; their power limit may differ."""
+        same = (before.configuration.held, before.place) == (self.configuration.held, self.place)
+        return same and self.start_s == before.end_s
+
     def continues(self, before: Holding) -> bool:
         """Whether it is the same configuration in the same place as `before`, which ends where it starts."""
         same = (before.configuration, before.place) == (self.configuration, self.place)

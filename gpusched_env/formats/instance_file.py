@@ -45,7 +45,7 @@ _KINDS: dict[str, list[Any]] = {
     "bool": [bool],
     "tuple[float, ...] | None": [([float], None)],
 }
-_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority", "spread"}
+_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority", "spread", "power_limit"}
 """Columns that are in the file only where some row has another value than the default, such as labels."""
 _TABLES: dict[str, dict[str, Schema]] = {
     name: {
@@ -96,6 +96,7 @@ _DOCUMENT: dict[str, Schema] = {
     "hosts?": int,
     "racks?": [int],
     "decision_interval_s?": float,
+    "saved_kw?": [[float]],
     "host_memory?": {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float},
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
@@ -187,6 +188,8 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         document["racks"] = [int(rack) for rack in instance.racks]
     if instance.decision_interval_s:
         document["decision_interval_s"] = float(instance.decision_interval_s)
+    if instance.saved_kw is not None:
+        document["saved_kw"] = [list(row) for row in instance.saved_kw]
     if instance.host_memory is not None:
         finite = {name: value for name, value in asdict(instance.host_memory).items() if value != np.inf}
         document["host_memory"] = finite  # no limit is no value
@@ -319,6 +322,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         interference=interference_of(read["interference"]),
         synchronisation=synchronisation_of(read),
         racks=tuple(read.get("racks", ())),
+        saved_kw=tuple(map(tuple, read["saved_kw"])) if "saved_kw" in read else None,
         host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},

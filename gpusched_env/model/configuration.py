@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gpusched_env.errors import InputError
@@ -22,7 +22,7 @@ Kind = Literal["single-node", "multi-node", "spread", "shared"]
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration c ∈ C: GPU type, GPUs per node, nodes, share of a GPU, and priority there.
+    """A configuration c ∈ C: GPU type, GPUs per node, nodes, share of a GPU, priority there, and power limit.
 
     Four kinds: *single-node* (`nodes` = 1, `share` = 1), *multi-node* (`nodes` ≥ 2 whole nodes, exclusive), *spread*
     (`nodes` ≥ 2 GPUs, one by one on any nodes, several may be on the same one) and *shared* (`share` < 1: a fraction of
@@ -38,6 +38,7 @@ class Configuration:
             others use what it leaves (`UtilisationModel`). 0 unless it is a share.
         spread: Whether the GPUs may be on any nodes. They are put on as few as can be found; on as few as the same
             number of GPUs needs, a job is as fast as with those (`Instance.consolidated`).
+        power_limit: Most power of each GPU over that of a full busy one, in (0, 1]; any of the four kinds may have one.
 
     Raises:
         InputError: A value is out of its range, or the combination is none of the four kinds.
@@ -49,6 +50,7 @@ class Configuration:
     share: float = 1.0
     priority: int = 0
     spread: bool = False
+    power_limit: float = 1.0
 
     def __post_init__(self) -> None:
         checks.whole("configuration.gpus_per_node", self.gpus_per_node)
@@ -57,6 +59,8 @@ class Configuration:
             raise InputError("configuration.nodes", self.nodes, f"at most {MOST_GPUS:,} GPUs in all")
         if not 0.0 < self.share <= 1.0:
             raise InputError("configuration.share", self.share, "a number in (0, 1]")
+        if not 0.0 < self.power_limit <= 1.0:
+            raise InputError("configuration.power_limit", self.power_limit, "a number in (0, 1]")
         if self.spread and (self.gpus_per_node != 1 or self.nodes == 1 or self.share < 1.0):
             allowed = "false, unless it is one whole GPU each on 2 nodes or more"
             raise InputError("configuration.spread", self.spread, allowed)
@@ -80,14 +84,23 @@ class Configuration:
 
     @property
     def name(self) -> str:
-        """Return the name: `V100x4`, `2*V100x8`, `V100~4`, `V100x0.25`, `V100x4x0.25`, with priority `!`, `!2`."""
+        """Return the name: `V100x4`, `2*V100x8`, `V100~4`, `V100x0.25`, `V100x4x0.25`, with priority `!`, `!2`.
+
+        With a power limit of 0.7 it ends with `@0.7`.
+        """
+        limit = f"@{self.power_limit:g}" if self.power_limit < 1.0 else ""
         if self.spread:
-            return f"{self.gpu_type}~{self.nodes}"
+            return f"{self.gpu_type}~{self.nodes}{limit}"
         prefix = f"{self.nodes}*" if self.nodes > 1 else ""
         if self.kind == "shared":
             gpus = f"{self.gpus_per_node}x" if self.gpus_per_node * self.nodes > 1 else ""
-            return f"{prefix}{self.gpu_type}x{gpus}{self.share:g}{_MARKS[self.priority]}"
-        return f"{prefix}{self.gpu_type}x{self.gpus_per_node}"
+            return f"{prefix}{self.gpu_type}x{gpus}{self.share:g}{_MARKS[self.priority]}{limit}"
+        return f"{prefix}{self.gpu_type}x{self.gpus_per_node}{limit}"
+
+    @property
+    def unlimited(self) -> Configuration:
+        """Return the same GPUs without a power limit."""
+        return self if self.power_limit == 1.0 else replace(self, power_limit=1.0)
 
 
 MOST_ON_A_NODE = 1024

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
+ROUNDED = 1e-9
+"""What a saving may exceed the power that it is taken from by, relative: rounding."""
+
 
 @dataclass(frozen=True, slots=True)
 class Instance:
@@ -59,6 +62,8 @@ class Instance:
             0, a round at every event, to `checks.LONGEST_S`.
         host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
             has a link of its own.
+        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C), on a share
+            as whole GPUs; None: what their power limit takes from `gpu_power_w`, for every application.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -81,6 +86,7 @@ class Instance:
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
     host_memory: HostMemory | None = None
+    saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -97,6 +103,7 @@ class Instance:
         self._check_interference()
         self._check_synchronisation()
         self._check_host_memory()
+        self._check_saved_power()
         check_tenants(self)
         self._close_what_does_not_fit()
 
@@ -205,6 +212,30 @@ class Instance:
         if self.host_memory is not None and self.hosts:
             raise InputError("host_memory", "...", "None with cells, which are bound to other hosts")
 
+    def _check_saved_power(self) -> None:
+        """Check that no GPU saves more than its node draws for it, and write what power limits save by themselves."""
+        rows, wanted = self.saved_kw, self.configurations
+        if rows is None:
+            if all(c.power_limit == 1.0 for c in wanted):
+                return
+            each_w = [self.gpu_types[v].gpu_power_w for v in self.type_of_configuration]
+            row = [(1.0 - c.power_limit) * w * c.gpus_per_node * c.nodes for c, w in zip(wanted, each_w, strict=True)]
+            rows = (tuple(watts / 1000.0 for watts in row),) * len(self.jobs.applications)
+        rows = tuple(tuple(map(float, row)) for row in rows)
+        shape = len(self.jobs.applications), len(wanted)
+        if len(rows) != shape[0] or {len(row) for row in rows} != {shape[1]}:
+            raise InputError("saved_kw", [len(row) for row in rows], f"{shape}: applications, configurations")
+        saved = np.array(rows)
+        largest = self.largest_node
+        for c, own in enumerate(wanted):
+            v = self.gpu_types[self._type_index[own.gpu_type]]
+            drawn_w = [v.power_w(busy) / busy for busy in range(1, largest.get(v.name, 0) + 1)]
+            most = min(drawn_w, default=np.inf) * own.gpus_per_node * own.nodes / 1000.0
+            for a in np.flatnonzero(~((saved[:, c] >= 0.0) & (saved[:, c] <= most * (1.0 + ROUNDED)))):
+                allowed = f"from 0 to {most:g} kW, the power of busy GPUs of {own.name}"
+                raise InputError(f"saved_kw[{a}][{c}]", float(saved[a, c]), allowed)
+        object.__setattr__(self, "saved_kw", rows)
+
     def __repr__(self) -> str:
         """Return a line with its name and size."""
         types = ", ".join(v.name for v in self.gpu_types)
@@ -235,6 +266,7 @@ class Instance:
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
         host_memory: HostMemory | None = None,
+        saved_kw: Sequence[Sequence[float]] | None = None,
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -253,6 +285,7 @@ class Instance:
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
             host_memory: What nodes have for the states of jobs.
+            saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -272,6 +305,7 @@ class Instance:
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
             host_memory=host_memory,
+            saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
         )
 
     def type_index(self, where: str, name: str) -> int:
@@ -324,12 +358,21 @@ class Instance:
     def consolidated(self) -> NDArray[np.int64]:
         """Return for every spread configuration the one with as many GPUs on one node, or on whole ones, shape (C,).
 
+        It has the same power limit.
+
         While the GPUs of a spread configuration are on no more nodes than that one has, a job that may use both is as
         fast as with that one. -1 for the other kinds, and where there is none.
         """
-        whole = {(c.gpu_type, c.gpus): i for i, c in enumerate(self.configurations) if not c.spread and c.share == 1.0}
-        wanted = self.configurations
-        return np.array([whole.get((c.gpu_type, c.gpus), -1) if c.spread else -1 for c in wanted], dtype=np.int64)
+        wanted, keys = self.configurations, [(c.gpu_type, c.gpus, c.power_limit) for c in self.configurations]
+        whole = {key: i for i, key in enumerate(keys) if not wanted[i].spread and wanted[i].share == 1.0}
+        own = [whole.get(key, -1) if c.spread else -1 for key, c in zip(keys, wanted, strict=True)]
+        return np.array(own, dtype=np.int64)
+
+    @property
+    def unlimited(self) -> NDArray[np.int64]:
+        """Return for every configuration the first one of the same GPUs, whatever its power limit, shape (C,)."""
+        first: dict[Configuration, int] = {}
+        return np.array([first.setdefault(c.unlimited, i) for i, c in enumerate(self.configurations)], dtype=np.int64)
 
     def _held(self) -> NDArray[np.bool_]:
         """Return which configurations the empty cluster can hold, shape (C,)."""

@@ -34,11 +34,11 @@ class Rates:
 
     Attributes:
         node: r_v(u), the cost rate of a node of type v with u busy GPUs [€/s], (V, G + 1).
-        planning: Planned cost rate of a configuration, alone on its node: r_v(g) · f [€/s], (C,); of a spread one alone
-            on as few nodes as it can be.
-        least: Its least cost rate, in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,); inf where its
-            type has no node. u runs up to the most GPUs that a node of the type has in this cluster; the bounds must
-            use these rates.
+        planning: Planned cost rate of an application on a configuration, alone on its node: r_v(g) · f [€/s], (A, C);
+            of a spread one alone on as few nodes as it can be. What its GPUs draw less than busy ones is subtracted.
+        least: Its least cost rate, in a full node: min over u ≥ g of r_v(u) · g/u · f, less the same [€/s], (A, C); inf
+            where its type has no node. u runs up to the most GPUs that a node of the type has in this cluster; the
+            bounds must use these rates.
     """
 
     node: NDArray[np.float64]
@@ -58,10 +58,39 @@ class Rates:
         billed = largest_billed(instance)
         largest = np.array([billed.get(v.name, 0) for v in instance.gpu_types])
         price = np.array([instance.energy_price_eur_per_kwh, instance.pue])
-        rates = cls(np.empty_like(watts), np.empty(len(configs)), np.empty(len(configs)))
+        shape, saved = (len(instance.jobs.applications), len(configs)), planned_saving_kilowatts(instance)
+        rates = cls(np.empty_like(watts), np.empty(shape), np.empty(shape))
         write_node_rates(watts, price, rates.node)
-        write_config_rates(rates.node, configs, shares, largest, rates.planning, rates.least)
+        write_config_rates(rates.node, configs, shares, largest, saved, price, rates.planning, rates.least)
         return rates
+
+
+def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
+    """Return what the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C); (0, 0): none.
+
+    On a share it is that of the whole GPUs.
+    """
+    return np.zeros((0, 0)) if instance.saved_kw is None else np.array(instance.saved_kw)
+
+
+def planned_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
+    """Return the saving with which policies plan [kW], (A, C); (0, 0): none."""
+    model, shares = instance.interference, np.array([c.share for c in instance.configurations])
+    busy = None
+    if isinstance(model, UtilisationModel) and model.idle_power_w is not None:
+        busy = model.utilisation[instance.type_of_configuration].T
+    return planned_part(saved_kilowatts(instance), shares, busy)
+
+
+def planned_part(
+    saved: NDArray[np.float64], shares: NDArray[np.float64], busy: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Return the part of a saving [kW] with which policies plan, (A, C) or (0, 0).
+
+    A share has its part of that of whole GPUs. Where idle GPUs draw less, it is saved while the GPUs work: a part
+    `busy` of the time, (A, C).
+    """
+    return saved * (shares if busy is None else busy) if saved.size else saved
 
 
 def kilowatts(instance: Instance) -> NDArray[np.float64]:
@@ -88,20 +117,27 @@ def write_node_rates(watts: Floats, price: Floats, node: Floats) -> None:
 
 @kernel
 def write_config_rates(
-    node: Floats, configs: Ints, shares: Floats, largest: Ints, planning: Floats, least: Floats
-) -> None:
-    """Write the planning rates and the least rates of configurations from the cost rates of nodes (see `Rates`)."""
+    node: Floats, configs: Ints, shares: Floats, largest: Ints, saved: Floats, price: Floats, planning: Floats,
+    least: Floats,
+) -> None:  # fmt: skip
+    """Write the planning rates and the least rates of configurations from the cost rates of nodes (see `Rates`).
+
+    `saved` is the planned saving [kW], (A, C) or (0, 0), at a price of energy [€/kWh] and a PUE, (2,).
+    """
     most = node.shape[1] - 1
     for c in range(configs.shape[0]):
         v, gpus = configs[c, TYPE], configs[c, GPUS]
-        planning[c] = node[v, min(gpus, most)] * configs[c, NODES] * shares[c]
+        alone = node[v, min(gpus, most)] * configs[c, NODES] * shares[c]
         if configs[c, SPREAD] > 0 and largest[v] > 0:
             whole, rest = configs[c, NODES] // largest[v], configs[c, NODES] % largest[v]
-            planning[c] = whole * node[v, min(largest[v], most)] + (node[v, rest] if rest > 0 else 0.0)
+            alone = whole * node[v, min(largest[v], most)] + (node[v, rest] if rest > 0 else 0.0)
         part = np.inf
         for busy in range(gpus, min(largest[v], most) + 1):
             part = min(part, node[v, busy] * gpus / busy)
-        least[c] = part * configs[c, NODES] * shares[c]
+        part = part * configs[c, NODES] * shares[c]
+        for a in range(planning.shape[0]):
+            less = saved[a, c] * price[0] * price[1] / 3600.0 if saved.shape[0] > 0 else 0.0
+            planning[a, c], least[a, c] = max(0.0, alone - less), max(0.0, part - less)
 
 
 def known_eur_per_kwh(instance: Instance) -> float:
@@ -118,15 +154,18 @@ def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
 
 
 def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Return the rate with which policies plan, that of a job alone on its node: r_v(g) · f [€/s], shape (C,)."""
+    """Return the rate with which policies plan, that of a job alone on its node: r_v(g) · f, less its saving [€/s].
+
+    The shape is (A, C).
+    """
     return Rates.of(instance).planning
 
 
 def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Return the least cost rate of a configuration in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,).
+    """Return the least cost rate of a configuration in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (A, C).
 
-    Where GPUs draw power by their utilisation, that is the rate of idle GPUs, and the power of the application with the
-    least utilisation is added: the result is the least cost per epoch over the seconds that an epoch takes alone.
+    Where GPUs draw power by their utilisation, that is the rate of idle GPUs, and the power of the application is
+    added: the result is the least cost per epoch over the seconds that an epoch takes alone.
     """
     least, model = Rates.of(instance).least, instance.interference
     if not isinstance(model, UtilisationModel) or model.idle_power_w is None:
@@ -134,5 +173,5 @@ def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     types, configurations = instance.type_of_configuration, instance.configurations
     idle_saving_w = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w
     gpus = np.array([c.gpus_per_node * c.nodes for c in configurations], dtype=np.float64)
-    rests = np.array([c.gpus for c in configurations]) - model.utilisation.min(axis=1)[types] * gpus
+    rests = np.array([c.gpus for c in configurations]) - model.utilisation[types].T * gpus
     return least - idle_saving_w[types] * rests / 1000.0 * instance.energy_price_eur_per_kwh * instance.pue / 3600.0

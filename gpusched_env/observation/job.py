@@ -40,7 +40,8 @@ def write_job(board: Board, job: int, out: Singles) -> tuple[float, float]:
 
     squash(x / y) is x / (y + |x|) here: one division, not two.
     """
-    jobs, count, tau, rate, now = board.jobs, board.count, board.tau, board.planning_rate, board.clock[at.NOW]
+    jobs, count, tau, now = board.jobs, board.count, board.tau, board.clock[at.NOW]
+    rate = board.planning_rate[int(jobs[job, at.APPLICATION])]
     largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
     left = max(largest - done, 1e-12 * largest)
     fastest = left * jobs[job, at.MIN_TAU]

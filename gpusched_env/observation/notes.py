@@ -110,7 +110,7 @@ NODES_LOG = 6  # log10(1 + nodes) / 4, at most 1
 MOST = 7  # the most GPUs of any configuration, whatever its type
 TYPE_COLUMNS = 8
 
-# offers: float64 (C, OFFER_COLUMNS).
+# offers: float64 (A, C, OFFER_COLUMNS).
 SIZE_SHARE = 0  # its GPUs / the most GPUs of any configuration
 RATE_SHARE = 1  # its cost rate / the largest of any configuration
 GPU_PART = 2  # share of each GPU
@@ -131,7 +131,7 @@ class Notes(NamedArrays):
 
     Attributes:
         types: Constants of the GPU types, (V, TYPE_COLUMNS).
-        offers: Constants of the configurations, (C, OFFER_COLUMNS).
+        offers: Constants of the configurations, by application, (A, C, OFFER_COLUMNS).
         tallies: Counts of the round (`tallies`), (TALLY_COLUMNS + V + R,).
         sums: Sums of the round (`tallies`), (SUM_COLUMNS + R,).
         spare: Free GPUs on the nodes of the GPU types now, (V, SPARE_COLUMNS + G + 1).
@@ -141,7 +141,7 @@ class Notes(NamedArrays):
     together = ("tallies", "sums", "spare")
 
     types: Annotated[Floats, 2]
-    offers: Annotated[Floats, 2]
+    offers: Annotated[Floats, 3]
     tallies: Annotated[Ints, 1]
     sums: Annotated[Floats, 1]
     spare: Annotated[Ints, 2]
@@ -152,7 +152,7 @@ class Notes(NamedArrays):
         """Begin the notes of a run with K `job_features`; constant parts are kept once in `common`."""
         types, busy = board.node_rate.shape
         rows = job_features + 1 if job_features else 0  # one more: the current job may be among them
-        fixed = np.empty((types, TYPE_COLUMNS)), np.empty((len(board.facts.configs), OFFER_COLUMNS))
+        fixed = np.empty((types, TYPE_COLUMNS)), np.empty((*board.planning_rate.shape, OFFER_COLUMNS))
         write_fixed(board, *fixed)
         kept = [array if common is None else common.once(array) for array in fixed]
         return cls(
@@ -171,19 +171,21 @@ class Notes(NamedArrays):
 
 @lean_kernel
 def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
-    """Write the facts of every GPU type to `types` and of every configuration to `offers`."""
+    """Write the facts of every GPU type to `types`, and of every application and configuration to `offers`."""
     nodes, configs, capacity = board.nodes, board.facts.configs, board.capacity
     rate, node_rate = board.planning_rate, board.node_rate
     most, costliest = 1.0, 0.0
     for c in range(configs.shape[0]):
         most = max(most, configs[c, at.CONFIG_SIZE] / at.UNITS)
-        costliest = max(costliest, rate[c])
+        for a in range(rate.shape[0]):
+            costliest = max(costliest, rate[a, c])
     for c in range(configs.shape[0]):
         units = configs[c, at.CONFIG_UNITS]
-        offers[c, SIZE_SHARE] = configs[c, at.CONFIG_SIZE] / at.UNITS / most
-        offers[c, RATE_SHARE] = rate[c] / costliest if costliest > 0.0 else 0.0
-        offers[c, INVERSE_RATE] = 1.0 / rate[c] if rate[c] > 0.0 else 0.0
-        offers[c, GPU_PART] = units / at.UNITS if units > 0 else 1.0
+        for a in range(rate.shape[0]):
+            offers[a, c, SIZE_SHARE] = configs[c, at.CONFIG_SIZE] / at.UNITS / most
+            offers[a, c, RATE_SHARE] = rate[a, c] / costliest if costliest > 0.0 else 0.0
+            offers[a, c, INVERSE_RATE] = 1.0 / rate[a, c] if rate[a, c] > 0.0 else 0.0
+            offers[a, c, GPU_PART] = units / at.UNITS if units > 0 else 1.0
     types[:, :] = 0.0
     for n in range(nodes.shape[0]):
         v, gpus = nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]

@@ -18,6 +18,7 @@ from gpusched_env.simulator.interconnect import interconnect_slowdown
 from gpusched_env.simulator.placement.placement import can_place
 from gpusched_env.simulator.placement.speed_now import memory_now, speed_now
 from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.saved_power import planned_saving_rate
 from gpusched_env.simulator.switching import switch_s
 
 _option = Names()
@@ -60,8 +61,9 @@ def write_options(
     squash(x / y) is x / (y + |x|) here: one division, not two.
     """
     jobs, configs, tau, now = board.jobs, board.facts.configs, board.tau, board.clock[at.NOW]
-    rate, least_rate = board.planning_rate, board.least_rate
-    types, offers = notes.types, notes.offers
+    own = int(jobs[job, at.APPLICATION])
+    rate, least_rate = board.planning_rate[own], board.least_rate[own]
+    types, offers = notes.types, notes.offers[own]
     left = max(jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], 1e-12 * jobs[job, at.MAX_EPOCHS])
     fastest = left * jobs[job, at.MIN_TAU]
     time_left, weight, old = jobs[job, at.DUE] - now, jobs[job, at.WEIGHT], jobs[job, at.OLD_CONFIG]
@@ -78,7 +80,7 @@ def write_options(
         energy = seconds * rate[c]
         worst = energy + weight * max(0.0, -slack)
         mean = mean_s * rate[c] + weight * max(0.0, mean_s - time_left)
-        added = seconds * added_rate(board, notes.spare, c)
+        added = seconds * added_rate(board, notes.spare, own, c)
         full = seconds * least_rate[c]
         out[c, PLACEABLE] = mask[c + 1]
         out[c, IN_TIME] = 0.0 if misses(seconds, time_left) else 1.0
@@ -102,18 +104,18 @@ def write_options(
 
 
 @lean_kernel
-def added_rate(board: Board, spare: Ints, c: int) -> float:
-    """Return the increase of the cluster's cost rate if configuration c were placed now [€/s].
+def added_rate(board: Board, spare: Ints, application: int, c: int) -> float:
+    """Return the increase of the cluster's cost rate if an application got configuration c now [€/s].
 
     Whole GPUs go to the fullest node in use with enough free GPUs, else to an idle node; for a share, several nodes and
     spread GPUs it is the rate of a job alone.
     """
-    configs, rate, node_rate = board.facts.configs, board.planning_rate, board.node_rate
+    configs, node_rate = board.facts.configs, board.node_rate
     gpus, v = configs[c, at.CONFIG_GPUS], configs[c, at.CONFIG_TYPE]
     busy = spare[v, of.SPARE_COLUMNS + gpus]
     if busy == 0 or configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
-        return rate[c]
-    return node_rate[v, busy + gpus] - node_rate[v, busy]
+        return board.planning_rate[application, c]
+    return node_rate[v, busy + gpus] - node_rate[v, busy] - planned_saving_rate(board, application, c)
 
 
 @lean_kernel

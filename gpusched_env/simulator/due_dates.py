@@ -40,7 +40,8 @@ def due_date_timer_s(board: Board, job: int) -> float:
     Returns:
         The time [s]; inf if it meets the due date as it is, or no configuration would with that margin.
     """
-    jobs, tau, least_rate, now = board.jobs, board.tau, board.least_rate, board.clock[at.NOW]
+    jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
+    least_rate = board.least_rate[int(jobs[job, at.APPLICATION])]
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - now
     held = int(jobs[job, at.CONFIG])
     if held >= 0:

@@ -14,6 +14,7 @@ from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import of_several
 from gpusched_env.simulator.profiling import begin_profile, end_profiles, profile_end_s
 from gpusched_env.simulator.run import Board, Hidden
+from gpusched_env.simulator.saved_power import saves_power, saving_rate
 from gpusched_env.simulator.slowdown import write_slowdowns
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
@@ -135,14 +136,14 @@ def charge(board: Board, job: int, config: int) -> float:
     """Return a job's part of the cost rate of its nodes [€/s].
 
     A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
-    Where GPUs draw power by their utilisation, that holds for the power of idle GPUs, and each job pays for its own
-    work.
+    What its GPUs draw less than full busy ones is its own (`saved_power`): where GPUs draw power by their utilisation,
+    each job pays for its own work.
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
     if of_several(board, config):
         rate = _charge_of_shares(board, job, config)
-        return rate if board.facts.idle_saving.shape[0] == 0 else rate - idle_saving_rate(board, job, config)
+        return rate - saving_rate(board, job, config) if saves_power(board.facts) else rate
     if configs[config, at.CONFIG_SPREAD] > 0:
         rate = _spread_charge(board, job, config)
     elif board.cells.shape[0] > 0:
@@ -154,7 +155,7 @@ def charge(board: Board, job: int, config: int) -> float:
         rate = rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
     elif board.cells.shape[0] == 0 and configs[config, at.CONFIG_SPREAD] == 0:
         rate *= configs[config, at.CONFIG_NODES]
-    return rate if board.facts.idle_saving.shape[0] == 0 else rate - idle_saving_rate(board, job, config)
+    return rate - saving_rate(board, job, config) if saves_power(board.facts) else rate
 
 
 @kernel
@@ -186,39 +187,8 @@ def _charge_of_shares(board: Board, job: int, config: int) -> float:
 
 
 @kernel
-def idle_saving_rate(board: Board, job: int, config: int) -> float:
-    """Return the idle-power saving of a job's GPUs [€/s]: its part of them, less its work on them."""
-    jobs, nodes, configs, clock = board.jobs, board.nodes, board.facts.configs, board.clock
-    gpus, part = configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES], 1.0
-    if configs[config, at.CONFIG_UNITS] > 0:
-        part, node, slot = 0.0, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
-        for n in range(node, node + configs[config, at.CONFIG_NODES]):
-            for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
-                part += configs[config, at.CONFIG_UNITS] / nodes[n, at.NODE_COLUMNS + gpu]
-        part /= gpus
-    kilowatts = board.facts.idle_saving[configs[config, at.CONFIG_TYPE]] * gpus * (part - work(board, job, config))
-    return kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
-
-
-@kernel
-def work(board: Board, job: int, config: int) -> float:
-    """Return the part of the time for which a job keeps each of its GPUs busy: utilisation · speed; 1 without a model.
-
-    On whole GPUs it is the utilisation, whatever machines help it.
-    """
-    jobs, facts = board.jobs, board.facts
-    own = int(jobs[job, at.APPLICATION])
-    if facts.utilisation.shape[0] == 0:
-        return 1.0
-    utilisation = facts.utilisation[facts.configs[config, at.CONFIG_TYPE], own]
-    if facts.configs[config, at.CONFIG_UNITS] == 0:
-        return utilisation
-    return utilisation / (jobs[job, at.SLOWDOWN] * facts.planned[own, config])
-
-
-@kernel
 def bill_rate(board: Board) -> float:
-    """Sum r_v(u) over the nodes, with cells over their hosts, less the idle-power saving of held GPUs [€/s].
+    """Sum r_v(u) over the nodes, with cells over their hosts, less what held GPUs save (`saved_power`) [€/s].
 
     The power of CPU machines that help is added.
     """
@@ -230,13 +200,13 @@ def bill_rate(board: Board) -> float:
         part, cpu_part, busy = help_now(board)
         for i in range(board.count[at.ACTIVE]):
             total += cpu_machines_rate(board, active[i], part, cpu_part, busy)
-    if board.facts.idle_saving.shape[0] == 0:
+    if not saves_power(board.facts):
         return total
     for i in range(board.count[at.ACTIVE]):
         job = active[i]
         config = int(jobs[job, at.CONFIG])
         if config >= 0:
-            total -= idle_saving_rate(board, job, config)
+            total -= saving_rate(board, job, config)
     return total
 
 

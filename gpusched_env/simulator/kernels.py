@@ -15,7 +15,7 @@ from gpusched_env.simulator.due_dates import due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
-from gpusched_env.simulator.placement.held_nodes import chain_of, gpus_on, next_node
+from gpusched_env.simulator.placement.held_nodes import chain_of, gpus_on, next_node, same_gpus
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.placement import (
     can_place,
@@ -56,6 +56,7 @@ from gpusched_env.simulator.planned import (
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
+from gpusched_env.simulator.saved_power import planned_saving_rate
 from gpusched_env.simulator.sharing_slowdown import (
     Residents,
     filled_part,
@@ -153,6 +154,7 @@ __all__ = [
     "pause_s",
     "place",
     "place_of_state",
+    "planned_saving_rate",
     "powers_on_node",
     "pressure",
     "pressures",
@@ -162,6 +164,7 @@ __all__ = [
     "release",
     "residents",
     "restore",
+    "same_gpus",
     "seconds_now",
     "set_preferred_node",
     "set_timer_at",

@@ -85,7 +85,8 @@ CONFIG_SIZE = 4  # units held in all
 CONFIG_PRIORITY = 5  # priority of a share
 CONFIG_SPREAD = 6  # 1 if its GPUs may be on any nodes
 CONFIG_CONSOLIDATED = 7  # of a spread one, the configuration of as many GPUs on one node or on whole ones; -1: none
-CONFIG_COLUMNS = 8
+CONFIG_UNLIMITED = 8  # the first configuration of the same GPUs, whatever its power limit
+CONFIG_COLUMNS = 9
 
 PRIORITIES = 10  # priorities that shares may have
 

@@ -45,6 +45,7 @@ def begin_profile(board: Board, hidden: Hidden, job: int) -> None:
 def write_times(board: Board, hidden: Hidden, job: int) -> None:
     """Write a job's seconds per epoch, inf on shares that are closed to it, and the columns that follow from them."""
     jobs, configs, least = board.jobs, board.facts.configs, np.inf
+    least_rate = board.least_rate[int(jobs[job, at.APPLICATION])]
     jobs[job, at.MIN_TAU], jobs[job, at.MAX_TAU] = np.inf, 0.0
     jobs[job, at.CHEAPEST], jobs[job, at.CHEAPEST_TAU] = -1.0, np.inf
     for c in range(configs.shape[0]):
@@ -55,6 +56,6 @@ def write_times(board: Board, hidden: Hidden, job: int) -> None:
             continue
         jobs[job, at.MIN_TAU] = min(jobs[job, at.MIN_TAU], seconds)
         jobs[job, at.MAX_TAU] = max(jobs[job, at.MAX_TAU], seconds)
-        price = seconds * max(board.least_rate[c], 1e-300)
+        price = seconds * max(least_rate[c], 1e-300)
         if price < least:
             least, jobs[job, at.CHEAPEST], jobs[job, at.CHEAPEST_TAU] = price, c, seconds

@@ -11,7 +11,7 @@ from gpusched_env.simulator.cell_binding import binding_unchanged, let_empty_cel
 from gpusched_env.simulator.due_dates import due_date_timer_s
 from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, take_speed
 from gpusched_env.simulator.placement.free_capacity import clear, measure
-from gpusched_env.simulator.placement.held_nodes import most_spread, next_node, same_nodes
+from gpusched_env.simulator.placement.held_nodes import most_spread, next_node, same_gpus, same_nodes
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, should_consolidate
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.spread_gpus import remember_spread
@@ -22,6 +22,9 @@ from gpusched_env.simulator.switching import keep_states, leave_pool, ready_s, r
 
 # Kinds of order in which a round asks its jobs.
 PRESSURE, BY_SUBMISSION, BY_DUE, BY_WEIGHT = range(4)
+
+# What a round leaves a job: other GPUs, the same with another power limit, or all as it was.
+CHANGED, SAME_GPUS, UNCHANGED = range(3)
 
 
 @kernel
@@ -61,8 +64,16 @@ def begin_round(board: Board, preemption: bool) -> None:
 @kernel
 def stays(board: Board, job: int) -> bool:
     """Whether a job holds the same configuration in the same place as when the round began."""
+    return board.jobs[job, at.CONFIG] == board.jobs[job, at.OLD_CONFIG] and keeps_gpus(board, job)
+
+
+@kernel
+def keeps_gpus(board: Board, job: int) -> bool:
+    """Whether a job holds the same GPUs as when the round began, whatever their power limit; or nothing, as then."""
     jobs = board.jobs
-    if jobs[job, at.CONFIG] != jobs[job, at.OLD_CONFIG] or jobs[job, at.NODE] != jobs[job, at.OLD_NODE]:
+    if jobs[job, at.NODE] != jobs[job, at.OLD_NODE] or not same_gpus(
+        board, int(jobs[job, at.OLD_CONFIG]), int(jobs[job, at.CONFIG])
+    ):
         return False
     if jobs[job, at.CONFIG] < 0:
         return True
@@ -85,15 +96,17 @@ def commit_round(board: Board, hidden: Hidden) -> None:
     write_slowdowns(board, slowdowns)
     same, lost = np.empty(count[at.ACTIVE], dtype=np.int8), np.zeros(count[at.ACTIVE])
     for i in range(count[at.ACTIVE]):
-        same[i] = 1 if stays(board, active[i]) else 0
+        same[i] = CHANGED
+        if keeps_gpus(board, active[i]):
+            same[i] = UNCHANGED if jobs[active[i], at.CONFIG] == jobs[active[i], at.OLD_CONFIG] else SAME_GPUS
     if board.facts.sharing[at.ADAPT_S] > 0.0:
         lost = lost_s(board, slowdowns, same)
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        if same[i] == 0:
-            _begin_interval(board, hidden, job, now)
+        if same[i] < UNCHANGED:
+            _begin_interval(board, hidden, job, now, same[i] == SAME_GPUS)
         if jobs[job, at.CONFIG] >= 0 and not (
-            same[i] != 0 and slowdowns[i] == jobs[job, at.SLOWDOWN] and lost[i] == 0.0
+            same[i] == UNCHANGED and slowdowns[i] == jobs[job, at.SLOWDOWN] and lost[i] == 0.0
         ):
             stands = lost[i] + max(
                 0.0, jobs[job, at.ANCHOR_S] - max(now, jobs[job, at.READY_S]) if same[i] != 0 else 0.0
@@ -107,21 +120,24 @@ def commit_round(board: Board, hidden: Hidden) -> None:
 
 
 @kernel
-def _begin_interval(board: Board, hidden: Hidden, job: int, now: float) -> None:
-    """End the interval of what a job held, and begin that of what it holds now, if anything."""
+def _begin_interval(board: Board, hidden: Hidden, job: int, now: float, same_gpus: bool) -> None:
+    """End the interval of what a job held, and begin that of what it holds now, if anything.
+
+    With `same_gpus` only the power limit of its GPUs changes: that takes no time, and is no switch.
+    """
     jobs = board.jobs
     if jobs[job, at.OLD_CONFIG] >= 0:
         log_interval(board, hidden, job, True, now)
         remember_place(board, job, now)
     started = not np.isnan(jobs[job, at.START_S])
-    jobs[job, at.SWITCHES] += 1.0 if started else 0.0
+    jobs[job, at.SWITCHES] += 1.0 if started and not same_gpus else 0.0
     jobs[job, at.BASE_EPOCHS] = jobs[job, at.EPOCHS]
     jobs[job, at.BASE_S] = now
     if jobs[job, at.CONFIG] < 0:
         hidden.outcome[job, at.FINISH_S] = np.inf
         return
     leave_pool(board, job)
-    jobs[job, at.READY_S] = ready_s(board, job, now)
+    jobs[job, at.READY_S] = max(now, jobs[job, at.READY_S]) if same_gpus else ready_s(board, job, now)
     if not started:
         jobs[job, at.START_S] = now
 

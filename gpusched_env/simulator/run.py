@@ -30,6 +30,8 @@ class Facts(NamedArrays):
             does not.
         gpu_gib: Memory of a GPU [GiB], (V,).
         idle_saving: Idle-power saving of a held GPU [kW], (V,); (0,): none.
+        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
+            whole GPUs, (A, C); (0, 0): nothing.
         planned: The factor on the time of every application with which policies plan, (A, C).
         iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
             without a model of the network.
@@ -47,6 +49,7 @@ class Facts(NamedArrays):
     memory: Annotated[Floats, 3]
     gpu_gib: Annotated[Floats, 1]
     idle_saving: Annotated[Floats, 1]
+    saved_kw: Annotated[Floats, 2]
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]
     network: Annotated[Floats, 1]
@@ -70,8 +73,8 @@ class Board(NamedArrays):
         hosts: The hosts to which they are bound, (H, columns of `cell_binding`); none without cells.
         tree: Their GPUs as cells of all sizes, (P, columns of `gpusched_env.cells.tree`); written when a cell is bound.
         node_rate: r_v(u), the cost rate of a node with u busy GPUs at the present price [€/s], (V, G + 1).
-        planning_rate: Planned cost rate of a configuration, alone on its node [€/s], (C,).
-        least_rate: Its least cost rate, in a full node [€/s], (C,); inf where its type has no node.
+        planning_rate: Planned cost rate of an application on a configuration, alone on its node [€/s], (A, C).
+        least_rate: Its least cost rate, in a full node [€/s], (A, C); inf where its type has no node.
         edges: Different edges of bins, as fractions of the maximum epochs, (E, B + 1).
         survival: S on each bin, (D, B).
         tail: ∫ S from each edge to 1, (D, B + 1).
@@ -98,8 +101,8 @@ class Board(NamedArrays):
     hosts: Annotated[Ints, 2]
     tree: Annotated[Ints, 2]
     node_rate: Annotated[Floats, 2]
-    planning_rate: Annotated[Floats, 1]
-    least_rate: Annotated[Floats, 1]
+    planning_rate: Annotated[Floats, 2]
+    least_rate: Annotated[Floats, 2]
     edges: Annotated[Floats, 2]
     survival: Annotated[Floats, 2]
     tail: Annotated[Floats, 2]

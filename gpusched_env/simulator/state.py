@@ -10,7 +10,14 @@ from numpy.typing import NDArray
 from gpusched_env.cells import tree as tree_at
 from gpusched_env.model import Instance, checks
 from gpusched_env.model.host_memory import BYTES_PER_GIB
-from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
+from gpusched_env.model.rates import (
+    Rates,
+    kilowatts,
+    planned_part,
+    saved_kilowatts,
+    write_config_rates,
+    write_node_rates,
+)
 from gpusched_env.model.tenant import kinds_of_nodes, pieces, quotas
 from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator import layout as at
@@ -55,7 +62,9 @@ class Common:
         """Return the facts and the rates of an instance; they are computed once for instances of the same cluster."""
         if instance.interference is not None:  # then facts follow from the jobs too
             return _facts(instance, self), self._rates(instance)
-        parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation)
+        parts = (
+            instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.saved_kw,
+        )  # fmt: skip
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
         key = (*map(id, parts), *numbers)
         if key not in self._clusters:
@@ -205,8 +214,11 @@ def set_price(board: Board, price_eur_per_kwh: float, pue: float) -> None:
     clock[at.PRICE], clock[at.PUE] = price_eur_per_kwh, pue
     write_node_rates(board.facts.kilowatts, clock[[at.PRICE, at.PUE]], board.node_rate)
     largest = board.capacity[:, at.LARGEST].copy()
-    facts = board.facts
-    write_config_rates(board.node_rate, facts.configs, facts.shares, largest, board.planning_rate, board.least_rate)
+    facts, price = board.facts, clock[[at.PRICE, at.PUE]]
+    busy = facts.utilisation[facts.configs[:, at.CONFIG_TYPE]].T if facts.idle_saving.size else None
+    saved = planned_part(facts.saved_kw, facts.shares, busy)
+    rates = board.planning_rate, board.least_rate
+    write_config_rates(board.node_rate, facts.configs, facts.shares, largest, saved, price, *rates)
 
 
 def _facts(instance: Instance, common: Common) -> Facts:
@@ -214,6 +226,7 @@ def _facts(instance: Instance, common: Common) -> Facts:
     configs = np.zeros((len(configurations), at.CONFIG_COLUMNS), dtype=np.int64)
     configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
     configs[:, at.CONFIG_CONSOLIDATED] = instance.consolidated
+    configs[:, at.CONFIG_UNLIMITED] = instance.unlimited
     for row, configuration in zip(configs, configurations, strict=True):
         units = sharing.share_units(configuration.share)
         row[at.CONFIG_GPUS] = configuration.gpus_per_node
@@ -235,6 +248,7 @@ def _facts(instance: Instance, common: Common) -> Facts:
             memory=sharing.memory_table(instance),
             gpu_gib=np.array([v.memory_gib for v in instance.gpu_types]),
             idle_saving=sharing.idle_saving_kilowatts(instance),
+            saved_kw=saved_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),
             network=network_numbers(instance),
@@ -349,7 +363,8 @@ def _first_rows(
     jobs[:, [at.LAST_NODE, at.POOL_NODE]] = -1.0
     jobs[:, at.TRACED_CONFIG] = -1.0
     jobs[:, [at.START_S, at.END_S, at.TRACED_START_S]] = np.nan
-    jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)
+    least = least_rate[table.application]
+    jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least)
     return jobs
 
 
@@ -358,7 +373,7 @@ def cheapest_in_full_nodes(seconds: NDArray[np.float64], least_rate: NDArray[np.
 
     Args:
         seconds: Seconds per epoch, (J, C); inf where not allowed.
-        least_rate: Cost rates in full nodes [€/s], (C,).
+        least_rate: Cost rates in full nodes [€/s], (J, C).
     """
     price = np.where(np.isfinite(seconds), seconds, np.inf) * np.maximum(least_rate, 1e-300)
     exists = np.isfinite(price.min(axis=1))

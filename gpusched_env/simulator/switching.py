@@ -1,8 +1,9 @@
 """Costs of switching: seconds without progress when a job begins or changes what it holds, by distance.
 
 A job needs `STARTING_S` until it has been ready once. After that its state is on the nodes where it was last ready: to
-continue there takes `RESUMING_S`, elsewhere `RESTART_S`. A change of share on one GPU takes no time. An instance whose
-costs do not depend on the distance (`JobTable.resume_s` is None) has `RESTART_S` for every change, on one GPU too.
+continue there takes `RESUMING_S`, elsewhere `RESTART_S`. A change of share on one GPU takes no time, nor does a change
+of the power limit of the same GPUs (`rounds`). An instance whose costs do not depend on the distance
+(`JobTable.resume_s` is None) has `RESTART_S` for every other change, on one GPU too.
 
 With `Instance.host_memory` the states of paused jobs take room in the host memory of their nodes, and GPUs share links.
 """
@@ -11,7 +12,7 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.held_nodes import mark_of
+from gpusched_env.simulator.placement.held_nodes import mark_of, same_gpus
 from gpusched_env.simulator.placement.shared_gpus import has_room, of_several
 from gpusched_env.simulator.run import Board
 
@@ -129,14 +130,14 @@ def place_of_state(board: Board, job: int) -> int:
 
 @lean_kernel
 def switch_s(board: Board, job: int, config: int) -> float:
-    """Return the seconds without progress that `config` would cost the job now; 0 for what it holds already.
+    """Return the seconds without progress that `config` would cost the job now; 0 for the GPUs that it holds already.
 
     The place is that of the next placement: the node where its state is comes first, if the job fits there. On several
     nodes a restart is assumed.
     """
     jobs, held = board.jobs, int(board.jobs[job, at.OLD_CONFIG])
     node = place_of_state(board, job)
-    if config == held:
+    if same_gpus(board, config, held):
         return 0.0
     if node < 0:
         return jobs[job, at.STARTING_S]

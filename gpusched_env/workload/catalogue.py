@@ -13,6 +13,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.workload.network import SwitchingCosts, switching_costs
+from gpusched_env.workload.power_limits import with_limits
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types, read_table
 from gpusched_env.workload.tables.own_applications import applications_of, read_applications
 
@@ -200,7 +201,8 @@ class Site:
         """Build the cluster of a scenario, and the configurations on offer.
 
         Single-node configurations come first, then shares of GPUs, then whole nodes, then spread GPUs, each by GPU
-        type; shares by the number of GPUs, from the largest to the smallest.
+        type; shares by the number of GPUs, from the largest to the smallest. Then all follow again with each power
+        limit.
 
         Raises:
             InputError: No node has as many GPUs as the least of `jobs.gpu_counts`, or no GPU type has as many nodes as
@@ -225,7 +227,13 @@ class Site:
         ]
         several = _several_nodes(gpu_types, nodes, jobs.node_counts)
         spread = _spread(gpu_types, nodes, jobs.spread_counts)
-        return cls(gpu_types, nodes, (*single, *shared, *several, *spread), scenario.sharing.memory == "moves")
+        configurations = with_limits(scenario, (*single, *shared, *several, *spread))
+        return cls(gpu_types, nodes, configurations, scenario.sharing.memory == "moves")
+
+    @property
+    def unlimited(self) -> NDArray[np.bool_]:
+        """Return which configurations have no power limit, shape (C,)."""
+        return np.array([c.power_limit == 1.0 for c in self.configurations])
 
     def of_kind(self, kind: Kind) -> NDArray[np.bool_]:
         """Return which configurations are of a kind, shape (C,)."""
@@ -305,7 +313,7 @@ def _with_figures(cluster: Cluster, gpu_type: GpuType) -> GpuType:
     if cluster.node_base_power_w is not None:
         figures["node_base_power_w"] = cluster.node_base_power_w
     if gpu_type.name in cluster.overrides:
-        figures |= cluster.overrides[gpu_type.name].model_dump(exclude_none=True)
+        figures |= cluster.overrides[gpu_type.name].model_dump(exclude_none=True, exclude={"power_limits"})
     powers = figures.keys() - {"memory_gib"}
     if powers and gpu_type.node_power_w is not None:
         field = f"overrides.{gpu_type.name}" if gpu_type.name in cluster.overrides else "node_base_power_w"

@@ -15,6 +15,7 @@ from gpusched_env.workload.families import draw_fractions, given_library, make_l
 from gpusched_env.workload.interference_model import InterferenceModel, application_times, interference_model, job_times
 from gpusched_env.workload.mixture import classes_of, join_classes, seed_of_class, variant_of, variants_of
 from gpusched_env.workload.network import over_network, switching_columns
+from gpusched_env.workload.power_limits import with_power
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
@@ -157,7 +158,8 @@ class _Maker:
         self.trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
         self._tenants = _tenants(scenario, self.trace)
         measured = application_times(applications, self._site)
-        self._seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
+        seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
+        self._seconds, self._saved_kw = with_power(scenario, applications, self._site, seconds)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._state_gib = np.array([application.state_gib for application in applications])
@@ -191,6 +193,7 @@ class _Maker:
             racks=racks_of(site.nodes, self._scenario.cluster.nodes_per_rack),
             decision_interval_s=self._scenario.decision_interval_s,
             host_memory=self._scenario.switching.host_memory,
+            saved_kw=self._saved_kw,
         )
         return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
 
@@ -303,13 +306,13 @@ def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:
 
 
 def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:
-    """Return the times from which due dates follow: single-node ones, so that sharing and whole nodes change none.
+    """Return the times from which due dates follow: single-node ones without a power limit, so that others change none.
 
     A traced job that is offered none, because it asked for a share or for several nodes, keeps all its configurations.
     """
-    single = site.of_kind("single-node")
+    single = site.of_kind("single-node") & site.unlimited
     none = ~np.any(np.isfinite(seconds[:, single]), axis=1)
-    return np.where(single[None, :] | none[:, None], seconds, np.inf)
+    return np.where(single[None, :] | (none[:, None] & site.unlimited), seconds, np.inf)
 
 
 def _one_gpu_s(application: Application, site: Site) -> float:

@@ -315,7 +315,8 @@ def offered_load(instance: Instance) -> float:
         gpus = sum(node.gpus for node in instance.nodes if node.gpu_type == gpu_type)
         of_type = np.zeros(len(speed))
         for c, configuration in enumerate(instance.configurations):
-            if configuration.gpu_type == gpu_type and configuration.kind == "single-node":
+            single = configuration.kind == "single-node" and configuration.power_limit == 1.0
+            if configuration.gpu_type == gpu_type and single:
                 each = gpus / (jobs.seconds_per_epoch[:, c] * configuration.gpus)
                 of_type = np.where(of_type == 0.0, each, of_type)
         speed += of_type

@@ -118,4 +118,10 @@ def join_classes(scenario: Scenario, parts: Sequence[Instance], seed: int) -> In
         applications=applications,
         distributions=distributions,
     )
-    return replace(first, jobs=jobs, seed=seed)
+    return replace(first, jobs=jobs, seed=seed, saved_kw=_saved_kw(parts, applications))
+
+
+def _saved_kw(parts: Sequence[Instance], applications: tuple[str, ...]) -> tuple[tuple[float, ...], ...] | None:
+    """Return the power that each of all applications saves, which is the same in all classes."""
+    rows = {n: row for p in parts if p.saved_kw for n, row in zip(p.jobs.applications, p.saved_kw, strict=True)}
+    return tuple(rows[name] for name in applications) if rows else None

@@ -104,6 +104,7 @@ def _made(
 ) -> Instance:
     """Make the instance in which each owner has cells of a type, on whose nodes some jobs may run, shape (J,)."""
     gpu_types, nodes, configurations, columns, racks = [], [], [], [], list[int]()
+    sources: list[int] = []
     for owner, gpu_type, cells, jobs in owned:
         own_nodes = [node for cell in cells for node in cell]
         for cell in cells:
@@ -122,6 +123,7 @@ def _made(
             enough = sum(able) >= configuration.nodes
             if configuration.gpu_type == gpu_type.name and fits and enough:
                 configurations.append(replace(configuration, gpu_type=name))
+                sources.append(column)
                 columns.append(np.where(jobs, instance.jobs.seconds_per_epoch[:, column], np.inf))
     base = [instance.type_index("gpu_type", gpu_type.name) for _, gpu_type, *_ in owned]
     # A traced configuration is not that of one tenant.
@@ -133,6 +135,7 @@ def _made(
         configurations=tuple(configurations),
         jobs=replace(instance.jobs, seconds_per_epoch=np.stack(columns, axis=1), **traced),
         interference=None if instance.interference is None else _by_type(instance.interference, base),
+        saved_kw=instance.saved_kw and tuple(tuple(row[c] for c in sources) for row in instance.saved_kw),
         tenancy=tenancy,
         hosts=len(instance.nodes) if tenancy == "cells" else 0,
         racks=tuple(racks) if instance.racks and tenancy == "cells" else (),

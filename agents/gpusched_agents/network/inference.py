@@ -64,7 +64,7 @@ def _ends_late(board: Board, job: int, config: int, epochs: float) -> tuple[floa
     """Return the lateness of a job in a configuration [s], and its energy cost until its end [€]."""
     seconds = switch_s(board, job, config) + epochs * board.tau[job, config]
     time_left = board.jobs[job, at.DUE] - board.clock[at.NOW]
-    return max(0.0, seconds - time_left), seconds * board.planning_rate[config]
+    return max(0.0, seconds - time_left), seconds * board.planning_rate[int(board.jobs[job, at.APPLICATION]), config]
 
 
 JOB_COUNT, OPTION_COUNT = len(JOB_FEATURES), len(OPTION_FEATURES)

@@ -127,7 +127,7 @@ def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
     Args:
         controls: The controls.
         board: The board at the beginning of a round, with the times with which STS-X plans.
-        rate: Cost rates with which STS-X plans [€/s], (C,).
+        rate: Cost rates with which STS-X plans [€/s], (A, C).
     """
     said = np.empty((board.count[at.ACTIVE], CONTROLS))
     said[:] = controls.jobs

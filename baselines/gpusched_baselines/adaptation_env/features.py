@@ -68,7 +68,7 @@ def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, wh
 
     Args:
         board: The board, at the beginning of a round.
-        rate: Cost rates with which STS-X plans [€/s], (C,).
+        rate: Cost rates with which STS-X plans [€/s], (A, C).
         free_rate: Cost rate of a GPU where energy is free [€/s].
         jobs: Written: of every active job, (A, len(JOBS)).
         whole: Written: of all together, (len(ROUND),).
@@ -78,7 +78,8 @@ def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, wh
     need, density, wanted = np.empty(total), np.empty(total), np.zeros(board.capacity.shape[0])
     types[:] = 0.0
     for i in range(total):
-        need[i], density[i], type_wanted = _look_at_job(board, rate, active[i], jobs[i], types)
+        own = rate[int(board.jobs[active[i], at.APPLICATION])]
+        need[i], density[i], type_wanted = _look_at_job(board, own, active[i], jobs[i], types)
         wanted[type_wanted] += need[i]
     _compare_jobs(need, density, jobs)
     _look_at_quotas(board, active, jobs)

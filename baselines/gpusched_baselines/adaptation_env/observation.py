@@ -44,7 +44,7 @@ def observe(board: Board, rate: Floats, seen: Floats) -> None:
 
     Args:
         board: The board at the beginning of a round, with the times with which STS-X plans.
-        rate: Cost rates with which STS-X plans [€/s], (C,).
+        rate: Cost rates with which STS-X plans [€/s], (A, C).
         seen: Written: the numbers of `feature_names`, (26 + 6 V + 17 K,), from -1 to 1. The rows are the K jobs with
             the least slack in their cheapest configuration, the least first; those that are missing are 0.
     """

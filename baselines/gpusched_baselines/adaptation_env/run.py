@@ -135,7 +135,8 @@ def waste_until_now(board: Board, hidden: Hidden) -> float:
         total += jobs[job, at.WEIGHT] * (max(0.0, end - due) - max(0.0, earliest - due))
         config = int(jobs[job, at.CHEAPEST])
         if config >= 0:
-            total -= board.least_rate[config] * jobs[job, at.CHEAPEST_TAU] * jobs[job, at.EPOCHS]
+            rate = board.least_rate[int(jobs[job, at.APPLICATION]), config]
+            total -= rate * jobs[job, at.CHEAPEST_TAU] * jobs[job, at.EPOCHS]
     return total
 
 

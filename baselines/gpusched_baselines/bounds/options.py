@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.model import Instance, Interference, UtilisationModel
-from gpusched_env.model.rates import Rates
+from gpusched_env.model.rates import Rates, planned_saving_kilowatts, saved_kilowatts
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import at
 
@@ -32,8 +32,8 @@ SAFE = 1.0 - 1e-9  # on φ, since a linear program is solved to a tolerance
 class Options:
     """What the jobs of an instance can hold, a column for each option.
 
-    Without interference an option is a configuration, and all applications have one row. With it, all shares of a type
-    are one option.
+    Without interference an option is a configuration; all applications have one row, unless some save power. With it,
+    all shares of a type are one option.
 
     Attributes:
         seconds: Least seconds per epoch, (J, O); inf where not allowed.
@@ -56,29 +56,54 @@ class Options:
         least, wanted = Rates.of(instance).least, instance.configurations
         shared = np.array([c.kind == "shared" for c in wanted])
         gpus = np.array([(sim.share_units(c.share) or at.UNITS) / at.UNITS * c.gpus_per_node * c.nodes for c in wanted])
+        rows, application = len(instance.jobs.applications), instance.jobs.application.astype(np.int64)
         if instance.interference is None:
-            return cls(seconds, np.zeros(len(seconds), dtype=np.int64), least[None], gpus[None], types)
+            if instance.saved_kw is None:
+                rows, application = 1, np.zeros(len(seconds), dtype=np.int64)
+            return cls(seconds, application, least[:rows], np.tile(gpus, (rows, 1)), types)
         saving, busy = _idle_savings(instance)
-        rows = len(instance.jobs.applications)
         columns = [
-            (seconds[:, c], types[c], np.full(rows, gpus[c]), np.full(rows, least[c]), gpus[c])
-            for c in np.flatnonzero(~shared)
+            (seconds[:, c], types[c], np.full(rows, gpus[c]), least[:, c], gpus[c]) for c in np.flatnonzero(~shared)
         ]
         for v in np.unique(types[shared]):
             mine = np.flatnonzero(shared & (types == v))
             alone = seconds[:, mine].min(axis=1)
             part = _parts_of_a_gpu(instance, int(v), mine, alone)
-            whole = min(float(least[c]) / wanted[c].gpus for c in mine)
-            columns.append((alone, v, part, part * whole, 1.0))
+            columns.append((alone, v, part, _least_of_shares(instance, mine, least, part), 1.0))
         # A GPU that is held draws its idle power, and the rest while it is busy.
         rate = [each - saving[v] * (held - busy[v] * most) for _, v, held, each, most in columns]
         return cls(
             np.column_stack([column[0] for column in columns]),
-            instance.jobs.application.astype(np.int64),
+            application,
             np.column_stack(rate),
             np.column_stack([column[2] for column in columns]),
             np.array([column[1] for column in columns]),
         )
+
+
+def _least_of_shares(
+    instance: Instance, shares: NDArray[np.int64], least: NDArray[np.float64], part: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return the least cost rate of every application on a part of a GPU that is shared [€/s], (A,).
+
+    It saves as much as on any of the shares: of its part, or, where idle GPUs draw less, while the GPU works.
+
+    Args:
+        shares: The configurations with a share of the type.
+        least: Least rates, (A, C).
+        part: The part of the GPU, (A,).
+    """
+    gpus = np.array([instance.configurations[c].gpus for c in shares])
+    saved = saved_kilowatts(instance)
+    if not saved.size:
+        return part * (least[:, shares] / gpus).min(axis=1)
+    eur_per_kw = instance.energy_price_eur_per_kwh * instance.pue / 3600.0
+    whole = ((least + planned_saving_kilowatts(instance) * eur_per_kw)[:, shares] / gpus).min(axis=1)
+    each = np.array([instance.configurations[c].gpus / instance.configurations[c].share for c in shares])
+    working, model = part, instance.interference
+    if isinstance(model, UtilisationModel) and model.idle_power_w is not None:
+        working = model.utilisation[instance.type_of_configuration[shares[0]]]
+    return part * whole - working * (saved[:, shares] / each).max(axis=1) * eur_per_kw
 
 
 def _idle_savings(instance: Instance) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

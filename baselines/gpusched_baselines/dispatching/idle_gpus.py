@@ -84,14 +84,19 @@ def _most_gain(
     while i >= 0:
         job = order[i]
         now, before = int(jobs[job, at.CONFIG]), int(jobs[job, at.OLD_CONFIG])
+        own = int(jobs[job, at.APPLICATION])
         gpus = configs[now, at.CONFIG_GPUS]
         whole = configs[now, at.CONFIG_UNITS] == 0 and configs[now, at.CONFIG_NODES] == 1
-        cost = (tau[job, now] + (restart[i] if now != before else 0.0)) * (base + each * gpus)
+        less = sim.planned_saving_rate(board, own, now) if each > 0.0 else 0.0
+        change = 0.0 if sim.same_gpus(board, now, before) else restart[i]
+        cost = (tau[job, now] + change) * (base + each * gpus - less)
         for c in range(configs.shape[0] if whole else 0):
             more = configs[c, at.CONFIG_GPUS] - gpus
             if configs[c, at.CONFIG_TYPE] != v or more <= 0 or more > free or tau[job, c] == np.inf:
                 continue
-            then = (tau[job, c] + (restart[i] if c != before else 0.0)) * (base + each * (gpus + more))
+            less = sim.planned_saving_rate(board, own, c) if each > 0.0 else 0.0
+            change = 0.0 if sim.same_gpus(board, c, before) else restart[i]
+            then = (tau[job, c] + change) * (base + each * (gpus + more) - less)
             if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
                 continue
             if cost > most * then and sim.can_resize(board, job, c):

@@ -171,8 +171,9 @@ def _is_late(view: View, job: int, config: int) -> bool:
 
 def cheapest_in_time(view: View, job: int) -> int:
     """Find the cheapest configuration that meets the due date of a job, whether it fits or not; -1: none does."""
+    rate = view.planning_rate[int(view.jobs[job, at.APPLICATION])]
     able = [c for c in np.flatnonzero(np.isfinite(view.tau[job])).tolist() if not _is_late(view, job, c)]
-    return min(able, key=lambda c: view.planning_rate[c] * view.tau[job, c], default=-1)
+    return min(able, key=lambda c: rate[c] * view.tau[job, c], default=-1)
 
 
 def place_cheapest(view: View, job: int) -> None:

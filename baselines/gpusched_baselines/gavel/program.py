@@ -246,7 +246,7 @@ def _demand(
         config=config,
         speed=1.0 / seconds,
         gpus=np.where(there, _gpus(view)[config], 0.0),
-        rate=np.where(there, view.least_rate[config], 0.0),
+        rate=np.where(there, view.least_rate[jobs[:, [at.APPLICATION]].astype(np.int64), config], 0.0),
         kind=kind,
         capacity=np.bincount(view.nodes[:, at.NODE_TYPE], view.nodes[:, at.NODE_GPUS], len(view.capacity)).astype(
             np.float64

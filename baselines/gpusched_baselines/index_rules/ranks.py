@@ -13,7 +13,7 @@ from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lea
 
 @kernel
 def prices(board: Board, gpu_price: float) -> Floats:
-    """Return r_c + μ · ρ · g_c of every configuration [€/s], (C,): its power, and the price of its GPUs.
+    """Return r_c + μ · ρ · g_c by application [€/s], (A, C): the power of a configuration, and the price of its GPUs.
 
     r_c is the least rate, inf where the type has no node, g_c the number of GPUs held, ρ the rate of the full cluster
     per GPU. Where energy is free ρ is 1, so that only GPU-seconds count.
@@ -27,19 +27,20 @@ def prices(board: Board, gpu_price: float) -> Floats:
         rate += board.node_rate[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
         gpus += nodes[n, at.NODE_GPUS]
     each = gpu_price * (rate / gpus if rate > 0.0 else 1.0)
-    price = np.empty(configs.shape[0])
+    price = np.empty_like(board.least_rate)
     for c in range(configs.shape[0]):
-        price[c] = board.least_rate[c] + each * (configs[c, at.CONFIG_SIZE] / at.UNITS)
+        for a in range(price.shape[0]):
+            price[a, c] = board.least_rate[a, c] + each * (configs[c, at.CONFIG_SIZE] / at.UNITS)
     return price
 
 
 @lean_kernel
 def efficient(board: Board, job: int, price: Floats) -> int:
     """Find the configuration in which an epoch costs least; -1 if the job may use none that a node has."""
-    best, least = -1, np.inf
-    for c in range(price.shape[0]):
-        if board.tau[job, c] < np.inf and board.tau[job, c] * price[c] < least:
-            best, least = c, board.tau[job, c] * price[c]
+    best, least, own = -1, np.inf, price[int(board.jobs[job, at.APPLICATION])]
+    for c in range(own.shape[0]):
+        if board.tau[job, c] < np.inf and board.tau[job, c] * own[c] < least:
+            best, least = c, board.tau[job, c] * own[c]
     return best
 
 
@@ -51,20 +52,21 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
 
     Args:
         left: The estimated number of epochs left.
-        price: Cost rates of configurations [€/s], (C,).
+        price: Cost rates of applications and configurations [€/s], (A, C).
 
     Returns:
         The configuration's index, or -1 if none fits. Of equals the first.
     """
     jobs, tau = board.jobs, board.tau
-    time_left = jobs[job, at.DUE] - board.clock[at.NOW]
+    time_left, own = jobs[job, at.DUE] - board.clock[at.NOW], price[int(jobs[job, at.APPLICATION])]
     best, least, late = -1, np.inf, True
-    for c in range(price.shape[0]):
-        if tau[job, c] == np.inf or not sim.can_place(board, job, c):
+    for c in range(own.shape[0]):
+        if tau[job, c] == np.inf:
             continue
         seconds = left * tau[job, c] + sim.switch_s(board, job, c)
-        cost, misses_it = seconds * price[c], sim.misses(seconds, time_left)
-        if best < 0 or (late and not misses_it) or (late == misses_it and cost < least):
+        cost, misses_it = seconds * own[c], sim.misses(seconds, time_left)
+        better = best < 0 or (late and not misses_it) or (late == misses_it and cost < least)
+        if better and sim.can_place(board, job, c):
             best, least, late = c, cost, misses_it
     return best
 
@@ -144,7 +146,7 @@ class Ranks(NamedTuple):
 
 @kernel
 def rank_jobs(board: Board, rule: Rule, price: Floats) -> Ranks:
-    """Rank the active jobs; `price` are the cost rates of configurations [€/s], (C,)."""
+    """Rank the active jobs; `price` are the cost rates by application [€/s], (A, C)."""
     active, jobs = board.active[: board.count[at.ACTIVE]], board.jobs
     total = active.shape[0]
     ranks = Ranks(np.empty(total), np.empty(total), np.empty(total), np.empty(total), np.empty(total))
@@ -298,6 +300,6 @@ def _timer_s(board: Board, job: int, config: int) -> float:
         return review if board.memory[job, sim.PLANNED] < 0 and review > now else np.inf
     if review <= jobs[job, at.EPOCHS]:
         return np.inf
-    stays = config == int(jobs[job, at.OLD_CONFIG])
+    stays = sim.same_gpus(board, config, int(jobs[job, at.OLD_CONFIG]))
     ready = max(now, jobs[job, at.READY_S]) if stays else now + sim.switch_s(board, job, config)
     return ready + (review - jobs[job, at.EPOCHS]) * board.tau[job, config]

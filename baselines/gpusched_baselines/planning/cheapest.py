@@ -38,20 +38,20 @@ def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
     """Choose among the configurations that fit now: the cheapest that meets the due date, else the fastest.
 
     Args:
-        rate: Cost rates to compare by [€/s], (C,).
+        rate: Cost rates to compare by [€/s], (A, C).
         left: The estimated number of epochs left.
 
     Returns:
         The configuration's index, or -1 if none fits. Of equals the first.
     """
     jobs, configs, tau, now = board.jobs, board.facts.configs, board.tau, board.clock[at.NOW]
-    best = -1
+    own, best = int(jobs[job, at.APPLICATION]), -1
     least = (True, np.inf, np.inf)
     for c in range(configs.shape[0]):
-        if tau[job, c] == np.inf or not sim.can_place(board, job, c):
+        if tau[job, c] == np.inf:
             continue
-        value = worth(left * tau[job, c], jobs[job, at.DUE] - now, rate[c])
-        if best < 0 or value < least:
+        value = worth(left * tau[job, c], jobs[job, at.DUE] - now, rate[own, c])
+        if (best < 0 or value < least) and sim.can_place(board, job, c):
             best, least = c, value
     return best
 
@@ -59,8 +59,8 @@ def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
 @kernel
 def preference(board: Board, job: int, left: float, order: Ints) -> int:
     """Write the allowed configurations of `job` to `order`, best first by `worth`, (C,); return how many there are."""
-    jobs, tau, rate, now = board.jobs, board.tau, board.planning_rate, board.clock[at.NOW]
-    n = 0
+    jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
+    rate, n = board.planning_rate[int(jobs[job, at.APPLICATION])], 0
     time_left = jobs[job, at.DUE] - now
     for c in range(tau.shape[1]):
         if tau[job, c] == np.inf:
@@ -153,7 +153,7 @@ def with_co_runners(board: Board) -> Board:
 
 
 def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
-    """Return the rates of configurations [€/s], (C,), where power follows utilisation: for the active jobs' mean.
+    """Return the rates of configurations [€/s], (A, C), where power follows utilisation: for the active jobs' mean.
 
     `rate` is that of busy GPUs. A share counts with its part of the idle power of its GPU and node. The work of a job
     draws the same power on any GPU, so co-runners save idle power, and they slow the job down.

@@ -84,7 +84,7 @@ def best_plan(board: Board, rate: Floats, settings: RolloutSettings, rng: Genera
 
     Args:
         board: The board; nothing on it changes. Its memory holds that of STS-X.
-        rate: Cost rates to plan with [€/s], (C,).
+        rate: Cost rates to plan with [€/s], (A, C).
         settings: The settings of the search.
     """
     draws = Samples(board, rate, settings, rng)

@@ -1,6 +1,6 @@
 """Samples of realised demand and of arrivals; plans that deviate; and the choice among them.
 
-`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `copy`.
+`rate`, (A, C), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `copy`.
 """
 
 from __future__ import annotations
@@ -210,8 +210,9 @@ def worthwhile(board: Board, rate: Floats) -> Ints:
     tau, size = board.tau, board.count[at.ACTIVE]
     found, n = np.empty((size * (tau.shape[1] + 1), 2), dtype=np.int64), 0
     for job in range(size):
+        own = rate[int(board.jobs[job, at.APPLICATION])]
         for c in range(-1, tau.shape[1]):
-            if c < 0 or (tau[job, c] < np.inf and not _dominated(tau[job], rate, c)):
+            if c < 0 or (tau[job, c] < np.inf and not _dominated(tau[job], own, c)):
                 found[n, 0], found[n, 1] = job, c
                 n += 1
     return found[:n]

@@ -1,6 +1,6 @@
 """A simulation of the rollout policy: a plan decides one round, a fixed policy the next ones, in one compiled call.
 
-`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that simulations follow.
+`rate`, (A, C), are the cost rates to plan with [€/s], and `base` is the policy that simulations follow.
 """
 
 from __future__ import annotations
@@ -135,17 +135,17 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
 def _least(board: Board, job: int, left: float, begin: float, rate: Floats) -> float:
     """Return the least that `left` epochs of a job cost that begin in `begin` seconds [€]."""
     jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
-    held, least = int(jobs[job, at.CONFIG]), np.inf
+    held, least, own = int(jobs[job, at.CONFIG]), np.inf, int(jobs[job, at.APPLICATION])
     for c in range(tau.shape[1]):
         if tau[job, c] == np.inf:
             continue
         seconds = left * tau[job, c] * (jobs[job, at.SLOWDOWN] if c == held else 1.0)
-        if c == held:
+        if sim.same_gpus(board, c, held):
             seconds += max(0.0, jobs[job, at.READY_S] - now)
         else:
             seconds += jobs[job, at.RESTART_S] if held >= 0 else sim.switch_s(board, job, c)
         late = now + begin + seconds - max(jobs[job, at.DUE], now)
-        least = min(least, rate[c] * seconds + jobs[job, at.WEIGHT] * max(0.0, late))
+        least = min(least, rate[own, c] * seconds + jobs[job, at.WEIGHT] * max(0.0, late))
     return least
 
 

@@ -126,7 +126,7 @@ def _own_rate(board: Board, job: int) -> float:
         rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.USABLE] - nodes[node, at.FREE]
         added += rates[busy] - rates[busy - gpus]
         node = sim.next_node(board, job, config, node, False)
-    return added
+    return added - sim.planned_saving_rate(board, int(jobs[job, at.APPLICATION]), config)
 
 
 @kernel

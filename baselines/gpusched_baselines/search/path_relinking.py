@@ -91,10 +91,11 @@ def _moves(board: Board, order: Ints, left: Floats, goal: Floats) -> Ints:
 
     The gain is the increase of the guidance, as if every job were alone on its nodes.
     """
-    jobs, tau, rate = board.jobs, board.tau, board.planning_rate
+    jobs, tau = board.jobs, board.tau
     gains = np.zeros(order.shape[0])
     for i in range(order.shape[0]):
         job, old, new = order[i], int(jobs[order[i], at.CONFIG]), int(goal[i])
+        rate = board.planning_rate[int(jobs[job, at.APPLICATION])]
         if new >= 0:
             gains[i] += merit(board, job, left[i], left[i] * tau[job, new], rate[new])
         if old >= 0:

@@ -325,15 +325,15 @@ def cheapest_guaranteed(board: Board, opportunistic: Mask, full: Mask, job: int)
     """
     jobs, tau = board.jobs, board.tau
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
-    best, least = -1, (True, np.inf, np.inf)
+    best, least, own = -1, (True, np.inf, np.inf), int(jobs[job, at.APPLICATION])
     for c in range(tau.shape[1]):
-        if opportunistic[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
+        if opportunistic[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[own, c] == np.inf:
             continue
         if not sim.within_quota(board, job, c):
             continue
         if board.facts.configs[c, at.CONFIG_UNITS] == 0 and _may_be_guaranteed(board, opportunistic, c, job):
             continue
-        value = worth(left * tau[job, c], time_left, board.planning_rate[c])
+        value = worth(left * tau[job, c], time_left, board.planning_rate[own, c])
         if best < 0 or value < least:
             best, least = c, value
     return best

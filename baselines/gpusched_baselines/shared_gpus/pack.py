@@ -109,12 +109,12 @@ def _cheapest_whole(board: Board, full: Mask, job: int) -> int:
     """Choose among whole GPUs not known to be full: the cheapest that meets the due date, else the fastest."""
     jobs, tau, configs = board.jobs, board.tau, board.facts.configs
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
-    best, least = -1, (True, np.inf, np.inf)
+    best, least, own = -1, (True, np.inf, np.inf), int(jobs[job, at.APPLICATION])
     for c in range(tau.shape[1]):
-        there = board.least_rate[c] < np.inf and configs[c, at.CONFIG_UNITS] == 0
+        there = board.least_rate[own, c] < np.inf and configs[c, at.CONFIG_UNITS] == 0
         if not there or full[c] != 0 or tau[job, c] == np.inf:
             continue
-        value = worth(left * tau[job, c], time_left, board.planning_rate[c])
+        value = worth(left * tau[job, c], time_left, board.planning_rate[own, c])
         if best < 0 or value < least:
             best, least = c, value
     return best

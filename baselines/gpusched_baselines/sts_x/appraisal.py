@@ -12,6 +12,7 @@ from gpusched_baselines.sts_x.plan import (
     MARGIN,
     ORDER,
     Adaptation,
+    cheapest_at_held,
     cheapest_now,
     epochs_at_worst,
     epochs_expected,
@@ -134,12 +135,13 @@ def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: boo
     Returns:
         The time that it is expected to run yet where its epochs are cheapest [s].
     """
-    jobs, configs, job, rate = board.jobs, board.facts.configs, plans.jobs[i], adaptation.deferrable_rate
+    jobs, configs, job = board.jobs, board.facts.configs, plans.jobs[i]
+    rate = adaptation.deferrable_rate[int(jobs[job, at.APPLICATION])]
     left, time_left = epochs_at_worst(board, job), jobs[job, at.DUE] - board.clock[at.NOW]
     time_left -= max(0.0, time_left) * plans.due_load[i]
     config, seconds = cheapest_now(board, rate, job, adaptation.same)
     length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
-    held, running = int(jobs[job, at.OLD_CONFIG]), sim.would_restart(board, job)
+    held, running = cheapest_at_held(board, rate, job), sim.would_restart(board, job)
     plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else sim.switch_s(board, job, config) * gpus)
     plans.needs[i] = length * gpus
     if waits and left * seconds <= time_left:

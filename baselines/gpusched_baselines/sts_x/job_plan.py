@@ -19,6 +19,7 @@ from gpusched_baselines.sts_x.plan import (
     factor,
     plan_ahead,
     price_out,
+    rate_at_price,
 )
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
@@ -152,7 +153,8 @@ def plan_job(
     configuration to the end, that one is taken. A restart to come makes the plan later, too. Plans that guarantee due
     dates change as they must.
     """
-    memory, rate, size = board.memory, adaptation.rate, adaptation.rate.shape[0]
+    memory, size = board.memory, adaptation.rate.shape[1]
+    rate = rate_at_price(board, adaptation.rate, job, scale)
     heavier, careful = factor(adaptation, i, WEIGHT), factor(adaptation, i, RESTART)
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, restart_penalty(scale) * careful, seconds, price)

@@ -48,7 +48,8 @@ def cheapest_to_the_end(board: Board, plans: Plans, i: int, placement: int, adap
         adaptation: The adaptation of the round.
     """
     configs, capacity, node_rate = board.facts.configs, board.capacity, board.node_rate
-    job, rate = plans.jobs[i], adaptation.rate.copy()
+    job = plans.jobs[i]
+    rate = adaptation.rate[int(board.jobs[job, at.APPLICATION])].copy()
     for c in range(rate.shape[0]):
         v, most = configs[c, at.CONFIG_TYPE], capacity[configs[c, at.CONFIG_TYPE], at.LARGEST]
         if placement == MARGINAL and (board.tau[job, c] == np.inf or not sim.can_place(board, job, c)):
@@ -58,10 +59,18 @@ def cheapest_to_the_end(board: Board, plans: Plans, i: int, placement: int, adap
             continue
         gpus, full = configs[c, at.CONFIG_SIZE] / at.UNITS, node_rate[v, most] / most
         if placement == MARGINAL and not sim.should_consolidate(board, job, c)[0]:
-            rate[c] *= (node_rate[v, most] - node_rate[v, 1]) / max(1, most - 1) / full
+            factor_here = (node_rate[v, most] - node_rate[v, 1]) / max(1, most - 1) / full
         else:
-            rate[c] *= _power(board, v, max(1.0, gpus)) / gpus / full
+            factor_here = _power(board, v, max(1.0, gpus)) / gpus / full
+        rate[c] = _scaled(board, job, c, rate[c], factor_here)
     return best_throughout(board, rate, job, 1.0, board.jobs[job, at.WEIGHT] * factor(adaptation, i, WEIGHT))[0]
+
+
+@lean_kernel
+def _scaled(board: Board, job: int, config: int, rate: float, part: float) -> float:
+    """Return a rate where GPUs cost `part` of what they do in full nodes; what the job saves stays [€/s]."""
+    less = sim.planned_saving_rate(board, int(board.jobs[job, at.APPLICATION]), config)
+    return (rate + less) * part - less
 
 
 @lean_kernel
@@ -83,7 +92,7 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
 
     Args:
         order: The order in which jobs are placed, (A,).
-        rate: Cost rates in full nodes [€/s], (C,).
+        rate: Cost rates in full nodes [€/s], (A, C).
     """
     configs, nodes, total = board.facts.configs, board.nodes, 0.0
     ending, queued = np.zeros((2, board.capacity.shape[0])), np.zeros(board.capacity.shape[0])
@@ -98,20 +107,23 @@ def cost_of_placement(board: Board, plans: Plans, order: Ints, rate: Floats) -> 
         config, node = int(board.jobs[plans.jobs[i], at.CONFIG]), int(board.jobs[plans.jobs[i], at.NODE])
         if config < 0:
             continue
-        change, here = _change(board, plans.jobs[i]), rate[config]
+        own = rate[int(board.jobs[plans.jobs[i], at.APPLICATION])]
+        change, here = _change(board, plans.jobs[i]), own[config]
         rest = epochs_expected(board, plans.jobs[i]) * board.tau[plans.jobs[i], config] + change
         v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_SIZE] / at.UNITS
         most = board.capacity[v, at.LARGEST]
         if configs[config, at.CONFIG_NODES] == 1 and board.node_rate[v, most] > 0.0:
             used = _used(board, node)
             busy = float(nodes[node, at.USABLE] - nodes[node, at.FREE])
-            here *= _power(board, v, busy) / used / (board.node_rate[v, most] / most)
+            part = _power(board, v, busy) / used / (board.node_rate[v, most] / most)
+            here = _scaled(board, plans.jobs[i], config, here, part)
             longest[node] = max(longest[node], rest)
             shared[node] += rest * gpus / used
-        total += _cost_of_running(board, plans, i, rate, here)
+        total += _cost_of_running(board, plans, i, own, here)
     for i in order:
         if board.jobs[plans.jobs[i], at.CONFIG] < 0.0:
-            total += _cost_of_waiting(board, plans, i, rate, ending, queued)
+            own = rate[int(board.jobs[plans.jobs[i], at.APPLICATION])]
+            total += _cost_of_waiting(board, plans, i, own, ending, queued)
     for n in range(nodes.shape[0]):
         if longest[n] > shared[n]:
             v, most = nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]
@@ -133,10 +145,10 @@ def _change(board: Board, job: int) -> float:
 
 @lean_kernel
 def _same(board: Board, job: int) -> bool:
-    """Whether a job holds the same on the board as when the round began."""
+    """Whether a job holds the same GPUs on the board as when the round began."""
     jobs = board.jobs
-    same = jobs[job, at.CONFIG] == jobs[job, at.OLD_CONFIG] and jobs[job, at.NODE] == jobs[job, at.OLD_NODE]
-    return same and jobs[job, at.SLOT] == jobs[job, at.OLD_SLOT]
+    same = sim.same_gpus(board, int(jobs[job, at.CONFIG]), int(jobs[job, at.OLD_CONFIG]))
+    return same and jobs[job, at.NODE] == jobs[job, at.OLD_NODE] and jobs[job, at.SLOT] == jobs[job, at.OLD_SLOT]
 
 
 @lean_kernel
@@ -160,7 +172,7 @@ def _cost_of_running(board: Board, plans: Plans, i: int, rate: Floats, here: flo
         return cost
     tau, epochs = board.tau[job], epochs_expected(board, job)
     planned = epochs * (board.memory[job, of.PER_EPOCH] + (here - rate[config]) * tau[config])
-    if config != first:
+    if not sim.same_gpus(board, config, first):
         later = (rate[config] + value) * tau[config] - (rate[first] + value) * tau[first]
         planned += epochs * max(0.0, later) + change * (rate[config] + value)
         planned += _longest_restart(board, job) * (rate[first] + value)

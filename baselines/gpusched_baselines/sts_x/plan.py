@@ -1,6 +1,6 @@
 """STS-X's plan of one job: one hull over all GPU types, or one configuration to the end; what an agent may adapt.
 
-`rate`, (C,), are the cost rates to plan with [€/s].
+`rate` are the cost rates to plan with [€/s]: (A, C), or (C,) those of the job's application.
 """
 
 from __future__ import annotations
@@ -64,8 +64,8 @@ class Adaptation(NamedTuple):
 
     Attributes:
         jobs: Logarithms of factors for every active job, (A, CONTROLS).
-        rate: Cost rates with which critical jobs are planned [€/s], (C,).
-        deferrable_rate: Cost rates by which the cheapest configuration of deferrable jobs is found [€/s], (C,).
+        rate: Cost rates with which critical jobs are planned [€/s], (A, C).
+        deferrable_rate: Cost rates by which the cheapest configuration of deferrable jobs is found [€/s], (A, C).
         same: Whether the cheapest configuration of a deferrable job is the same in every round.
         max_deferral: Logarithm of a factor on the maximum deferral of a job.
     """
@@ -128,6 +128,27 @@ def epochs_expected(board: Board, job: int) -> float:
 
 
 @kernel
+def rate_at_price(board: Board, rate: Floats, job: int, scale: float) -> Floats:
+    """Return a job's rates where GPUs cost `scale` times their power, over `scale` [€/s], (C,).
+
+    A power limit takes nothing from the price of GPUs: r / scale + (1 - 1 / scale) times the rate without a limit.
+
+    Args:
+        rate: Cost rates [€/s], (A, C).
+        scale: 1 + the price of GPUs, as a multiple of that of power, ≥ 1.
+    """
+    own = rate[int(board.jobs[job, at.APPLICATION])]
+    if scale == 1.0 or board.facts.saved_kw.shape[0] == 0:
+        return own
+    configs, priced = board.facts.configs, own.copy()
+    for c in range(own.shape[0]):
+        full = configs[c, at.CONFIG_UNLIMITED]
+        if full != c:
+            priced[c] = own[c] / scale + (1.0 - 1.0 / scale) * own[full]
+    return priced
+
+
+@kernel
 def price_out(board: Board, rate: Floats, job: int, restart_penalty: float, seconds: Floats, price: Floats) -> None:
     """Write seconds and cost per epoch of every configuration, with the restart that changing to it takes.
 
@@ -179,9 +200,22 @@ def cheapest_now(board: Board, rate: Floats, job: int, same: bool) -> tuple[int,
     if held == best or restart == 0.0:
         return best, tau[job, best]
     change = rate[best] * (tau[job, best] + restart / epochs_expected(board, job))
+    held = cheapest_at_held(board, rate, job)
     if held >= 0 and rate[held] * tau[job, held] <= change:
         return held, tau[job, held]
     return best, tau[job, best] + restart / epochs_at_worst(board, job)
+
+
+@lean_kernel
+def cheapest_at_held(board: Board, rate: Floats, job: int) -> int:
+    """Return the configuration with the cheapest epochs on the GPUs that a job held; -1 if it held none."""
+    tau, held = board.tau, int(board.jobs[job, at.OLD_CONFIG])
+    best = held
+    for c in range(rate.shape[0] if held >= 0 and board.facts.saved_kw.shape[0] > 0 else 0):
+        cheaper = tau[job, c] < np.inf and rate[c] * tau[job, c] < rate[best] * tau[job, best]
+        if cheaper and sim.same_gpus(board, c, held):
+            best = c
+    return best
 
 
 @kernel
@@ -297,7 +331,7 @@ def best_throughout(board: Board, rate: Floats, job: int, restart_penalty: float
         if board.tau[job, c] == np.inf or rate[c] == np.inf:
             continue
         change = sim.switch_s(board, job, c) * (restart_penalty if held >= 0 else 1.0)
-        if c == held:
+        if sim.same_gpus(board, c, held):
             change = max(0.0, jobs[job, at.READY_S] - board.clock[at.NOW])
         cost = cost_throughout(board, job, c, rate[c], change, weight)
         if cost < least:

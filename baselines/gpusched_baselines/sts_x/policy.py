@@ -21,7 +21,17 @@ from gpusched_baselines.sts_x.placements import (
     cost_of_placement,
     restarts_are_long,
 )
-from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Adaptation, factor, plan_ahead, price_out, spread, unadapted
+from gpusched_baselines.sts_x.plan import (
+    RESTART,
+    WEIGHT,
+    Adaptation,
+    factor,
+    plan_ahead,
+    price_out,
+    rate_at_price,
+    spread,
+    unadapted,
+)
 from gpusched_baselines.sts_x.type_prices import MOST_RECENT, with_type_prices
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -113,7 +123,7 @@ def _place_all(
     plans.keeps[:] = 0
     if placement != FRESH:
         for i in range(plans.jobs.shape[0]):
-            config = int(board.jobs[plans.jobs[i], at.OLD_CONFIG])
+            config = _kept(board, plans, i)
             if config >= 0 and sim.would_restart(board, plans.jobs[i]):
                 plans.keeps[i] = _put(board, plans.jobs[i], config, True, False)
     _place_jobs(board, plans, order, placement, parts, adaptation, scratch)
@@ -153,9 +163,16 @@ def _place_jobs(
         powers_on_node = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
         if _put(board, job, first[i], powers_on_node, parts.consolidates):
             plans.timer[i] = np.inf
-        elif sim.would_restart(board, job):  # it keeps its configuration and does not wait for a better one
-            _put(board, job, int(board.jobs[job, at.OLD_CONFIG]), True, parts.consolidates)
+        elif sim.would_restart(board, job):  # it keeps its GPUs and does not wait for better ones
+            _put(board, job, _kept(board, plans, i), True, parts.consolidates)
         demand[v] -= gpus
+
+
+@lean_kernel
+def _kept(board: Board, plans: Plans, i: int) -> int:
+    """Return the configuration of a job that keeps its GPUs, -1 if it has none: its plan may set their power limit."""
+    held = int(board.jobs[plans.jobs[i], at.OLD_CONFIG])
+    return plans.first[i] if sim.same_gpus(board, plans.first[i], held) else held
 
 
 @lean_kernel
@@ -176,13 +193,13 @@ def _put_what_fits(
 
     The timer is inf if nothing fits.
     """
-    rate, size = adaptation.rate, adaptation.rate.shape[0]
-    job, any_fits = plans.jobs[i], False
+    job, size, any_fits = plans.jobs[i], adaptation.rate.shape[1], False
     for c in range(size):
         any_fits |= board.tau[job, c] < np.inf and sim.can_place(board, job, c)
     if not any_fits:
         return np.inf
     seconds, price = scratch.seconds[:size], scratch.price[:size]
+    rate = rate_at_price(board, adaptation.rate, job, scale)
     price_out(board, rate, job, restart_penalty(scale) * factor(adaptation, i, RESTART), seconds, price)
     for c in range(size):
         seconds[c] = seconds[c] if sim.can_place(board, job, c) else np.inf
@@ -338,12 +355,12 @@ class StsX(PlannedPolicy):
         )  # fmt: skip
 
     def rates(self, board: Board) -> Floats:
-        """Return the cost rates of configurations to plan the open round with [€/s], (C,)."""
+        """Return the cost rates of configurations to plan the open round with [€/s], (A, C)."""
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
         rate = rates_by_utilisation(board, rate)
         if not rate.any():  # energy is free: GPUs have a small price instead
-            rate = FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
+            rate = np.tile(FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS, (len(rate), 1))
         return rate
 
     def _plan(self, view: View) -> None:
@@ -356,6 +373,6 @@ class StsX(PlannedPolicy):
         Args:
             view: The view of the round.
             board: Its board, with the times with which the round is planned.
-            rate: Cost rates of configurations to plan it with [€/s], (C,).
+            rate: Cost rates of configurations to plan it with [€/s], (A, C).
         """
         return unadapted(int(board.count[at.ACTIVE]), rate)

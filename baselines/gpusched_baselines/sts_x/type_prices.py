@@ -54,10 +54,16 @@ def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
         if board.capacity[v, at.LARGEST] > 0:
             least = min(least, 1.0 + newest[_price(v)])
     rate, deferrable = adaptation.rate.copy(), adaptation.deferrable_rate.copy()
-    for c in range(rate.shape[0]):
+    for c in range(rate.shape[1]):
         price = min(MOST, max(1.0, (1.0 + newest[_price(configs[c, at.CONFIG_TYPE])]) / least))
-        rate[c] *= price
-        deferrable[c] *= price
+        full = configs[c, at.CONFIG_UNLIMITED]  # a power limit takes nothing from the price of GPUs
+        for a in range(rate.shape[0]):
+            if full == c:
+                rate[a, c] *= price
+                deferrable[a, c] *= price
+            else:
+                rate[a, c] += (price - 1.0) * adaptation.rate[a, full]
+                deferrable[a, c] += (price - 1.0) * adaptation.deferrable_rate[a, full]
     return Adaptation(adaptation.jobs, rate, deferrable, adaptation.same, adaptation.max_deferral)
 
 
@@ -88,7 +94,7 @@ def _price_types(board: Board, rate: Floats, shared: bool) -> None:
     in_time, windows, needed = 0.0, 0.0, 0.0
     for job in range(first, last):
         if memory[job, TYPES_PRICED] == UNKNOWN:
-            _write_options(board, job, rate)
+            _write_options(board, job, rate[int(jobs[job, at.APPLICATION])])
         in_time += memory[job, IN_TIME] / (last - first)
         windows += memory[job, WINDOW] / (last - first)
         needed += _time_needed(memory[job], gpus)

@@ -114,9 +114,18 @@ def mark_of(board: Board, job: int, old: bool) -> int:
     return total
 
 
+@lean_kernel
+def same_gpus(board: Board, config: int, other: int) -> bool:
+    """Whether two configurations differ in nothing but the power limit of their GPUs; -1 is nothing held."""
+    configs = board.facts.configs
+    if config < 0 or other < 0:
+        return config == other
+    return configs[config, at.CONFIG_UNLIMITED] == configs[other, at.CONFIG_UNLIMITED]
+
+
 @kernel
 def same_nodes(board: Board, job: int) -> bool:
-    """Whether a job that holds the same configuration as when the round began holds it on the same nodes."""
+    """Whether a job that holds as many GPUs of a kind as when the round began holds them on the same nodes."""
     jobs, config = board.jobs, int(board.jobs[job, at.CONFIG])
     n, old = int(jobs[job, at.NODE]), int(jobs[job, at.OLD_NODE])
     while n >= 0 and n == old:

@@ -6,7 +6,7 @@ from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import bind
-from gpusched_env.simulator.placement.held_nodes import chain_of, most_spread
+from gpusched_env.simulator.placement.held_nodes import chain_of, most_spread, same_gpus
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.release import count_in, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import best_slot, block_fits, join_all, of_several
@@ -228,9 +228,8 @@ def would_restart(board: Board, job: int) -> bool:
 
 @kernel
 def keeps_config(board: Board, job: int, config: int) -> bool:
-    """Whether the job has `config` already, and a change of place would cost it a restart."""
-    jobs = board.jobs
-    return would_restart(board, job) and int(jobs[job, at.OLD_CONFIG]) == config
+    """Whether the job has the GPUs of `config` already, and a change of place would cost it a restart."""
+    return would_restart(board, job) and same_gpus(board, int(board.jobs[job, at.OLD_CONFIG]), config)
 
 
 @kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.held_nodes import gpus_on, most_spread, next_node, nodes_held
+from gpusched_env.simulator.placement.held_nodes import gpus_on, most_spread, next_node, nodes_held, same_gpus
 from gpusched_env.simulator.placement.whole_gpus import let_go
 from gpusched_env.simulator.run import Board
 
@@ -31,10 +31,10 @@ def exchange_spread(board: Board, job: int, other: int) -> None:
 
 @kernel
 def can_return(board: Board, job: int, config: int) -> bool:
-    """Whether a job had `config` when the round began, its place is preferred, and all GPUs of it are free."""
+    """Whether a job had the GPUs of `config` when the round began, their place is preferred, and all are free."""
     jobs, nodes = board.jobs, board.nodes
     n = int(jobs[job, at.OLD_NODE])
-    if jobs[job, at.OLD_CONFIG] != config or n < 0 or jobs[job, at.PREFERRED_NODE] != n:
+    if not same_gpus(board, int(jobs[job, at.OLD_CONFIG]), config) or n < 0 or jobs[job, at.PREFERRED_NODE] != n:
         return False
     while n >= 0:
         if nodes[n, at.FREE] < gpus_on(board, job, config, n, True):
@@ -68,7 +68,7 @@ def factor_now(board: Board, job: int, config: int) -> float:
     """Return the `consolidated_factor` that a spread configuration would have if it were placed now, and fits."""
     configs, capacity = board.facts.configs, board.capacity
     v, gpus, nodes = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_NODES], 0
-    if int(board.jobs[job, at.CONFIG]) == config:
+    if same_gpus(board, int(board.jobs[job, at.CONFIG]), config):
         nodes = nodes_held(board, job, config)
     elif can_return(board, job, config):
         n = int(board.jobs[job, at.OLD_NODE])

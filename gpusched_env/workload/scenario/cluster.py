@@ -13,6 +13,7 @@ from gpusched_env.model.configuration import MOST_ON_A_NODE, GpuType
 from gpusched_env.workload.catalogue import of_size
 from gpusched_env.workload.scenario.settings import (
     Count,
+    Limit,
     Many,
     NotNegative,
     Positive,
@@ -34,6 +35,7 @@ class GpuTypeOverride(Settings):
     node_base_power_w: NotNegative | None = setting(None, "Power of a switched-on node beside its busy GPUs [W].")
     idle_gpu_power_w: NotNegative | None = setting(None, "Power of an idle GPU of a switched-on node [W].")
     memory_gib: Positive | None = setting(None, "Memory of one GPU [GiB].")
+    power_limits: Many[Limit] | None = setting(None, "Power limits on offer, in place of jobs.power_limits.")
 
 
 class Pool(Settings):

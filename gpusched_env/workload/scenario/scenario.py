@@ -24,6 +24,7 @@ from gpusched_env.workload.scenario.settings import (
     USUAL,
     AtLeastOne,
     Count,
+    Limit,
     Many,
     NotNegative,
     Part,
@@ -83,15 +84,25 @@ class Jobs(Settings):
     spread_counts: Many[Count] = setting(
         (), "Numbers of GPUs, from 2 on, that a job is offered on any nodes, where that was measured."
     )
+    power_limits: Many[Limit] = setting(
+        (1.0,), "Power limits of GPUs, as parts of the power of a busy one: each multiplies what a job is offered."
+    )
+    application_power: Literal["full", "measured"] = setting(
+        "full", "What the GPUs of a job draw: as full busy ones, or what was measured of its application and its nodes."
+    )
     opportunistic: Part = setting(
         0.0, "Probability that a job is opportunistic: a label, for policies that serve guaranteed jobs first."
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_each_once(self, "applications", "gpu_counts", "node_counts")
+        check_each_once(self, "applications", "gpu_counts", "node_counts", "power_limits")
         if 1 in self.spread_counts or len(set(self.spread_counts)) < len(self.spread_counts):
             raise InputError("spread_counts", list(self.spread_counts), "numbers from 2 on, each once")
+        if 1.0 not in self.power_limits:
+            raise InputError(
+                "power_limits", list(self.power_limits), "1, from which due dates follow, and smaller numbers"
+            )
         if 1 not in self.node_counts:
             raise InputError(
                 "node_counts", list(self.node_counts), "1, from which due dates follow, and larger numbers"

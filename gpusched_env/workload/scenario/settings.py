@@ -135,6 +135,7 @@ AtLeastOne = Annotated[float, number("a finite number >= 1", lambda x: x >= 1.0)
 Count = Annotated[int, whole(1)]
 CountFromZero = Annotated[int, whole(0)]
 Part = Annotated[float, number("a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)]
+Limit = Annotated[float, number("a number > 0 and <= 1", lambda x: 0.0 < x <= 1.0)]
 PositiveRange = Annotated[tuple[float, float], number_range("a finite number > 0", lambda x: x > 0.0)]
 FractionRange = Annotated[tuple[float, float], number_range("> 0 and < 1", lambda x: 0.0 < x < 1.0)]
 ProbabilityRange = Annotated[tuple[float, float], number_range(">= 0 and <= 1", lambda x: 0.0 <= x <= 1.0)]

@@ -225,6 +225,20 @@ def builtin_utilisations() -> Mapping[tuple[str, str], float]:
 
 
 @cache
+def builtin_power_curves() -> Mapping[str, tuple[float, float, float, float]]:
+    """Return a and b of the time at a power limit, the least limit, and the part of waiting nodes, by GPU type."""
+    columns = ("a", "b", "least_limit", "waiting_part")
+    return MappingProxyType({v: tuple(row) for (v,), row in _table("power_curves.csv", ("gpu_type",), columns).items()})
+
+
+@cache
+def builtin_application_power() -> Mapping[tuple[str, str], tuple[float, float, float]]:
+    """Return the part of a full busy GPU's power that an application draws, a and b, by (application, GPU type)."""
+    rows = _table("application_power.csv", ("application", "gpu_type"), ("drawn", "a", "b"))
+    return MappingProxyType({key: tuple(row) for key, row in rows.items()})
+
+
+@cache
 def builtin_filled() -> Mapping[tuple[int, int], float]:
     """Return the part of a job's idle time that others fill, by (kernels per gap, jobs that wait), in [0, 1]."""
     return _table("filled.csv", ("gap_every", "waiting"), "filled")
