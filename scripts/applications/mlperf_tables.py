@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MOST_NODES = 16
 SUPERLINEAR = 1.15
 """A number of GPUs is left out if the next larger one beats it by more than so many times linear."""
-PROBABILITIES = (0.0, 0.01, *(k / 20 for k in range(1, 20)), 0.99, 1.0)
+PROBABILITIES = (0.0, 0.01, *(k / 20 for k in range(1, 20)), 0.99, 0.995, 0.998, 1.0)
 MEASURED, OTHER_BATCH, LINEAR = "measured", "other batch", "linear"
 
 
