@@ -234,17 +234,9 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
                 if interval.configuration.is_shared:
                     gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
-                working = gpus
-                if power.idle_saving_w > 0.0:
-                    idle = _idle_gpus(record, interval, (start, end), pieces_of, gpus)
-                    working -= idle
-                    saved = power.idle_saving_w / 1000.0 * idle * hours * record.eur_per_kwh
-                    pieces.append(-saved)
-                    parts[interval.job].append(-saved)
-                if record.saved_kw:
-                    saved = _saved_kw_of_a_gpu(record, interval) * working * hours * record.eur_per_kwh
-                    pieces.append(-saved)
-                    parts[interval.job].append(-saved)
+                for saved_kw in _saved_kw(record, interval, (start, end), pieces_of, gpus):
+                    pieces.append(-saved_kw * hours * record.eur_per_kwh)
+                    parts[interval.job].append(-saved_kw * hours * record.eur_per_kwh)
             before, over = over, set()
             for gpu, difference in _beyond(record, node, start, holding, busy):
                 over.add(gpu)
@@ -256,10 +248,23 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
     return math.fsum(pieces), [math.fsum(part) for part in parts], overfull
 
 
-def _saved_kw_of_a_gpu(record: Record, interval: IntervalRecord) -> float:
-    """Return what each working GPU of an interval draws less than a full busy one [kW]."""
-    own = interval.configuration
-    return record.saved_kw[record.jobs[interval.job].application][own.column] / (own.gpus * own.nodes)
+def _saved_kw(
+    record: Record,
+    interval: IntervalRecord,
+    times: tuple[float, float],
+    pieces_of: dict[int, list[SpeedPeriod]],
+    gpus: float,
+) -> Iterator[float]:
+    """Yield what the GPUs that an interval is charged for save while they idle [kW], and while they work."""
+    own, working = interval.configuration, gpus
+    idle_saving_w = record.gpu_types[record.nodes[interval.node].gpu_type].idle_saving_w
+    if idle_saving_w > 0.0:
+        idle = _idle_gpus(record, interval, times, pieces_of, gpus)
+        working -= idle
+        yield idle_saving_w / 1000.0 * idle
+    if record.saved_kw:
+        saved_kw = record.saved_kw[record.jobs[interval.job].application][own.column]
+        yield saved_kw / (own.gpus * own.nodes) * working
 
 
 def _idle_gpus(
