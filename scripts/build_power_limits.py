@@ -23,8 +23,6 @@ LEAST = {"A40": 0.7, "GB200": 0.75}
 WAITING = dict.fromkeys(("H100", "H200", "H100-air", "B200", "GB200"), 0.48)
 """Power of a node whose GPUs wait for other nodes, over that of a full one: H100's by MLPerf Training 4.0, four
 benchmarks (R1 of `tests/workload/test_mlperf.py`); the others' are assumed to be H100's."""
-NODE_PER_BOARD = 1.279
-"""As in `gpusched_env/workload/power_limits.py`."""
 BOARD_W = {"V100": 210.6, "P100": 157.4}
 """Power of a busy board in `gpu_types.csv` [W]: the mean of five workloads of the same sweeps."""
 SAME_WORKLOAD = {
@@ -74,12 +72,11 @@ def mlperf_applications(data: Path, of_type: list[dict[str, object]]) -> list[di
     for power in power_rows(data):
         if power.nodes == 1:
             node = nodes[power.gpu_type]
-            boards_w = GPUS * (node.busy_gpu_w + (NODE_PER_BOARD - 1.0) * node.idle_gpu_w)
-            less_w = node.base_w + GPUS * node.busy_gpu_w - power.node_w
+            drawn = (power.node_w - node.base_w) / (GPUS * node.busy_gpu_w)
             a, b = curve[power.gpu_type]["a"], curve[power.gpu_type]["b"]
             rows.append(
                 {
-                    "application": power.application, "gpu_type": power.gpu_type, "drawn": f"{1.0 - less_w / boards_w:.4f}",
+                    "application": power.application, "gpu_type": power.gpu_type, "drawn": f"{min(1.0, drawn):.4f}",
                     "a": a, "b": b, "source": f"mlperf_power.csv: {power.node_w:.0f} W a node; a and b are the type's",
                 }
             )  # fmt: skip
