@@ -245,7 +245,15 @@ def power_rows(data: Path) -> list[PowerRow]:
         source = f"{POWER_FILE} round {rows[0]['round']} {submitter} {rows[0]['meter']}; {NOT_VERIFIED}"
         made.append(
             PowerRow(
-                benchmark.application, types[submitter], nodes, batch, len(rows), run_s, progress / per_unit, node_w, source
+                benchmark.application,
+                types[submitter],
+                nodes,
+                batch,
+                len(rows),
+                run_s,
+                progress / per_unit,
+                node_w,
+                source,
             )
         )
     return sorted(made, key=lambda row: (row.application, row.gpu_type, row.nodes))

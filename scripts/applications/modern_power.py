@@ -77,7 +77,9 @@ def server_per_watt(data: Path) -> float:
     """Return by how much the server of an L40 draws more for each watt that the board draws above idle."""
     rows = [row for row in read_csv(data / BOARDS) if row["gpu"] == "L40"]
     idle = next(float(row["server_meter_w"]) for row in rows if row["model"] == "baseline")
-    busy = median(float(r["server_meter_w"]) for r in rows if r["model"] != "baseline" and _utilisation(r) > BUSY_PERCENT)
+    busy = median(
+        float(r["server_meter_w"]) for r in rows if r["model"] != "baseline" and _utilisation(r) > BUSY_PERCENT
+    )
     idle_board, busy_board = board_w(data, "L40")
     return (busy - idle) / (busy_board - idle_board) - 1.0
 

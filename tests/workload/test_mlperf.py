@@ -80,21 +80,27 @@ def test_r1_the_rule_of_waiting_power_is_within_five_percent(name: str, nodes: i
 
 def test_r2_eight_b200_take_two_fifths_of_the_time_and_half_of_the_energy_of_eight_h100() -> None:
     b200, h100 = power()[LORA, "B200", 1], power()[LORA, "H100", 1]
-    assert (b200["run_s"] / 60.0, h100["run_s"] / 60.0) == (pytest.approx(11.22, abs=5e-3), pytest.approx(28.13, abs=5e-3))
+    assert (b200["run_s"] / 60.0, h100["run_s"] / 60.0) == (
+        pytest.approx(11.22, abs=5e-3),
+        pytest.approx(28.13, abs=5e-3),
+    )
     energy = [run["w"] * run["run_s"] / 3.6e6 for run in (b200, h100)]
     assert energy == [pytest.approx(1.792, abs=1e-3), pytest.approx(3.357, abs=1e-3)]
-    assert (b200["run_s"] / h100["run_s"], energy[0] / energy[1]) == (pytest.approx(0.40, abs=5e-3), pytest.approx(0.53, abs=5e-3))
+    assert (b200["run_s"] / h100["run_s"], energy[0] / energy[1]) == (
+        pytest.approx(0.40, abs=5e-3),
+        pytest.approx(0.53, abs=5e-3),
+    )
 
 
 R3 = {
-    "A100": (0.469, 7, "A100-SXM"), "H200": (1.136, 8, "H200-SXM"), "L40S": (0.270, 6, "L40S"), "L40": (0.243, 7, "L40"),
-    "A30": (0.193, 5, "A30"), "B200": (1.95, 6, "B200-SXM"), "GB200": (2.03, 4, "(GB200)"),
+    "A100": (0.469, 7, "A100-SXM"), "H200": (1.136, 8, "H200-SXM"), "L40S": (0.270, 6, "L40S"),
+    "L40": (0.243, 7, "L40"), "A30": (0.193, 5, "A30"), "B200": (1.95, 6, "B200-SXM"), "GB200": (2.03, 4, "(GB200)"),
 }  # fmt: skip
 
 
 @public
 def test_r3_speeds_beside_eight_h100_come_out_of_the_public_runs() -> None:
-    """Best submission's mean progress in a second, over H100's, geometric mean over benchmarks; Minigo, DLRM left out."""
+    """Best submission's mean progress in a second, over H100's, geometric mean; Minigo, DLRM left out."""
     speeds: dict[tuple[str, str], dict[tuple[str, ...], list[float]]] = defaultdict(lambda: defaultdict(list))
     with gzip.open(DATA / "runs.csv.gz", "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -104,7 +110,9 @@ def test_r3_speeds_beside_eight_h100_come_out_of_the_public_runs() -> None:
             odd = row["benchmark"] in ("minigo", "dlrm") or row["submitter"] == "MosaicML" or math.isnan(progress)
             if row["status"] != "success" or odd or row["progress_key"] == "step_num":
                 continue
-            key = tuple(row[k] for k in ("nodes", "accelerators_per_node", "round", "submitter", "system", "global_batch"))
+            key = tuple(
+                row[k] for k in ("nodes", "accelerators_per_node", "round", "submitter", "system", "global_batch")
+            )
             speeds[row["accelerator"], row["benchmark"]][key].append(progress / float(row["run_s"]))
 
     def best(named: str, size: tuple[str, str]) -> dict[str, float]:
@@ -127,11 +135,17 @@ def test_r3_speeds_beside_eight_h100_come_out_of_the_public_runs() -> None:
 
 @pytest.mark.parametrize("gpu_type", R3)
 def test_r3_built_in_applications_are_as_fast_within_a_tenth(gpu_type: str) -> None:
-    ratios = [a.seconds_per_epoch["H100", 1] / a.seconds_per_epoch[gpu_type, 1] for a in builtin_applications().values()]
+    ratios = [
+        a.seconds_per_epoch["H100", 1] / a.seconds_per_epoch[gpu_type, 1] for a in builtin_applications().values()
+    ]
     assert math.exp(fmean(map(math.log, ratios))) == pytest.approx(R3[gpu_type][0], rel=0.1)
 
 
-R4 = {"H100": ((2204, 2247), (6859, 7207)), "H100-air": ((2502, 2502), (8491, 8491)), "B200": ((2719, 2969), (9572, 10045))}
+R4 = {
+    "H100": ((2204, 2247), (6859, 7207)),
+    "H100-air": ((2502, 2502), (8491, 8491)),
+    "B200": ((2719, 2969), (9572, 10045)),
+}
 
 
 @pytest.mark.parametrize("gpu_type", R4)

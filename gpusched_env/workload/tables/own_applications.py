@@ -143,7 +143,9 @@ def read_histograms(path: str | Path) -> dict[str, EpochDistribution]:
         InputError: The file cannot be read, or a weight is not allowed.
     """
     if path == MLPERF:
-        return {name: EpochDistribution.from_quantiles(*zip(*of, strict=True)) for name, of in mlperf_quantiles().items()}
+        return {
+            name: EpochDistribution.from_quantiles(*zip(*of, strict=True)) for name, of in mlperf_quantiles().items()
+        }
     where = "published_epochs.csv" if path == PUBLISHED else str(path)
     table = list(enumerate(read_table(where), start=2)) if path == PUBLISHED else []
     rows = table or read_csv(path, "epochs.library", (PUBLISHED, MLPERF))
