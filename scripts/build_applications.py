@@ -16,10 +16,11 @@ from applications.arguments import parse
 from applications.colocation import colocation_rows
 from applications.communication import communication_rows
 from applications.data_sheets import data_sheet_factors, data_sheet_report
-from applications.factors import mean_factors, speed_factors
+from applications.factors import geometric_mean, mean_factors, speed_factors
 from applications.facts import facts_row
 from applications.inflation import inflation_rows
-from applications.power import gpu_type_rows
+from applications.mlperf import NOT_VERIFIED, mlperf_factors, speeds_beside_h100
+from applications.power import GPUS_PER_NODE, gpu_type_rows
 from applications.profiles import Profile
 from applications.recipes import RECIPES
 from applications.screening import survey
@@ -37,7 +38,10 @@ def main() -> None:
     arguments = parse(__doc__, "../shared/data")
     factors = speed_factors(arguments.data)
     measured = mean_factors(factors)
-    means = measured | data_sheet_factors(measured)
+    by_mlperf = mlperf_factors(arguments.data, measured["A100"])
+    by_mlperf["H100-air"] = by_mlperf["H100"]
+    means = measured | by_mlperf | data_sheet_factors(measured)
+    means = {gpu: means[gpu] for gpu in GPUS_PER_NODE}
     profiles = {recipe.name: Profile(recipe, means, arguments.data).rows() for recipe in RECIPES}
     single_v100 = {
         row.application: row.seconds_per_epoch
@@ -59,14 +63,22 @@ def main() -> None:
     write_csv(arguments.out / "colocation.csv", colocation_rows(RECIPES, means, arguments.data))
     write_csv(arguments.out / "utilisation.csv", utilisation_rows(RECIPES, means, arguments.data))
     write_csv(arguments.out / "inflation.csv", inflation_rows(means, arguments.data))
-    _report(arguments.data, factors, measured)
+    _report(arguments.data, factors, measured, by_mlperf)
 
 
-def _report(data: Path, factors: dict[str, dict[str, float]], means: dict[str, float]) -> None:
+def _report(
+    data: Path, factors: dict[str, dict[str, float]], means: dict[str, float], by_mlperf: dict[str, float]
+) -> None:
     for gpu, ratios in factors.items():
         parts = ", ".join(f"{name} {ratio:.3f}" for name, ratio in ratios.items())
         print(f"speed of one {gpu} against one V100: {means[gpu]:.4f} (geometric mean of {parts})")
-    for line in data_sheet_report(means):
+    for gpu, ratios in speeds_beside_h100(data).items():
+        parts = ", ".join(f"{name} {ratio:.3f}" for name, ratio in sorted(ratios.items()))
+        mean = geometric_mean(ratios.values())
+        print(f"speed of eight {gpu} against eight H100: {mean:.4f} (geometric mean of {parts}); {NOT_VERIFIED}")
+    for gpu, factor in by_mlperf.items():
+        print(f"speed of one {gpu} against one V100, by MLPerf's ratio to A100: {factor:.4f}")
+    for line in data_sheet_report(means, by_mlperf):
         print(line)
     print(worker_spread(data))
     for line in survey(data):

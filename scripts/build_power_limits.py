@@ -11,15 +11,18 @@ from pathlib import Path
 from statistics import median
 
 from applications.arguments import parse
+from applications.mlperf_tables import power_rows
+from applications.modern_power import GPUS, node_powers
 from applications.tables import write_table
 
 FITS = "zeus_power_fits/power_curve_fits.csv"
 MEASURED = {"P100": "p100", "V100": "v100", "RTX6000": "rtx6000", "A40": "a40"}
-AS_V100 = ("A100", "H100", "H200", "B200", "GB200")
+AS_V100 = ("A100", "H100", "H200", "H100-air", "B200", "GB200")
 LEAST = {"A40": 0.7, "GB200": 0.75}
 """Least limits: the pooled error of A40's curve is large below, and the optimum of GB200 is above V100's curve."""
-WAITING = {"H100": 0.48}
-"""Power of a node whose GPUs wait for other nodes, over that of a full one: MLPerf Training 4.0, four benchmarks."""
+WAITING = dict.fromkeys(("H100", "H200", "H100-air", "B200", "GB200"), 0.48)
+"""Power of a node whose GPUs wait for other nodes, over that of a full one: H100's by MLPerf Training 4.0, four
+benchmarks (R1 of `tests/workload/test_mlperf.py`); the others' are assumed to be H100's."""
 BOARD_W = {"V100": 210.6, "P100": 157.4}
 """Power of a busy board in `gpu_types.csv` [W]: the mean of five workloads of the same sweeps."""
 SAME_WORKLOAD = {
@@ -62,12 +65,32 @@ def applications(fits: list[dict[str, str]]) -> list[dict[str, object]]:
     return rows
 
 
+def mlperf_applications(data: Path, of_type: list[dict[str, object]]) -> list[dict[str, object]]:
+    """Return a row for each of MLPerf's applications whose power was measured on one node, with the type's curve."""
+    nodes, curve = node_powers(data), {str(row["gpu_type"]): row for row in of_type}
+    rows: list[dict[str, object]] = []
+    for power in power_rows(data):
+        if power.nodes == 1:
+            node = nodes[power.gpu_type]
+            drawn = (power.node_w - node.base_w) / (GPUS * node.busy_gpu_w)
+            a, b = curve[power.gpu_type]["a"], curve[power.gpu_type]["b"]
+            rows.append(
+                {
+                    "application": power.application, "gpu_type": power.gpu_type, "drawn": f"{min(1.0, drawn):.4f}",
+                    "a": a, "b": b, "source": f"mlperf_power.csv: {power.node_w:.0f} W a node; a and b are the type's",
+                }
+            )  # fmt: skip
+    return rows
+
+
 def main() -> None:
     """Read the fits and write the tables."""
     arguments = parse(__doc__, "../shared/data")
     with Path(arguments.data / FITS).open(encoding="utf-8") as file:
         fits = list(csv.DictReader(file))
-    for name, rows in (("power_curves.csv", curves(fits)), ("application_power.csv", applications(fits))):
+    of_type = curves(fits)
+    of_application = applications(fits) + mlperf_applications(arguments.data, of_type)
+    for name, rows in (("power_curves.csv", of_type), ("application_power.csv", of_application)):
         write_table(arguments.out / name, [list(rows[0]), *(row.values() for row in rows)])
 
 

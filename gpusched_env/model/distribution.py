@@ -11,6 +11,8 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.random import Generator
     from numpy.typing import ArrayLike, NDArray
 
@@ -90,6 +92,33 @@ class EpochDistribution:
         edges = np.linspace(0.0, 1.0, checks.whole("distribution.bins", bins) + 1)
         bin_of_run = np.searchsorted(edges, shares * (1.0 - 1e-12), side="left") - 1
         return cls.from_masses(np.bincount(np.maximum(bin_of_run, 0), minlength=bins))
+
+    @classmethod
+    def from_quantiles(
+        cls, probabilities: Sequence[float], fractions: Sequence[float], bins: int = 100
+    ) -> EpochDistribution:
+        """Make a distribution from quantiles, with straight lines between them; equal ones are a mass at one point.
+
+        Args:
+            probabilities: Rising from 0 to 1, shape (Q,), Q ≥ 2.
+            fractions: The quantiles as fractions of the maximum epochs, > 0, never falling, the last 1, shape (Q,).
+            bins: Number of equal bins of (0, 1].
+
+        Raises:
+            InputError: A value is out of its range or order.
+        """
+        p, x = np.asarray(probabilities, dtype=np.float64), np.asarray(fractions, dtype=np.float64)
+        if p.ndim != 1 or len(p) < 2 or p[0] != 0.0 or p[-1] != 1.0 or not np.all(np.diff(p) > 0.0):
+            raise InputError("distribution.probabilities", p.tolist(), "numbers that rise from 0 to 1")
+        if x.shape != p.shape or not x[0] > 0.0 or not np.all(np.diff(x) >= 0.0) or x[-1] != 1.0:
+            raise InputError("distribution.fractions", x.tolist(), f"{len(p)} numbers > 0 that never fall, the last 1")
+        edges = np.linspace(0.0, 1.0, checks.whole("distribution.bins", bins) + 1)
+        above = np.searchsorted(x, edges, side="right")
+        inside = (above > 0) & (above < len(x))
+        high = np.where(inside, above, 1)
+        part = (edges - x[high - 1]) / np.where(inside, x[high] - x[high - 1], 1.0)
+        cdf = np.where(inside, p[high - 1] + (p[high] - p[high - 1]) * part, above / len(x))
+        return cls.from_masses(np.diff(cdf))
 
     @classmethod
     def of_rows(cls, masses: ArrayLike, family: str = "histogram") -> tuple[EpochDistribution, ...]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 APPLICATION_TABLES = {
     "published": "published_applications.csv",
     "published-inhouse": "published_inhouse_applications.csv",
+    "mlperf": "mlperf_applications.csv",
 }
 NAMED_TABLES = ("measured", *APPLICATION_TABLES)
 """Tables of the package that a scenario's `applications` may name; any other text is the path of a CSV file."""

@@ -304,17 +304,22 @@ def offered_load(instance: Instance) -> float:
     The cluster's time for a job is the time that all its GPUs together take for the job's realised epochs, each
     GPU alone at its own speed, without those on which the job may not run: X_j / Σ_v (GPUs of v / τ_{j,v}). So a
     load of 1 keeps every GPU busy if every job runs on one GPU; more GPUs for a job are less efficient, and use more
-    GPU time.
+    GPU time. Of a type on which the job has no time on one GPU, the fewest GPUs count, each with its part of the speed.
 
     Returns:
         The load; inf if all jobs arrive at once or there is one job.
     """
     jobs = instance.jobs
     speed = np.zeros(len(jobs.submission_s))
-    for c, configuration in enumerate(instance.configurations):
-        if configuration.gpus == 1.0 and configuration.kind == "single-node" and configuration.power_limit == 1.0:
-            gpus = sum(node.gpus for node in instance.nodes if node.gpu_type == configuration.gpu_type)
-            speed += gpus / jobs.seconds_per_epoch[:, c]
+    for gpu_type in dict.fromkeys(configuration.gpu_type for configuration in instance.configurations):
+        gpus = sum(node.gpus for node in instance.nodes if node.gpu_type == gpu_type)
+        of_type = np.zeros(len(speed))
+        for c, configuration in enumerate(instance.configurations):
+            single = configuration.kind == "single-node" and configuration.power_limit == 1.0
+            if configuration.gpu_type == gpu_type and single:
+                each = gpus / (jobs.seconds_per_epoch[:, c] * configuration.gpus)
+                of_type = np.where(of_type == 0.0, each, of_type)
+        speed += of_type
     span = float(jobs.submission_s[-1] - jobs.submission_s[0])
     with np.errstate(divide="ignore"):
         needed = float(np.sum(jobs.epochs_needed / speed))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from applications.factors import ZEUS_WORKLOADS
 from applications.measured_node import FILE, GPUS, MeasuredNode
 from applications.measurements import at_highest_limit
+from applications.modern_power import boards, node_powers
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,6 +24,11 @@ GPUS_PER_NODE = {
     "A10": 4,
     "L4": 4,
     "L40S": 8,
+    "H100-air": 8,
+    "B200": 8,
+    "GB200": 4,
+    "L40": 8,
+    "A30": 8,
 }
 """T4: the measured nodes carry four, so every T4 figure above four GPUs is one over two nodes."""
 MEMORY_GIB = {
@@ -36,6 +42,11 @@ MEMORY_GIB = {
     "A10": 24,
     "L4": 24,
     "L40S": 48,
+    "H100-air": 80,
+    "B200": 180,
+    "GB200": 186,
+    "L40": 48,
+    "A30": 24,
 }
 ZEUS_BOARDS = {"v100": 250.0, "p100": 250.0, "a40": 300.0, "rtx6000": 260.0}
 """Highest power limit [W] of the boards that Zeus measured, which is also their TDP."""
@@ -43,11 +54,7 @@ TDP_W = {
     "K80": (150.0, "300 W a board of two chips"),
     "T4": (70.0, "70 W"),
     "A100": (400.0, "400 W, SXM4"),
-    "H100": (700.0, "700 W, SXM5"),
-    "H200": (700.0, "700 W, SXM5"),
     "A10": (150.0, "150 W"),
-    "L4": (72.0, "72 W"),
-    "L40S": (350.0, "350 W"),
 }
 PCIE_OF_4 = "PCIe server of 4 GPUs, allowance two CPUs of 125 W, memory 90 W, fans 60 W, the rest 100 W"
 NEW_PCIE = "two server CPUs of 350 W, memory 200 W, fans 300 W, drives, network and board 200 W"
@@ -58,11 +65,11 @@ BASE_ALLOWANCE_W = {
     "V100": (3500.0 - 8 * 300.0, "DGX-1 data sheet: 3500 W system maximum less 8 x 300 W"),
     "T4": (500.0, PCIE_OF_4),
     "A100": (6500.0 - 8 * 400.0, "DGX A100 data sheet: 6500 W system maximum less 8 x 400 W"),
-    "H100": (10200.0 - 8 * 700.0, "DGX H100 data sheet: 10200 W system maximum less 8 x 700 W"),
-    "H200": (10200.0 - 8 * 700.0, "DGX H200 data sheet: 10200 W system maximum less 8 x 700 W"),
     "A10": (500.0, PCIE_OF_4),
     "L4": (500.0, PCIE_OF_4),
     "L40S": (1400.0, f"PCIe server, allowance {NEW_PCIE}"),
+    "L40": (1400.0, f"PCIe server, allowance {NEW_PCIE}"),
+    "A30": (1400.0, f"PCIe server, allowance {NEW_PCIE}"),
 }
 """Greatest power beside the GPUs [W], by the vendor's maximum or as a sum of parts."""
 MEASURED = "A100"
@@ -93,6 +100,7 @@ class Power:
         self._busy = {board: busy_power_w(data, board) for board in ZEUS_BOARDS}
         self._ratio = sum(self._busy[board] / limit for board, limit in ZEUS_BOARDS.items()) / len(ZEUS_BOARDS)
         self._node = MeasuredNode.read(data)
+        self._whole, self._boards = node_powers(data), boards(data)
 
     def row(self, name: str) -> GpuTypeRow:
         """Return the line of a GPU type.
@@ -100,15 +108,26 @@ class Power:
         Its `gpu_power_w` is what a node draws more for a busy GPU than for an empty slot: the idle GPU, and the load
         factor times what the board draws above that, since fans, processors and power supplies follow the load.
         """
+        if name in self._whole:
+            node = self._whole[name]
+            return self._line(name, node.busy_gpu_w, node.base_w, node.idle_gpu_w, node.source)
+        if name in self._boards:
+            known, (base, how_base) = self._boards[name], self._base(name)
+            busy = known.idle_w + (1.0 + known.server_per_watt) * (known.busy_w - known.idle_w)
+            return self._line(name, busy, base, known.idle_w, f"{known.source}; node base power {how_base}")
         (board, how), (idle, how_idle), (base, how_base) = self._board(name), self._idle(name), self._base(name)
         factor = self._node.load_factor
         busy = idle + factor * (board - idle)
         source = (
             f"busy GPU: {idle:.4g} W idle + {factor:.3f} x ({board:.4g} W - idle), factor {_of_a100(name)}: {FILE}; "
-            f"board power {how}; idle GPU {how_idle}; node base power {how_base}; "
-            "memory and GPUs per node: data sheets and the measured servers; override any of them"
+            f"board power {how}; idle GPU {how_idle}; node base power {how_base}"
         )
-        return GpuTypeRow(name, busy, base, idle, MEMORY_GIB[name], GPUS_PER_NODE[name], source)
+        return self._line(name, busy, base, idle, source)
+
+    @staticmethod
+    def _line(name: str, busy_w: float, base_w: float, idle_w: float, source: str) -> GpuTypeRow:
+        source += "; memory and GPUs per node: data sheets and the measured servers; override any of them"
+        return GpuTypeRow(name, busy_w, base_w, idle_w, MEMORY_GIB[name], GPUS_PER_NODE[name], source)
 
     def _board(self, name: str) -> tuple[float, str]:
         board = name.lower()

@@ -12,7 +12,8 @@ from gpusched_env.workload.tables import applications as loader
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 from refusals import refused
 
-GPU_TYPES = {"K80", "P100", "V100", "T4", "A100", "H100", "H200", "A10", "L4", "L40S"}
+SCALED = {"H100", "H200", "A10", "L4", "L40S", "H100-air", "B200", "GB200", "L40", "A30"}
+GPU_TYPES = {"K80", "P100", "V100", "T4", "A100"} | SCALED
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -53,6 +54,8 @@ def test_all_numbers_are_finite_and_positive() -> None:
         "filled.csv",
         "published_applications.csv",
         "published_inhouse_applications.csv",
+        "mlperf_applications.csv",
+        "mlperf_power.csv",
     ],
 )
 def test_every_row_names_its_source(name: str) -> None:
@@ -66,8 +69,7 @@ def test_every_time_names_how_it_was_found() -> None:
 
 
 def test_types_that_were_not_measured_are_scaled_throughout() -> None:
-    unmeasured = {"H100", "H200", "A10", "L4", "L40S"}
-    methods = {row["method"] for row in table("applications.csv") if row["gpu_type"] in unmeasured}
+    methods = {row["method"] for row in table("applications.csv") if row["gpu_type"] in SCALED}
     assert methods == {"scaled"}
 
 

@@ -71,7 +71,7 @@ class HistogramEpochs(_EpochFamily):
     )
     masses: Masses | None = setting(None, "Your own histograms, one list of weights each, instead of made-up ones.")
     library: str | None = setting(
-        None, "Or a CSV file whose columns are histograms; published: those of the published runs."
+        None, "Or a CSV file whose columns are histograms; published, mlperf: those of the published runs, of MLPerf's."
     )
     by_application: bool = setting(
         False, "Whether an application has the histogram of its name in library or runs; else jobs draw one."

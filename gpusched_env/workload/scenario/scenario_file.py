@@ -19,7 +19,7 @@ from gpusched_env.workload.scenario.places import builtin_files, text_of, track_
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.scenario.settings import Settings
 from gpusched_env.workload.scenario.sharing import OwnTenant
-from gpusched_env.workload.tables.own_applications import PUBLISHED
+from gpusched_env.workload.tables.own_applications import MLPERF, PUBLISHED
 from gpusched_env.workload.traces.presets import check_format
 from gpusched_env.workload.traces.rows import UTF_8
 from gpusched_env.workload.traces.trace import detect_format, read_trace
@@ -245,7 +245,7 @@ def _resolve(data: dict[str, Any], folder: Path) -> None:
     _from_folder(data.get("trace"), "path", folder)
     _from_folder(data.get("prices"), "series", folder, only=".csv")
     for setting in ("library", "runs"):
-        _from_folder(data.get("epochs"), setting, folder, (PUBLISHED,))
+        _from_folder(data.get("epochs"), setting, folder, (PUBLISHED, MLPERF))
     for variant in data["mixture"] if isinstance(data.get("mixture"), list) else ():
         _from_folder(variant, "scenario", folder, only=".toml")
 

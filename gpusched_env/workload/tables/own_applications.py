@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
+from types import MappingProxyType
 
 import numpy as np
 
@@ -114,8 +116,20 @@ def _fact(rows: Iterable[tuple[str, Row]], fact: str, usual: float | None) -> fl
     return values[0][1]
 
 
-PUBLISHED = "published"
-"""The library of the package with the published histograms."""
+PUBLISHED, MLPERF = "published", "mlperf"
+"""Libraries of the package: the published histograms, and the epochs that MLPerf's runs needed, by application."""
+
+
+@cache
+def mlperf_quantiles() -> Mapping[str, Sequence[tuple[float, float]]]:
+    """Return what part of the longest run's epochs each application needs by seed: (probability, fraction), rising."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for row in read_table("mlperf_epochs.csv"):
+        cells = (number(f"mlperf_epochs.csv: {column}", row[column]) for column in ("probability", "epochs"))
+        found.setdefault(row["application"], []).append(tuple(cells))
+    return MappingProxyType({name: tuple((p, x / of[-1][1]) for p, x in of) for name, of in found.items()})
+
+
 RUN_COLUMNS = ("epochs", "max_epochs", "application", "source")
 
 
@@ -123,14 +137,18 @@ def read_histograms(path: str | Path) -> dict[str, EpochDistribution]:
     """Read histograms by name: every column is one, its rows are the weights of equal bins of (0, E].
 
     Args:
-        path: A CSV file, or `published`.
+        path: A CSV file, `published`, or `mlperf`.
 
     Raises:
         InputError: The file cannot be read, or a weight is not allowed.
     """
+    if path == MLPERF:
+        return {
+            name: EpochDistribution.from_quantiles(*zip(*of, strict=True)) for name, of in mlperf_quantiles().items()
+        }
     where = "published_epochs.csv" if path == PUBLISHED else str(path)
     table = list(enumerate(read_table(where), start=2)) if path == PUBLISHED else []
-    rows = table or read_csv(path, "epochs.library", (PUBLISHED,))
+    rows = table or read_csv(path, "epochs.library", (PUBLISHED, MLPERF))
     found = {}
     for name in rows[0][1]:
         weights = [number(f"{where} line {line}: {name}", row[name]) for line, row in rows]
