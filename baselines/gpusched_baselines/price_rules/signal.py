@@ -49,7 +49,7 @@ class Signal:
         return total
 
     def steps(self, begin_s: float, end_s: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the parts of periods from `begin_s` to `end_s` > `begin_s`: their edges [s], (K + 1,), and values, (K,)."""
+        """Return the parts of periods from `begin_s` to a later `end_s`: edges [s], (K + 1,), and values, (K,)."""
         inner = self.start_s[(self.start_s > begin_s) & (self.start_s < end_s)]
         edges = np.concatenate([[begin_s], inner, [end_s]])
         return edges, self.value[self._period(edges[:-1])]

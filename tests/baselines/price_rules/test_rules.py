@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -72,7 +74,7 @@ def test_carbon_time_waits_for_an_hour_only_if_it_saves_enough_by_then():
 
 
 def test_ecovisor_runs_below_the_quantile_of_the_next_day_and_after_its_waiting():
-    """The next 24 values are 23, 22, ..., 0, of which 30 % are 7.2: the threshold is 7, and hours 17 to 23 are below."""
+    """The next 24 values are 23, 22, ..., 0, of which 30 % are 7.2: the threshold is 7; from hour 17 on they are less."""
     signal = hourly(*range(23, -1, -1), 50.0)
     assert rules.threshold(signal, 0.0) == 7.0
     assert in_hours(rules.below_threshold_pieces(signal, 0.0, 2 * HOUR, 24 * HOUR)) == [(17.0, 19.0)]
@@ -117,7 +119,7 @@ def test_no_rule_waits_beyond_the_limit_or_runs_less_than_the_length(signal, now
     ):
         assert sum(end - begin for begin, end in pieces) == pytest.approx(length)
         assert all(now <= begin < end <= now + length + limit + 1e-6 for begin, end in pieces)
-        assert all(end < later for (_, end), (later, _) in zip(pieces, pieces[1:], strict=False))
+        assert all(end < later for (_, end), (later, _) in pairwise(pieces))
 
 
 @given(signals, times, times.filter(lambda length: length > 0.0), times)

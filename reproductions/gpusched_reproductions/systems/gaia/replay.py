@@ -1,4 +1,4 @@
-"""A replay of GAIA's trace by the rules of the shipped policies: when each job runs, what it emits and what it costs."""
+"""A replay of GAIA's trace by the rules of the shipped policies: when jobs run, what they emit and cost."""
 
 from __future__ import annotations
 
