@@ -63,6 +63,7 @@ class Terms:
     """
 
     config: int
+    ready_s: float
     length_s: float
     slack_s: float
 
@@ -70,7 +71,7 @@ class Terms:
 def terms_of(view: View, job: int, epochs: Epochs) -> Terms:
     """Return what a rule knows that takes `epochs` for the epochs left."""
     board, jobs = view.board, view.jobs
-    config, ready_s = int(jobs[job, at.CONFIG]), 0.0
+    config = int(jobs[job, at.CONFIG])
     worst = float(left_of(board, job, WORST_CASE))
     if config < 0:
         order: Ints = np.empty(len(view.configurations), dtype=np.int64)
@@ -83,7 +84,7 @@ def terms_of(view: View, job: int, epochs: Epochs) -> Terms:
     tau = float(view.tau[job, config])
     known = worst if epochs == "worst-case" else float(left_of(board, job, ESTIMATE[epochs]))
     slack_s = float(jobs[job, at.DUE]) - view.now_s - ready_s - worst * tau
-    return Terms(config, ready_s + known * tau, slack_s)
+    return Terms(config, ready_s, ready_s + known * tau, slack_s)
 
 
 def signal_of(view: View, until_s: float) -> Signal:
