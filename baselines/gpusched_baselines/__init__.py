@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from gpusched_baselines.hindsight import hindsight_cost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
     from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
+    from gpusched_baselines.price_rules.capacity_curve import CapacityCurve
+    from gpusched_baselines.price_rules.pause import PauseByPrice
+    from gpusched_baselines.price_rules.scaling import CarbonScaler
+    from gpusched_baselines.price_rules.start import StartByPrice
     from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
     from gpusched_baselines.search.constructions import RandomGreedy, random_greedy_conditional_mean, random_greedy_mean
     from gpusched_baselines.search.path_relinking import LocalSearch, PathRelinking
@@ -47,7 +51,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AntMan",
     "AsTraced",
+    "CapacityCurve",
     "CapacityPrices",
+    "CarbonScaler",
     "DispatchPolicy",
     "Fill",
     "Gavel",
@@ -58,11 +64,13 @@ __all__ = [
     "LocalSearch",
     "Pack",
     "PathRelinking",
+    "PauseByPrice",
     "Plan",
     "RandomGreedy",
     "Segment",
     "SingleJobProblem",
     "SlackSlice",
+    "StartByPrice",
     "Sts",
     "StsX",
     "TimeSlice",
