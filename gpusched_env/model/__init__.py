@@ -8,6 +8,7 @@ from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.machine import Machine
+from gpusched_env.model.prices import DemandCharge, PriceSeries
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.model.shared_memory import SharedMemory
 from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
@@ -16,6 +17,7 @@ from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 __all__ = [
     "Cells",
     "Configuration",
+    "DemandCharge",
     "EpochDistribution",
     "GpuType",
     "HostMemory",
@@ -25,6 +27,7 @@ __all__ = [
     "JobTable",
     "Machine",
     "Node",
+    "PriceSeries",
     "SharedMemory",
     "Synchronisation",
     "Tenancy",

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
+    from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
@@ -59,6 +60,8 @@ class Instance:
             0, a round at every event, to `checks.LONGEST_S`.
         host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
             has a link of its own.
+        prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
+            must be > 0 then.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -81,10 +84,13 @@ class Instance:
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
     host_memory: HostMemory | None = None
+    prices: PriceSeries | None = None
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.not_negative("energy_price_eur_per_kwh", self.energy_price_eur_per_kwh)
+        if self.prices is not None and self.energy_price_eur_per_kwh == 0.0:
+            raise InputError("energy_price_eur_per_kwh", 0.0, "a number > 0 with prices: rates are those at this price")
         checks.seconds("decision_interval_s", self.decision_interval_s)
         if checks.positive("pue", self.pue) < 1.0:
             raise InputError("pue", self.pue, "a finite number >= 1")
@@ -235,6 +241,7 @@ class Instance:
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
         host_memory: HostMemory | None = None,
+        prices: PriceSeries | None = None,
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -253,6 +260,7 @@ class Instance:
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
             host_memory: What nodes have for the states of jobs.
+            prices: Prices of energy by period.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -272,6 +280,7 @@ class Instance:
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
             host_memory=host_memory,
+            prices=prices,
         )
 
     def type_index(self, where: str, name: str) -> int:

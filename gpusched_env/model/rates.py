@@ -104,11 +104,6 @@ def write_config_rates(
         least[c] = part * configs[c, NODES] * shares[c]
 
 
-def known_eur_per_kwh(instance: Instance) -> float:
-    """Return the price at which a run buys its energy, without the PUE [€/kWh]: kWh follow from a bill by it."""
-    return instance.energy_price_eur_per_kwh
-
-
 def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
     """Return r_v(u) [€/h], the cost rate of a node of type v while u of its GPUs are busy, (V, G + 1).
 

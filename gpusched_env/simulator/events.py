@@ -12,6 +12,7 @@ from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_pow
 from gpusched_env.simulator.placement.held_nodes import gpus_on, most_spread, next_node
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import of_several
+from gpusched_env.simulator.priced_time import priced_length, publish
 from gpusched_env.simulator.profiling import begin_profile, end_profiles, profile_end_s
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
@@ -106,12 +107,16 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
 
 
 @kernel
-def accrue(board: Board, time: float) -> None:
-    """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost."""
+def accrue(board: Board, hidden: Hidden, time: float) -> None:
+    """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost.
+
+    With a series of prices, energy is billed over the priced length, and what is published by then is disclosed.
+    """
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     before = clock[at.NOW]
-    length = time - before
+    length = time - before if hidden.prices.shape[0] == 0 else priced_length(board, hidden, before, time)
     clock[at.NOW] = time
+    publish(board, hidden)
     clock[at.BILL] += clock[at.BILL_RATE] * length
     for i in range(count[at.ACTIVE]):
         job = active[i]
@@ -321,7 +326,7 @@ def next_decision(time: float, interval: float) -> float:
 def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
     """Move the clock to `time`, and apply its events."""
     clock, count = board.clock, board.count
-    accrue(board, time)
+    accrue(board, hidden, time)
     if board.facts.sharing[at.PROFILE_S] > 0.0:
         end_profiles(board, hidden)
     if complete(board, hidden) > 0:

@@ -54,6 +54,15 @@ from gpusched_env.simulator.planned import (
     write_plan,
 )
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
+from gpusched_env.simulator.priced_time import (
+    forecast_of,
+    forecast_prices,
+    known_until_s,
+    mean_price,
+    next_publication_s,
+    period_at,
+    period_end,
+)
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
@@ -133,6 +142,8 @@ __all__ = [
     "first_host",
     "fit_key",
     "fits",
+    "forecast_of",
+    "forecast_prices",
     "give",
     "gpus_on",
     "grow",
@@ -142,15 +153,20 @@ __all__ = [
     "keep",
     "keeps_config",
     "kernel",
+    "known_until_s",
     "lean_kernel",
     "let_empty_cells_go",
     "likely_bin",
+    "mean_price",
     "measure",
     "misses",
     "next_node",
+    "next_publication_s",
     "of_several",
     "order_by",
     "pause_s",
+    "period_at",
+    "period_end",
     "place",
     "place_of_state",
     "powers_on_node",

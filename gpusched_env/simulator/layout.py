@@ -145,7 +145,27 @@ LAST_BUSY = 6  # when a job last ran, or was still to come
 PRICE = 7  # price of energy [€/kWh]
 PUE = 8  # energy drawn by the site / energy drawn by its nodes
 DECISION = 9  # interval of decision rounds [s]; 0: a round at every event
-CLOCK_COLUMNS = 10
+KWH = 10  # energy at the meter so far [kWh]; this column and the next ones are 0 without a series of prices
+CO2_KG = 11  # what it emitted [kg]
+DEMAND_EUR = 12  # demand charges in `BILL` [€]
+PEAK_KW = 13  # largest mean power of an interval of this billing month so far [kW]
+INTERVAL_KWH = 14  # energy of the present interval so far [kWh]
+CLOCK_COLUMNS = 15
+
+# prices: float64 (P, PRICE_COLUMNS), a row for each period of the series of prices; no rows without one.
+PERIOD_START = 0  # when it begins [s]
+PERIOD_PRICE = 1  # price of a kWh at the meter [€/kWh]
+PERIOD_PUE = 2  # energy at the meter / energy drawn by the nodes
+PERIOD_G = 3  # what a kWh at the meter emits [g CO₂]; 0 if that is not known
+PERIOD_PUBLISHED = 4  # from when policies know the row [s]; until then, price, PUE and g are NaN on the board
+PERIOD_NOISE = 5  # factor of its forecast
+PRICE_COLUMNS = 6
+
+# tariff: float64 (TARIFF_COLUMNS + months,); no columns without a series of prices.
+DEMAND_EUR_PER_KW = 0  # demand charge of a billing month [€/kW]; 0: none
+DEMAND_INTERVAL_S = 1  # length of the intervals whose mean power counts [s]
+MONDAY_S = 2  # when a Monday begins, local time [s]
+TARIFF_COLUMNS = 3  # then when the billing months after the first one begin [s]
 
 # count: int64 (COUNT_COLUMNS,).
 SUBMITTED = 0  # jobs submitted so far: the next one to come
@@ -165,7 +185,8 @@ ORDER = 13  # number of the order in which a round asks its jobs
 DISTANCES = 14  # 1 if the costs of switching depend on the distance (`switching`)
 LIMITED_POOL = 15  # 1 if the host memory for the states of paused jobs has a limit
 LINK_GPUS = 16  # GPUs of a node that share a PCIe link
-COUNT_COLUMNS = 17
+PUBLISHED = 17  # periods whose prices are published
+COUNT_COLUMNS = 18
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0

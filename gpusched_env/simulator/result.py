@@ -82,6 +82,19 @@ def _busy(instance: Instance, log: NDArray[np.float64]) -> tuple[list[float], li
     return [float(time_s) for time_s, _ in changes], np.cumsum([change for _, change in changes]).tolist()
 
 
+def metered(instance: Instance, clock: NDArray[np.float64]) -> dict[str, float]:
+    """Return what the meter says at the end of a run: `energy_kwh`, `co2_kg` and `demand_eur` of its `Result`."""
+    price = instance.energy_price_eur_per_kwh
+    if instance.prices is None:
+        return {"energy_kwh": float(clock[at.BILL] / price) if price > 0.0 else float("nan")}
+    known = instance.prices.g_per_kwh is not None
+    return {
+        "energy_kwh": float(clock[at.KWH]),
+        "co2_kg": float(clock[at.CO2_KG]) if known else float("nan"),
+        "demand_eur": float(clock[at.DEMAND_EUR]),
+    }
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Result:
     """Costs, completion times and intervals of one run.
@@ -100,6 +113,10 @@ class Result:
         rounds: Number of decision rounds.
         decision_s: Seconds of wall clock that the policy took in all; NaN if not measured (run by an agent).
         log: One row per interval and node (columns in `layout`), (L, LOG_COLUMNS); empty if not recorded.
+        energy_kwh: Energy at the meter, with the PUE [kWh]; NaN if energy costs nothing. Nodes that are paid by the
+            hour have no energy: then it means nothing.
+        co2_kg: What that emitted [kg CO₂]; NaN without a carbon intensity in the prices.
+        demand_eur: Demand charges in `energy_eur` [€].
     """
 
     instance: Instance
@@ -115,6 +132,9 @@ class Result:
     rounds: int
     decision_s: float
     log: NDArray[np.float64]
+    energy_kwh: float = float("nan")
+    co2_kg: float = float("nan")
+    demand_eur: float = 0.0
 
     @classmethod
     def of(cls, state: State, policy: str, seed: int, decision_s: float) -> Result:
@@ -135,6 +155,7 @@ class Result:
             rounds=int(board.count[at.ROUND]),
             decision_s=decision_s,
             log=state.hidden.log[: board.count[at.LOGGED]].copy(),
+            **metered(state.instance, board.clock),
         )
 
     def __repr__(self) -> str:

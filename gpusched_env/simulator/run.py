@@ -34,6 +34,7 @@ class Facts(NamedArrays):
         iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
             without a model of the network.
         network: Numbers of the network between nodes, (NETWORK_COLUMNS,); (0,) without a model of it.
+        tariff: Numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,); (0,) without a series of prices.
     """
 
     configs: Annotated[Ints, 2]
@@ -50,6 +51,7 @@ class Facts(NamedArrays):
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]
     network: Annotated[Floats, 1]
+    tariff: Annotated[Floats, 1]
 
 
 class Board(NamedArrays):
@@ -75,6 +77,8 @@ class Board(NamedArrays):
         edges: Different edges of bins, as fractions of the maximum epochs, (E, B + 1).
         survival: S on each bin, (D, B).
         tail: ∫ S from each edge to 1, (D, B + 1).
+        prices: The periods of the series of prices, (P, PRICE_COLUMNS); NaN where they are not published yet; (0,
+            PRICE_COLUMNS) without a series.
         clock: Times and costs, (CLOCK_COLUMNS,).
         count: Numbers of the round and of the run, and how rounds ask, (COUNT_COLUMNS,).
         active: The jobs submitted and not completed, in its first `count[ACTIVE]` places, (J,).
@@ -103,6 +107,7 @@ class Board(NamedArrays):
     edges: Annotated[Floats, 2]
     survival: Annotated[Floats, 2]
     tail: Annotated[Floats, 2]
+    prices: Annotated[Floats, 2]
     clock: Annotated[Floats, 1]
     count: Annotated[Ints, 1]
     active: Annotated[Ints, 1]
@@ -121,6 +126,7 @@ class Hidden(NamedArrays):
         edges: The rows of `Board.edges`, disclosed with the first job that has such bins, (E, B + 1).
         survival: Those of `Board.survival`, disclosed with the first job that has the distribution, (D, B).
         tail: Those of `Board.tail`, likewise, (D, B + 1).
+        prices: Every period's row of `Board.prices`, disclosed when it is published, (P, PRICE_COLUMNS).
         log: One row per node and interval in which a job held one configuration in one place, (L, LOG_COLUMNS).
     """
 
@@ -132,4 +138,5 @@ class Hidden(NamedArrays):
     edges: Annotated[Floats, 2]
     survival: Annotated[Floats, 2]
     tail: Annotated[Floats, 2]
+    prices: Annotated[Floats, 2]
     log: Annotated[Floats, 2]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpusched_env.cells import tree as tree_at
 from gpusched_env.model import Instance, checks
 from gpusched_env.model.host_memory import BYTES_PER_GIB
-from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
+from gpusched_env.model.rates import Rates, kilowatts
 from gpusched_env.model.tenant import kinds_of_nodes, pieces, quotas
 from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator import layout as at
@@ -21,6 +21,7 @@ from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
+from gpusched_env.simulator.priced_time import publish
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.survival import DistributionTable
@@ -32,7 +33,7 @@ MOST_CLUSTERS = 64  # whose facts are kept
 class Common:
     """The values that runs have in common, each once, so that they stay in the processor's cache.
 
-    They must not be written: a run whose prices change needs rates of its own.
+    They must not be written.
     """
 
     def __init__(self) -> None:
@@ -55,7 +56,7 @@ class Common:
         """Return the facts and the rates of an instance; they are computed once for instances of the same cluster."""
         if instance.interference is not None:  # then facts follow from the jobs too
             return _facts(instance, self), self._rates(instance)
-        parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation)
+        parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.prices)
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
         key = (*map(id, parts), *numbers)
         if key not in self._clusters:
@@ -99,7 +100,8 @@ class State:
         self.instance, self.asking = instance, asking
         columns = FREE_COLUMNS + 3 * len(instance.gpu_types) if memory_columns is None else memory_columns
         distributions = DistributionTable.of(instance.jobs.distributions)
-        self.board = _new_board(instance, Common() if common is None else common, columns, distributions)
+        common = Common() if common is None else common
+        self.board = _new_board(instance, common, columns, distributions)
         clock, count = self.board.clock, self.board.count
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
@@ -110,7 +112,9 @@ class State:
         count[at.PREEMPTION] = int(asking.preemption)
         count[at.ORDER] = NAMED_ORDERS[asking.job_order]
         count[at.LOGGING] = int(record)
-        self.hidden = _new_hidden(instance, self.board, distributions, 4 * len(instance.jobs) + 16 if record else 0)
+        log_rows = 4 * len(instance.jobs) + 16 if record else 0
+        self.hidden = _new_hidden(instance, self.board, distributions, common, log_rows)
+        publish(self.board, self.hidden)
         self.view = View(self.board, instance.configurations)
 
     def __repr__(self) -> str:
@@ -144,6 +148,8 @@ class State:
 
     def restore(self) -> None:
         """Recompute what follows from the arrays of a checkpoint: disclosed values and free capacity."""
+        self.board.count[at.PUBLISHED] = 0
+        publish(self.board, self.hidden)
         for job in range(self.board.count[at.SUBMITTED]):
             disclose(self.board, self.hidden, job)
         measure(self.board)
@@ -181,6 +187,7 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         edges=np.full_like(table.edges, np.nan),
         survival=np.full_like(table.survival, np.nan),
         tail=np.full_like(table.tail, np.nan),
+        prices=_prices_before(instance),
         clock=np.zeros(at.CLOCK_COLUMNS),
         count=np.zeros(at.COUNT_COLUMNS, dtype=np.int64),
         active=np.zeros(jobs, dtype=np.int64),
@@ -199,14 +206,36 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
     return board
 
 
-def set_price(board: Board, price_eur_per_kwh: float, pue: float) -> None:
-    """Set the price of energy [€/kWh] and the PUE from now on: rates in euros follow from them and the watts."""
-    clock = board.clock
-    clock[at.PRICE], clock[at.PUE] = price_eur_per_kwh, pue
-    write_node_rates(board.facts.kilowatts, clock[[at.PRICE, at.PUE]], board.node_rate)
-    largest = board.capacity[:, at.LARGEST].copy()
-    facts = board.facts
-    write_config_rates(board.node_rate, facts.configs, facts.shares, largest, board.planning_rate, board.least_rate)
+def _prices(instance: Instance) -> NDArray[np.float64]:
+    """Make the rows of all periods of the series of prices, (P, PRICE_COLUMNS)."""
+    series = instance.prices
+    rows = np.zeros((0 if series is None else len(series.start_s), at.PRICE_COLUMNS))
+    if series is not None:
+        rows[:, at.PERIOD_START] = series.start_s
+        rows[:, at.PERIOD_PRICE] = series.eur_per_kwh
+        rows[:, at.PERIOD_PUE] = series.known_pue(instance.pue)
+        rows[:, at.PERIOD_G] = 0.0 if series.g_per_kwh is None else series.g_per_kwh
+        rows[:, at.PERIOD_PUBLISHED] = -np.inf if series.published_s is None else series.published_s
+        rows[:, at.PERIOD_NOISE] = series.noise
+    return rows
+
+
+def _prices_before(instance: Instance) -> NDArray[np.float64]:
+    """Make these rows as they are before anything is published."""
+    rows = _prices(instance)
+    rows[:, [at.PERIOD_PRICE, at.PERIOD_PUE, at.PERIOD_G]] = np.nan
+    return rows
+
+
+def _tariff(instance: Instance) -> NDArray[np.float64]:
+    """Return the numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,)."""
+    series = instance.prices
+    if series is None:
+        return np.zeros(0)
+    demand = series.demand
+    if demand is None:
+        return np.array([0.0, 1.0, series.monday_s])
+    return np.array([demand.eur_per_kw, demand.interval_s, series.monday_s, *demand.months_s])
 
 
 def _facts(instance: Instance, common: Common) -> Facts:
@@ -238,6 +267,7 @@ def _facts(instance: Instance, common: Common) -> Facts:
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),
             network=network_numbers(instance),
+            tariff=_tariff(instance),
         )
     )
 
@@ -298,7 +328,9 @@ def log_columns(instance: Instance) -> int:
     return at.LOG_HOST + 1 if instance.hosts else at.LOG_COLUMNS
 
 
-def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:
+def _new_hidden(
+    instance: Instance, board: Board, distributions: DistributionTable, common: Common, log_rows: int
+) -> Hidden:
     """Make the hidden part: epochs needed, and all values of every job until it is submitted."""
     table = instance.jobs
     seconds = table.seconds_per_epoch * board.facts.planned[table.application]
@@ -312,6 +344,7 @@ def _new_hidden(instance: Instance, board: Board, distributions: DistributionTab
         edges=distributions.edges,
         survival=distributions.survival,
         tail=distributions.tail,
+        prices=common.once(_prices(instance)),
         log=np.full((log_rows, log_columns(instance)), -1.0),
     )
 

@@ -16,6 +16,7 @@ from gpusched_env.simulator.placement.placement import clear_preferred_node, pla
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.policy import Choice, apply_choice
+from gpusched_env.simulator.priced_time import known_until_s, mean_price
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import DistributionTable
 
@@ -24,7 +25,7 @@ class View:
     """The present state of a run, without what is hidden from policies.
 
     `jobs`, `tau`, `nodes`, `capacity`, `quota`, `cells`, `hosts`, `node_rate`, `planning_rate`, `least_rate`, `edges`,
-    `survival`, `tail`, `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` and
+    `survival`, `tail`, `prices`, `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` and
     `slowdown` those of its `Facts`: the simulator's own arrays (their columns are in `gpusched_env.simulator.layout`),
     but read-only, except `memory`, which is the policy's. Rows of jobs that are not submitted yet are NaN.
 
@@ -48,6 +49,7 @@ class View:
     edges: NDArray[np.float64]
     survival: NDArray[np.float64]
     tail: NDArray[np.float64]
+    prices: NDArray[np.float64]
     clock: NDArray[np.float64]
     count: NDArray[np.int64]
     memory: NDArray[np.float64]
@@ -93,6 +95,24 @@ class View:
     def now_s(self) -> float:
         """Return the present time [s]."""
         return float(self.board.clock[at.NOW])
+
+    @property
+    def known_until_s(self) -> float:
+        """Return the time until which prices of energy are known now [s]; inf if all are, or they do not change."""
+        return float(known_until_s(self.board))
+
+    def price(self, begin_s: float, end_s: float) -> float:
+        """Return the mean price of a kWh of the nodes between two times [s], PUE included [€/kWh].
+
+        NaN where it is not published yet.
+
+        Raises:
+            InputError: A time is no finite number, or they are not in order.
+        """
+        checks.finite("begin_s", begin_s)
+        if checks.finite("end_s", end_s) < begin_s:
+            raise InputError("end_s", end_s, f"at least begin_s, {begin_s:g}")
+        return float(mean_price(self.board, begin_s, end_s))
 
     @property
     def distributions(self) -> DistributionTable:

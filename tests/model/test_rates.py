@@ -22,7 +22,6 @@ from gpusched_env.model.rates import (
 )
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.state import set_price
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
 
@@ -114,25 +113,10 @@ def test_the_price_and_the_pue_are_factors_of_every_rate_and_leave_the_kilowatts
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_when_the_price_doubles_all_that_costs_euros_doubles_and_kilowatts_stay(seed: int):
-    instance = random_instance(seed, kinds=True)
-    board = State(instance).board
-    tables = ("node_rate", "planning_rate", "least_rate")
-    before, drawn = {name: getattr(board, name).copy() for name in tables}, board.facts.kilowatts.copy()
-    set_price(board, 2.0 * instance.energy_price_eur_per_kwh, instance.pue)
-    for name in tables:
-        np.testing.assert_array_equal(getattr(board, name), 2.0 * before[name])
-    np.testing.assert_array_equal(board.facts.kilowatts, drawn)
-    assert board.clock[[at.PRICE, at.PUE]].tolist() == [2.0 * instance.energy_price_eur_per_kwh, instance.pue]
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_a_board_has_the_rates_of_its_instance_and_after_a_change_those_of_one_at_that_price(seed: int):
+def test_a_board_has_the_rates_of_its_instance(seed: int):
     instance = random_instance(seed, kinds=True)
     board = State(instance).board
     assert_rates_of(board, instance)
-    set_price(board, 0.123, 1.7)
-    assert_rates_of(board, replace(instance, energy_price_eur_per_kwh=0.123, pue=1.7))
 
 
 def assert_rates_of(board: Board, instance: Instance) -> None:
@@ -140,19 +124,3 @@ def assert_rates_of(board: Board, instance: Instance) -> None:
     np.testing.assert_array_equal(board.node_rate, rates.node)
     np.testing.assert_array_equal(board.planning_rate, rates.planning)
     np.testing.assert_array_equal(board.least_rate, rates.least)
-
-
-def test_costs_follow_a_price_that_changes_in_a_run():
-    """A runs alone on one GPU of node 0: 1 €/h, then 2 €/h from half an hour on."""
-    state = State(three_jobs())
-    state.advance()
-    for price, timer_h in ((1.0, 0.5), (2.0, 1.0)):
-        set_price(state.board, price, 1.0)
-        state.begin_round(preemption=False)
-        state.view.place(0, 0)
-        state.view.set_timer(0, timer_h * HOUR)
-        state.commit_round()
-        state.advance()
-    assert state.view.now_s == HOUR
-    assert state.view.clock[at.BILL] == pytest.approx(0.5 + 1.0)
-    assert state.view.jobs[0, at.ENERGY] == pytest.approx(0.5 + 1.0)

@@ -23,7 +23,9 @@ from gpusched_env.simulator import stepping
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
 from gpusched_env.simulator.stepping import Hidden
 
-COPIED = ("nodes", "capacity", "quota", "cells", "hosts", "clock", "count")
+FORECAST_S = 7 * 86_400.0
+"""How far ahead simulations take forecasts of prices; beyond it the last one holds [s]."""
+COPIED = ("nodes", "capacity", "quota", "cells", "hosts", "prices", "clock", "count")
 
 
 class SimulationCopy(NamedTuple):
@@ -57,6 +59,7 @@ def new_copy(board: Board, coming: int) -> SimulationCopy:
         edges=board.edges,
         survival=board.survival,
         tail=board.tail,
+        prices=stepping.expected_rows(board, board.clock[at.NOW] + FORECAST_S),
         log=np.empty((0, at.LOG_COLUMNS)),
     )
     return SimulationCopy(start, work, plan, hidden)
@@ -250,7 +253,7 @@ def _goes_on(board: Board, hidden: Hidden, until: float) -> bool:
     time, clock = stepping.next_event(board, hidden), board.clock
     if time > until:
         if until > clock[at.NOW]:
-            stepping.accrue(board, until)
+            stepping.accrue(board, hidden, until)
         return False
     if time == np.inf and board.count[at.ACTIVE] == 0:
         return False

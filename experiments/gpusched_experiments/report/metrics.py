@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model.rates import known_eur_per_kwh
 from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
@@ -40,9 +39,9 @@ class Billing:
         emitted = {each.prices.co2_g_per_kwh for each in variants}
         return cls(tuple(dict.fromkeys(rented)), emitted.pop() if len(emitted) == 1 else None)
 
-    def kwh(self, energy_eur: float, eur_per_kwh: float) -> float:
-        """Return the energy that costs so much [kWh]; NaN where the bill does not tell."""
-        return energy_eur / eur_per_kwh if eur_per_kwh > 0.0 and not self.rented else float("nan")
+    def kwh(self, energy_kwh: float) -> float:
+        """Return the energy of a run [kWh]; NaN where nodes are paid by the hour, whose bill tells nothing of it."""
+        return float("nan") if self.rented else energy_kwh
 
     def co2_kg(self, energy_kwh: float) -> float | None:
         """Return what so much energy emits [kg CO₂]; None if that, or the energy, is not known."""
@@ -116,7 +115,7 @@ class RunMetrics:
         gpus, nodes = busy_s(result) if len(result.log) else (NAN, NAN)
         nodes_there = machines(instance)
         return cls(
-            energy_kwh=billing.kwh(result.energy_eur, known_eur_per_kwh(instance)),
+            energy_kwh=billing.kwh(result.energy_kwh),
             waiting_s=float(np.mean(result.start_s - submission_s)),
             p95_waiting_s=float(np.percentile(result.start_s - submission_s, 95)),
             median_completion_s=median,
