@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning import priced_plan as kernels
-from gpusched_baselines.planning.plan import LATE, find_hull, new_scratch
+from gpusched_baselines.planning.plan import find_hull, new_scratch
 from gpusched_baselines.planning.priced_plan import CONTINUES, GRID_POINTS, RESTARTS, PricedJob, PricedPath
 from gpusched_baselines.planning.single_job import Segment, SingleJobProblem, Status, segments_of
 from gpusched_env.errors import InputError
@@ -154,7 +154,7 @@ def solve_priced_job(problem: PricedJobProblem, points: int = GRID_POINTS) -> Pr
     if weight is None and sim.misses(fastest_s, due_s):
         return _plan_of(problem, own, *_fastest(problem, own, fastest_s), "late")
     seconds, price = problem.until(due_s) if due_s > 0.0 else (np.empty(0), np.empty(0))
-    cost, path = _cheapest(problem, own, seconds, price, points)
+    path = _cheapest(problem, own, seconds, price, points)
     return _plan_of(problem, own, path, seconds, price, "slack" if path.epochs[-1] >= problem.job.max_epochs else "late")
 
 
@@ -170,21 +170,15 @@ def _priced_job(problem: PricedJobProblem) -> PricedJob:
 
 def _cheapest(
     problem: PricedJobProblem, own: PricedJob, seconds: NDArray[np.float64], price: NDArray[np.float64], points: int
-) -> tuple[float, PricedPath]:
-    """Return the cost and the plan of the programme, or of the plan without regard to prices if that costs less."""
-    due_s, weight = problem.job.time_left_s, problem.tardiness_weight_eur_per_s
+) -> PricedPath:
+    """Return the plan of least cost; without periods, if no time is left."""
     if not len(seconds):
-        return np.inf, PricedPath(own.epochs[:1], np.empty(0, dtype=np.int64))
-    grid = kernels.epoch_grid(own, float(seconds.max()), points)
-    late = np.full((2, len(grid)), np.inf)
-    late[:, -1] = 0.0
-    if weight is not None:
-        for i, epochs in enumerate(grid[:-1]):
-            late[:, i] = [sum(_late(own, epochs, runs, problem.last_price, weight)) for runs in (False, True)]
-    cost, path = kernels.cheapest_path(own, seconds, price, grid, late)
-    status, blind = kernels.path_without_prices(own, seconds, due_s)
-    known = kernels.path_cost(own, blind, seconds, price) if status != LATE else np.inf
-    return (cost, path) if cost <= known else (known, blind)
+        return PricedPath(own.epochs[:1], np.empty(0, dtype=np.int64))
+    weight = np.inf if problem.tardiness_weight_eur_per_s is None else problem.tardiness_weight_eur_per_s
+    cost, path = kernels.best_path(own, seconds, price, problem.job.time_left_s, weight, points)
+    if np.isfinite(cost):
+        return path
+    return kernels.path_without_prices(own, seconds, problem.job.time_left_s)[1]  # in time up to rounding
 
 
 def _fastest(
@@ -193,25 +187,6 @@ def _fastest(
     """Return the plan that runs the fastest configuration throughout, and its periods, in `fastest_s`."""
     seconds, price = problem.until(fastest_s)
     return kernels.path_without_prices(own, seconds, fastest_s)[1], seconds, price
-
-
-def _late(own: PricedJob, epochs: float, runs: bool, price: float, weight: float) -> tuple[float, float]:
-    """Return the expected cost of energy and of tardiness [€] of finishing from `epochs` after the due date."""
-    k = _late_point(own, price, weight)
-    tau, power = own.points[0, k], own.points[1, k]
-    largest, alive = own.epochs[1], own.curve.survival[sim.bin_of(own.curve.edges, own.epochs[0] / own.epochs[1])]
-    if alive > 0.0:
-        left = sim.survival_after(own.curve, epochs / largest) * largest / alive
-        there = own.curve.survival[sim.bin_of(own.curve.edges, epochs / largest)] / alive
-    else:
-        left, there = largest - epochs, 1.0
-    seconds = left * tau + (0.0 if runs else own.restart_s * there)
-    return float(price * power / tau * seconds), float(weight * seconds)
-
-
-def _late_point(own: PricedJob, price: float, weight: float) -> int:
-    """Return the point of the hull that late epochs run at: the cheapest one, tardiness included."""
-    return int(np.argmin(price * own.points[1] + weight * own.points[0]))
 
 
 def _plan_of(
@@ -232,8 +207,8 @@ def _plan_of(
     weight, done = problem.tardiness_weight_eur_per_s, float(path.epochs[-1])
     if weight is not None and done < own.epochs[1]:
         runs = bool(path.action[-1] in {CONTINUES, RESTARTS}) if len(seconds) else problem.runs
-        late = _late(own, done, runs, problem.last_price, weight)
-        k = _late_point(own, problem.last_price, weight)
+        late = kernels.late_cost(own, done, runs, problem.last_price, weight)
+        k = kernels.late_point(own, problem.last_price, weight)
         start = float(ends[-1]) if len(seconds) else 0.0
         run_s = (own.epochs[1] - done) * own.points[0, k] + (0.0 if runs else own.restart_s)
         segment = Segment(int(hull[k]), done, float(own.epochs[1]))

@@ -179,6 +179,64 @@ def cheapest_path(job: PricedJob, seconds: Floats, price: Floats, grid: Floats, 
 
 
 @kernel
+def best_path(
+    job: PricedJob, seconds: Floats, price: Floats, time_left: float, weight: float, points: int
+) -> tuple[float, PricedPath]:
+    """Return the plan of `cheapest_path`, or of `path_without_prices` if that costs less, and its cost [€].
+
+    Args:
+        job: The job.
+        seconds: Length of each period until the due date [s], (H,), H ≥ 1.
+        price: Relative price of each, ≥ 0, (H,). The last holds after the due date, too.
+        time_left: Time until the due date [s], > 0.
+        weight: Tardiness weight ω [€/s]; inf for a due date that must be met.
+        points: Points of the grid, ≥ 1.
+    """
+    grid = epoch_grid(job, np.max(seconds), points)
+    late = np.zeros((2, grid.shape[0]))
+    for i in range(grid.shape[0] - 1):
+        for state in range(2):
+            energy, tardiness = late_cost(job, grid[i], state == 1, price[-1], weight)
+            late[state, i] = energy + tardiness
+    cost, path = cheapest_path(job, seconds, price, grid, late)
+    status, known = path_without_prices(job, seconds, time_left)
+    if status != LATE:
+        of_known = path_cost(job, known, seconds, price)
+        if of_known < cost:
+            return of_known, known
+    return cost, path
+
+
+@kernel
+def late_cost(job: PricedJob, epochs: float, runs: bool, price: float, weight: float) -> tuple[float, float]:
+    """Return the expected cost of energy, and of tardiness [€], of finishing from `epochs` after the due date.
+
+    Args:
+        job: The job.
+        epochs: Epochs done at the due date.
+        runs: Whether it runs until then.
+        price: Relative price after the due date.
+        weight: Tardiness weight [€/s]; inf for a due date that must be met.
+    """
+    if weight == np.inf:
+        return 0.0, np.inf
+    largest, k = job.epochs[1], late_point(job, price, weight)
+    alive = job.curve.survival[sim.bin_of(job.curve.edges, job.epochs[0] / largest)]
+    left, there = largest - epochs, 1.0
+    if alive > 0.0:
+        left = sim.survival_after(job.curve, epochs / largest) * largest / alive
+        there = job.curve.survival[sim.bin_of(job.curve.edges, epochs / largest)] / alive
+    seconds = left * job.points[0, k] + (0.0 if runs else job.restart_s * there)
+    return price * job.points[1, k] / job.points[0, k] * seconds, weight * seconds
+
+
+@kernel
+def late_point(job: PricedJob, price: float, weight: float) -> int:
+    """Return the point of the hull at which late epochs run: the cheapest one, tardiness included."""
+    return int(np.argmin(price * job.points[1] + weight * job.points[0]))
+
+
+@kernel
 def write_values(price: float, cost: Floats, slack: Floats, after: Floats, value: Floats, choice: Ints) -> None:
     """Write V_h and the best step of each state from V_{h+1}.
 
