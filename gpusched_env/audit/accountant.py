@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpusched_env.audit.network import cpu_machines_eur
+from gpusched_env.audit.network import drawn_by_cpu_machines
+from gpusched_env.audit.prices import Drawn, demand_eur, metered
 from gpusched_env.audit.progress import (
     check_lines,
     check_profiles,
@@ -184,7 +186,7 @@ def audit(folder: str | Path) -> list[Difference]:
     """
     record = read_record(Path(folder))
     by_job = lives(record)
-    energy_eur, of_job, overfull = _bill(record)
+    bill, overfull = _bill(record)
     return [
         *check_allowed(record),
         *check_together(by_job),
@@ -193,15 +195,24 @@ def audit(folder: str | Path) -> list[Difference]:
         *check_cells(record),
         *check_progress(record, by_job),
         *check_profiles(record),
-        *_check_costs(record, by_job, energy_eur, of_job),
+        *_check_costs(record, by_job, bill),
         *check_lines(record, by_job),
         *check_rounds(record, by_job),
         *_check_origin(record),
     ]
 
 
-def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
-    """Sum up what each node costs while u of its GPUs are busy: its power/1000 · price · PUE · hours.
+@dataclass(frozen=True, slots=True)
+class _Bill:
+    """What all nodes cost [€], what is attributed to each job [€], and what the meter says where prices change."""
+
+    energy_eur: float
+    of_job: list[float]
+    meter: dict[str, float]
+
+
+def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
+    """Sum up what each node costs while u of its GPUs are busy: its power/1000 · price · PUE · hours, by period.
 
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
     With cells, the cost is that of the hosts, with all that is bound to them.
@@ -209,15 +220,15 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
     CPU machines that help jobs on several nodes are charged to these.
 
     Returns:
-        What all nodes cost [€], what is attributed to each job [€], and where a node holds more GPUs than it has, or a
-        GPU more than the whole of it.
+        The bill, and where a node holds more GPUs than it has, or a GPU more than the whole of it.
     """
     on_node: list[list[IntervalRecord]] = [[] for _ in record.nodes]
     hosts = record.tenants.hosts
     for interval in record.intervals:
         on_node[len(record.nodes) - hosts + interval.host if hosts else interval.node].append(interval)
-    pieces: list[float] = []
-    parts: list[list[float]] = [[] for _ in record.jobs]
+    nodes: list[Drawn] = []  # what they draw, of which jobs have parts
+    parts: list[Drawn] = drawn_by_cpu_machines(record)
+    nodes += parts
     overfull: list[Difference] = []
     pieces_of = speed_pieces(record)
     for node, intervals in enumerate(on_node):
@@ -225,28 +236,41 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
         over: set[tuple[int, int] | None] = set()
         for start, end, holding in stretches(intervals):
             busy, shares = busy_gpus(holding), _shares(holding)
-            hours = (end - start) / 3600.0
-            kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * hours
-            pieces.append(kwh * record.eur_per_kwh)
-            for interval in holding:
-                gpus = float(interval.held)
-                if interval.configuration.is_shared:
-                    gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
-                parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
-                if power.idle_saving_w > 0.0:
-                    idle = _idle_gpus(record, interval, (start, end), pieces_of, gpus)
-                    saved = power.idle_saving_w / 1000.0 * idle * hours * record.eur_per_kwh
-                    pieces.append(-saved)
-                    parts[interval.job].append(-saved)
+            kw = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0
+            for low, high, _ in record.prices.cuts(start, end):
+                hours = (high - low) / 3600.0
+                nodes.append(Drawn(-1, low, high, kw * hours))
+                for interval in holding:
+                    gpus, job = float(interval.held), interval.job
+                    if interval.configuration.is_shared:
+                        of_each = (interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
+                        gpus = math.fsum(of_each)
+                    parts.append(Drawn(job, low, high, kw * hours * gpus / busy))
+                    if power.idle_saving_w > 0.0:
+                        idle = _idle_gpus(record, interval, (low, high), pieces_of, gpus)
+                        saved = Drawn(job, low, high, -power.idle_saving_w / 1000.0 * idle * hours)
+                        nodes.append(saved)
+                        parts.append(saved)
             before, over = over, set()
             for gpu, difference in _beyond(record, node, start, holding, busy):
                 over.add(gpu)
                 if gpu not in before:
                     overfull.append(difference)
-    for job, costs in cpu_machines_eur(record).items():
-        pieces += costs
-        parts[job] += costs
-    return math.fsum(pieces), [math.fsum(part) for part in parts], overfull
+    return _bill_of(record, nodes, parts), overfull
+
+
+def _bill_of(record: Record, nodes: list[Drawn], parts: list[Drawn]) -> _Bill:
+    """Make the bill of what nodes draw and of the parts of jobs, with the demand charges."""
+    costs: list[list[float]] = [[] for _ in record.jobs]
+    for part in parts:
+        costs[part.job].append(record.prices.eur(part))
+    charged = demand_eur(record.prices, parts)
+    for job, own in charged.items():
+        costs[job] += own
+    of_all = [cost for own in charged.values() for cost in own]
+    meter = metered(record.prices, nodes) | {"demand_eur": math.fsum(of_all)} if record.prices.start_s else {}
+    total = math.fsum([*(record.prices.eur(each) for each in nodes), *of_all])
+    return _Bill(total, [math.fsum(own) for own in costs], meter)
 
 
 def _idle_gpus(
@@ -297,10 +321,10 @@ def _lines(intervals: list[IntervalRecord], place: str) -> str:
 
 
 def _check_costs(
-    record: Record, by_job: list[list[Holding]], energy_eur: float, of_job: list[float]
+    record: Record, by_job: list[list[Holding]], bill: _Bill
 ) -> Iterator[Difference]:
     """Compare attributions, tardiness costs and totals; a job without intervals is left out, and reported elsewhere."""
-    for job, (claim, energy) in enumerate(zip(record.claims, of_job, strict=True)):
+    for job, (claim, energy) in enumerate(zip(record.claims, bill.of_job, strict=True)):
         if not same_amount(claim["energy_eur"], energy):
             yield Difference(row_of(job), claim["energy_eur"], energy, "energy_eur")
     tardiness: list[float] = []
@@ -318,11 +342,12 @@ def _check_costs(
         if not same_amount(claimed, cost):
             yield Difference(row_of(job), claimed, cost, "tardiness_eur")
     recomputed = {
-        "energy_eur": energy_eur,
+        "energy_eur": bill.energy_eur,
         "tardiness_eur": math.fsum(tardiness),
-        "total_eur": energy_eur + math.fsum(tardiness),
+        "total_eur": bill.energy_eur + math.fsum(tardiness),
         "late_jobs": late,
         "mean_completion_s": math.fsum(stays) / max(1, len(stays)),
+        **bill.meter,
     }
     for name, value in recomputed.items():
         claimed = record.run.get(name, number)

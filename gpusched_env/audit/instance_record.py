@@ -10,6 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+from gpusched_env.audit.prices import PricesRecord, read_prices
 from gpusched_env.audit.reading import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
@@ -31,7 +32,7 @@ from gpusched_env.errors import InputError
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
     "jobs", "applications", "distributions", "interference", "synchronisation", "tenancy", "tenants", "hosts",
-    "racks", "decision_interval_s", "host_memory",
+    "racks", "decision_interval_s", "host_memory", "prices",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -214,7 +215,7 @@ class TenantsRecord:
 
 @dataclass(frozen=True, slots=True)
 class InstanceRecord:
-    """The cluster, its jobs and its prices; `eur_per_kwh` is the energy price times the PUE."""
+    """The cluster, its jobs and its prices."""
 
     name: str
     seed: int
@@ -222,7 +223,7 @@ class InstanceRecord:
     nodes: list[NodeRecord]
     configurations: dict[str, ConfigurationRecord]
     jobs: list[JobRecord]
-    eur_per_kwh: float
+    prices: PricesRecord
     utilisation_model: UtilisationRecord
     synchronisation: SynchronisationRecord | None
     tenants: TenantsRecord
@@ -250,10 +251,10 @@ def read_instance(path: Path) -> InstanceRecord:
     jobs = _jobs(instance, len(configurations), applications, _distributions(instance))
     for index, job in enumerate(jobs):
         index_below(max(1, len(tenants.names))).check(f"instance.json: jobs.tenant[{index}]", job.tenant)
-    price = instance.get("energy_price_eur_per_kwh", number, NOT_NEGATIVE) * instance.get("pue", number, AT_LEAST_ONE)
+    prices = read_prices(instance)
     name, seed = instance.get("name", text), instance.get("seed", whole)
     synchronisation = _synchronisation(instance, list(gpu_types), applications)
-    told = (name, seed, gpu_types, nodes, configurations, jobs, price, utilisation_model, synchronisation, tenants)
+    told = (name, seed, gpu_types, nodes, configurations, jobs, prices, utilisation_model, synchronisation, tenants)
     return InstanceRecord(*told, _host_memory(instance), _shared_memory(instance, list(gpu_types), applications))
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpusched_env.audit.instance_record import SynchronisationRecord
+from gpusched_env.audit.prices import Drawn
 from gpusched_env.audit.record import IntervalRecord, Record, stretches
 
 
@@ -77,18 +77,19 @@ def seconds_on_several_nodes(record: Record) -> dict[int, float]:
     return {line: math.fsum(parts) for line, parts in pieces.items()}
 
 
-def cpu_machines_eur(record: Record) -> dict[int, list[float]]:
-    """Return what the CPU machines cost that make jobs faster [€], a number for each job and stretch, by job.
+def drawn_by_cpu_machines(record: Record) -> list[Drawn]:
+    """Return what the CPU machines draw that make jobs faster, for each job, stretch and period of prices.
 
     A job that they help pays for its part of them, by its nodes.
     """
-    own, costs = record.synchronisation, defaultdict[int, list[float]](list)
+    own, drawn = record.synchronisation, list[Drawn]()
     if own is None or own.cpu_machine_w == 0.0:
-        return costs
+        return drawn
     for stretch in _stretches(record, own):
-        kwh = stretch.cpu * own.cpu_machine_w / 1000.0 * (stretch.end_s - stretch.start_s) / 3600.0
+        kw = stretch.cpu * own.cpu_machine_w / 1000.0
         for line in stretch.several if stretch.cpu > 0.0 else ():
             alone_s = _iteration_s(record, own, line, 0.0, stretch.busy)
             if _iteration_s(record, own, line, stretch.helped, stretch.busy) < alone_s:
-                costs[line.job].append(kwh * record.eur_per_kwh)
-    return costs
+                for start, end, _ in record.prices.cuts(stretch.start_s, stretch.end_s):
+                    drawn.append(Drawn(line.job, start, end, kw * (end - start) / 3600.0))
+    return drawn

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.formats import price_fields
 from gpusched_env.formats.json_fields import Schema, check_lengths, checked, value_of
 from gpusched_env.model import (
     Cells,
@@ -97,6 +98,7 @@ _DOCUMENT: dict[str, Schema] = {
     "racks?": [int],
     "decision_interval_s?": float,
     "host_memory?": {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float},
+    "prices?": price_fields.SCHEMA,
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
@@ -190,6 +192,8 @@ def _document_of(instance: Instance) -> dict[str, Any]:
     if instance.host_memory is not None:
         finite = {name: value for name, value in asdict(instance.host_memory).items() if value != np.inf}
         document["host_memory"] = finite  # no limit is no value
+    if instance.prices is not None:
+        document["prices"] = price_fields.price_fields(instance.prices)
     return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
 
 
@@ -320,6 +324,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         synchronisation=synchronisation_of(read),
         racks=tuple(read.get("racks", ())),
         host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
+        prices=price_fields.prices_of(read["prices"]) if "prices" in read else None,
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
         **optional,

@@ -19,6 +19,7 @@ from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.result import kwh_of_bill
 from gpusched_env.simulator.state import log_columns
 
 FORMAT = "gpusched run"
@@ -41,6 +42,8 @@ _FACTS = (
     "policy", "seed", "energy_eur", "tardiness_eur", "total_eur", "late_jobs", "mean_completion_s", "rounds",
     "decision_s", "provenance",
 )  # fmt: skip
+_METERED = ("energy_kwh", "co2_kg", "demand_eur")
+"""Fields of `run.json` where prices change by period; `co2_kg` where the carbon intensity is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,8 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
+    if instance.prices is not None:
+        values |= {name: getattr(result, name) for name in _METERED if np.isfinite(getattr(result, name))}
     values["decision_s"] = result.decision_s if np.isfinite(result.decision_s) else None
     return {"format": FORMAT, "version": VERSION, **values, "provenance": provenance(command, **{**facts, **own})}
 
@@ -193,6 +198,9 @@ def result_of(run: RecordedRun) -> Result:
         raise InputError("jobs.csv", len(run.jobs), f"a row for each of the {len(run.instance.jobs)} jobs")
     seconds = run.facts["decision_s"]
     facts = {name: run.facts[name] for name in ("seed", "energy_eur", "tardiness_eur", "rounds")}
+    facts |= {name: run.facts[name] for name in _METERED if name in run.facts}
+    if run.instance.prices is None:
+        facts["energy_kwh"] = kwh_of_bill(run.instance, facts["energy_eur"])
     return Result(
         instance=run.instance,
         policy=run.policy,

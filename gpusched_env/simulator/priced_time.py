@@ -54,9 +54,9 @@ def priced_length(board: Board, hidden: Hidden, before: float, time: float) -> f
         clock[at.KWH] += kwh
         clock[at.CO2_KG] += kwh * prices[period, at.PERIOD_G] / 1000.0
         length += (end - begin) * cost * pue / reference
-        if board.facts.tariff[at.DEMAND_EUR_PER_KW] > 0.0 and rate > 0.0:
+        if board.tariff[at.DEMAND_EUR_PER_KW] > 0.0 and rate > 0.0:
             length += charge_demand(board, begin, end, kilowatts * pue) / rate
-        elif board.facts.tariff[at.DEMAND_EUR_PER_KW] > 0.0:
+        elif board.tariff[at.DEMAND_EUR_PER_KW] > 0.0:
             charge_demand(board, begin, end, 0.0)
         begin = end
         period += 1
@@ -66,7 +66,7 @@ def priced_length(board: Board, hidden: Hidden, before: float, time: float) -> f
 @kernel
 def charge_demand(board: Board, begin: float, end: float, kilowatts: float) -> float:
     """Meter a constant power for the demand charge, and return by how much the charge has risen [€]."""
-    clock, tariff, risen = board.clock, board.facts.tariff, 0.0
+    clock, tariff, risen = board.clock, board.tariff, 0.0
     interval = tariff[at.DEMAND_INTERVAL_S]
     while begin < end:
         following = (np.floor(begin / interval) + 1.0) * interval
@@ -144,7 +144,7 @@ def forecast_of(board: Board, period: int) -> float:
     It is the mean of the same hours of those of the 28 days before that are published and of the same type, working day
     or weekend; without one, of all 28 days; without history the reference price. The noise of the period multiplies it.
     """
-    prices, monday, known = board.prices, board.facts.tariff[at.MONDAY_S], known_until_s(board)
+    prices, monday, known = board.prices, board.tariff[at.MONDAY_S], known_until_s(board)
     start = prices[period, at.PERIOD_START]
     length = min(period_end(prices, period) - start, DAY_S)
     weekend = (start - monday) % WEEK_S >= WORKING_DAYS * DAY_S

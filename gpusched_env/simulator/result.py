@@ -82,11 +82,16 @@ def _busy(instance: Instance, log: NDArray[np.float64]) -> tuple[list[float], li
     return [float(time_s) for time_s, _ in changes], np.cumsum([change for _, change in changes]).tolist()
 
 
+def kwh_of_bill(instance: Instance, energy_eur: float) -> float:
+    """Return the energy at the meter that costs so much at the one price [kWh]; NaN if it costs nothing."""
+    price = instance.energy_price_eur_per_kwh
+    return energy_eur / price if price > 0.0 else float("nan")
+
+
 def metered(instance: Instance, clock: NDArray[np.float64]) -> dict[str, float]:
     """Return what the meter says at the end of a run: `energy_kwh`, `co2_kg` and `demand_eur` of its `Result`."""
-    price = instance.energy_price_eur_per_kwh
     if instance.prices is None:
-        return {"energy_kwh": float(clock[at.BILL] / price) if price > 0.0 else float("nan")}
+        return {"energy_kwh": kwh_of_bill(instance, float(clock[at.BILL]))}
     known = instance.prices.g_per_kwh is not None
     return {
         "energy_kwh": float(clock[at.KWH]),

@@ -34,7 +34,6 @@ class Facts(NamedArrays):
         iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
             without a model of the network.
         network: Numbers of the network between nodes, (NETWORK_COLUMNS,); (0,) without a model of it.
-        tariff: Numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,); (0,) without a series of prices.
     """
 
     configs: Annotated[Ints, 2]
@@ -51,7 +50,6 @@ class Facts(NamedArrays):
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]
     network: Annotated[Floats, 1]
-    tariff: Annotated[Floats, 1]
 
 
 class Board(NamedArrays):
@@ -79,6 +77,7 @@ class Board(NamedArrays):
         tail: ∫ S from each edge to 1, (D, B + 1).
         prices: The periods of the series of prices, (P, PRICE_COLUMNS); NaN where they are not published yet; (0,
             PRICE_COLUMNS) without a series.
+        tariff: Numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,); (0,) without a series.
         clock: Times and costs, (CLOCK_COLUMNS,).
         count: Numbers of the round and of the run, and how rounds ask, (COUNT_COLUMNS,).
         active: The jobs submitted and not completed, in its first `count[ACTIVE]` places, (J,).
@@ -108,6 +107,7 @@ class Board(NamedArrays):
     survival: Annotated[Floats, 2]
     tail: Annotated[Floats, 2]
     prices: Annotated[Floats, 2]
+    tariff: Annotated[Floats, 1]
     clock: Annotated[Floats, 1]
     count: Annotated[Ints, 1]
     active: Annotated[Ints, 1]

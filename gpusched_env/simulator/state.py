@@ -56,7 +56,7 @@ class Common:
         """Return the facts and the rates of an instance; they are computed once for instances of the same cluster."""
         if instance.interference is not None:  # then facts follow from the jobs too
             return _facts(instance, self), self._rates(instance)
-        parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.prices)
+        parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation)
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
         key = (*map(id, parts), *numbers)
         if key not in self._clusters:
@@ -67,6 +67,8 @@ class Common:
 
     def _rates(self, instance: Instance) -> Rates:
         rates = Rates.of(instance)
+        if instance.prices is not None:  # each has a price of its own: they would be kept for ever
+            return rates
         return Rates(self.once(rates.node), self.once(rates.planning), self.once(rates.least))
 
 
@@ -100,8 +102,7 @@ class State:
         self.instance, self.asking = instance, asking
         columns = FREE_COLUMNS + 3 * len(instance.gpu_types) if memory_columns is None else memory_columns
         distributions = DistributionTable.of(instance.jobs.distributions)
-        common = Common() if common is None else common
-        self.board = _new_board(instance, common, columns, distributions)
+        self.board = _new_board(instance, Common() if common is None else common, columns, distributions)
         clock, count = self.board.clock, self.board.count
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
@@ -112,8 +113,7 @@ class State:
         count[at.PREEMPTION] = int(asking.preemption)
         count[at.ORDER] = NAMED_ORDERS[asking.job_order]
         count[at.LOGGING] = int(record)
-        log_rows = 4 * len(instance.jobs) + 16 if record else 0
-        self.hidden = _new_hidden(instance, self.board, distributions, common, log_rows)
+        self.hidden = _new_hidden(instance, self.board, distributions, 4 * len(instance.jobs) + 16 if record else 0)
         publish(self.board, self.hidden)
         self.view = View(self.board, instance.configurations)
 
@@ -188,6 +188,7 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         survival=np.full_like(table.survival, np.nan),
         tail=np.full_like(table.tail, np.nan),
         prices=_prices_before(instance),
+        tariff=_tariff(instance),
         clock=np.zeros(at.CLOCK_COLUMNS),
         count=np.zeros(at.COUNT_COLUMNS, dtype=np.int64),
         active=np.zeros(jobs, dtype=np.int64),
@@ -267,7 +268,6 @@ def _facts(instance: Instance, common: Common) -> Facts:
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),
             network=network_numbers(instance),
-            tariff=_tariff(instance),
         )
     )
 
@@ -328,9 +328,7 @@ def log_columns(instance: Instance) -> int:
     return at.LOG_HOST + 1 if instance.hosts else at.LOG_COLUMNS
 
 
-def _new_hidden(
-    instance: Instance, board: Board, distributions: DistributionTable, common: Common, log_rows: int
-) -> Hidden:
+def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:
     """Make the hidden part: epochs needed, and all values of every job until it is submitted."""
     table = instance.jobs
     seconds = table.seconds_per_epoch * board.facts.planned[table.application]
@@ -344,7 +342,7 @@ def _new_hidden(
         edges=distributions.edges,
         survival=distributions.survival,
         tail=distributions.tail,
-        prices=common.once(_prices(instance)),
+        prices=_prices(instance),
         log=np.full((log_rows, log_columns(instance)), -1.0),
     )
 

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
         list_tracks,
         step_limit_of,
     )
-    from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
+    from gpusched_env.workload.scenario.prices import Prices
+    from gpusched_env.workload.scenario.scenario import Jobs, Scenario, Weights
     from gpusched_env.workload.scenario.scenario_file import (
         Track,
         builtin_scenarios,

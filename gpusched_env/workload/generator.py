@@ -15,6 +15,7 @@ from gpusched_env.workload.families import draw_fractions, given_library, make_l
 from gpusched_env.workload.interference_model import InterferenceModel, application_times, interference_model, job_times
 from gpusched_env.workload.mixture import classes_of, join_classes, seed_of_class, variant_of, variants_of
 from gpusched_env.workload.network import over_network, switching_columns
+from gpusched_env.workload.priced import price_fields, price_table
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
@@ -55,11 +56,12 @@ class _Streams:
     durations: Generator
     labels: Generator
     tenants: Generator
+    prices: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The draws of a seed depend on the order of the fields: add new concerns at the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(11)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(12)))
 
 
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
@@ -155,7 +157,7 @@ class _Maker:
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
         self.trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
-        self._tenants = _tenants(scenario, self.trace)
+        self._tenants, self._prices = _tenants(scenario, self.trace), price_table(scenario.prices)
         measured = application_times(applications, self._site)
         self._seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
         self._max_epochs = np.array([application.max_epochs for application in applications])
@@ -182,7 +184,7 @@ class _Maker:
             site.nodes,
             site.configurations,
             table,
-            **self._scenario.prices.model_dump(exclude={"co2_g_per_kwh"}),
+            **price_fields(self._scenario.prices, self._prices, float(table.submission_s[-1]), streams.prices),
             interference=interference,
             name=self._scenario.name,
             seed=seed,

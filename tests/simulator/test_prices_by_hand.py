@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpusched_baselines import make_policy
 from gpusched_env.model import DemandCharge, Instance, PriceSeries
 from gpusched_env.simulator import Result, View, simulate
-from tests.support.instances import HOUR, random_instance, three_jobs
-from gpusched_baselines.registry import make_policy
+from instances import HOUR, random_instance, three_jobs
+
 
 EDGES = np.array([0.0, 1.0, 3.0]) * HOUR
 SERIES = PriceSeries(EDGES, np.array([1.0, 3.0, 0.5]), g_per_kwh=np.array([100.0, 200.0, 1000.0]))

@@ -20,9 +20,8 @@ from gpusched_env.workload.scenario.comparison import (
     TraceReplay,
 )
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
+from gpusched_env.workload.scenario.prices import Prices
 from gpusched_env.workload.scenario.settings import (
-    USUAL,
-    AtLeastOne,
     Count,
     Many,
     NotNegative,
@@ -55,14 +54,6 @@ def _applications(value: object) -> object:
 
 OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValidator(_applications)]
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
-
-
-class Prices(Settings):
-    """The price of energy."""
-
-    energy_price_eur_per_kwh: NotNegative = setting(USUAL["energy_price_eur_per_kwh"], "Energy price [€/kWh].")
-    pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
-    co2_g_per_kwh: NotNegative | None = setting(None, "Emissions of a kWh [g CO₂/kWh]; only for kg CO₂ in results.")
 
 
 class Jobs(Settings):
@@ -185,6 +176,10 @@ class Scenario(Settings):
         if self.trace is not None and self.trace.reference_gpu_type not in {None, *known}:
             allowed = f"one of the GPU types {', '.join(known)}"
             raise InputError("trace.reference_gpu_type", self.trace.reference_gpu_type, allowed)
+        rented = [i for i, own in enumerate(self.gpu_types) if own.node_eur_per_h is not None]
+        if rented and self.prices.series is not None:
+            allowed = "nothing with prices.series: nodes that are paid by the hour draw no energy"
+            raise InputError(f"gpu_types[{rented[0]}].node_eur_per_h", "...", allowed)
         free = "nothing with switching.model = 'free'"
         if self.switching.model == "free" and self.restart_s is not None and self.restart_s != 0.0:
             raise InputError("restart_s", self.restart_s, free)

@@ -243,6 +243,7 @@ def _resolve(data: dict[str, Any], folder: Path) -> None:
     """Resolve the paths of files from the scenario's folder."""
     _from_folder(data, "applications", folder, NAMED_TABLES)
     _from_folder(data.get("trace"), "path", folder)
+    _from_folder(data.get("prices"), "series", folder, only=".csv")
     for setting in ("library", "runs"):
         _from_folder(data.get("epochs"), setting, folder, (PUBLISHED,))
     for variant in data["mixture"] if isinstance(data.get("mixture"), list) else ():

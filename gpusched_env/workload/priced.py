@@ -1,0 +1,164 @@
+"""From the prices of a market and the settings of a scenario to the series of prices of a run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import DemandCharge, PriceSeries
+from gpusched_env.model.prices import DAY_S
+from gpusched_env.workload.scenario.prices import RANDOM
+from gpusched_env.workload.tables.hourly_prices import HISTORY_S, NAMES, builtin_prices, read_prices
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_env.workload.scenario.prices import Prices
+    from gpusched_env.workload.tables.hourly_prices import PriceTable
+
+WEEK_S, AFTER_S = 7.0 * DAY_S, 60.0 * DAY_S
+THURSDAY = 3  # weekday of 1 January 1970, Monday being 0
+
+
+def price_table(prices: Prices) -> PriceTable | None:
+    """Read the series that a scenario names; None without one.
+
+    Raises:
+        InputError: The file is not valid.
+    """
+    if prices.series is None:
+        return None
+    return builtin_prices(prices.series) if prices.series in NAMES else read_prices(prices.series)
+
+
+def price_fields(prices: Prices, table: PriceTable | None, until_s: float, rng: Generator) -> dict[str, Any]:
+    """Return the fields of an instance that say what energy costs: price, PUE and, with a series, that.
+
+    The series begins up to 28 days before the run, and ends 60 days after `until_s`; where the market's prices end
+    before, those of their last week are repeated.
+
+    Args:
+        prices: The settings.
+        table: The prices of the market; None without a series.
+        until_s: The time until which jobs are submitted [s].
+        rng: Draws the start.
+
+    Raises:
+        InputError: The start is not in the series, or carbon has a price and no intensity.
+    """
+    constant = {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue}
+    if table is None:
+        return constant
+    first = _first_period(prices, table, rng)
+    rows = _rows(table, first, until_s + AFTER_S)
+    start_s = rows.time_s - table.time_s[first]
+    emitted = rows.g_per_kwh
+    if emitted is None and prices.co2_g_per_kwh is not None:
+        emitted = np.full(len(start_s), prices.co2_g_per_kwh)
+    if emitted is None and prices.carbon_eur_per_t > 0.0:
+        raise InputError("prices.carbon_eur_per_t", prices.carbon_eur_per_t, "0 without a carbon intensity")
+    billed = rows.eur_per_kwh + prices.levy_eur_per_kwh
+    if emitted is not None:
+        billed = billed + prices.carbon_eur_per_t * emitted / 1e6
+    billed = np.maximum(billed, prices.floor_eur_per_kwh)
+    history = start_s < 0.0
+    if history.any():
+        lengths = np.diff(start_s)[history[:-1]]
+        constant["energy_price_eur_per_kwh"] = float(np.average(billed[history], weights=lengths))
+    local_s = rows.time_s + rows.local_h * 3600.0
+    return constant | {
+        "prices": PriceSeries(
+            start_s,
+            billed,
+            emitted,
+            rows.pue,
+            _published_s(prices, start_s, local_s),
+            _demand(prices, start_s, local_s),
+            monday_s=-float((local_s[start_s == 0.0][0] + THURSDAY * DAY_S) % WEEK_S),
+            forecast_noise=prices.forecast_noise,
+            forecast_seed=int(rng.integers(2**31)) if prices.forecast_noise > 0.0 else 0,
+        )
+    }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rows:
+    time_s: NDArray[np.float64]
+    local_h: NDArray[np.float64]
+    eur_per_kwh: NDArray[np.float64]
+    g_per_kwh: NDArray[np.float64] | None
+    pue: NDArray[np.float64] | None
+
+
+def _first_period(prices: Prices, table: PriceTable, rng: Generator) -> int:
+    """Return the period with which the run begins."""
+    local_s = table.local_s
+    if prices.start != RANDOM:
+        given = datetime.fromisoformat(prices.start).replace(tzinfo=UTC).timestamp()
+        found = np.flatnonzero(local_s == given)
+        if not len(found):
+            allowed = f"the start of a period from {_text(local_s[0])} to {_text(local_s[-1])}, local time"
+            raise InputError("prices.start", prices.start, allowed)
+        return int(found[0])
+    low = table.first_start_s if prices.first_month is None else _month_s(prices.first_month)
+    high = table.last_start_s if prices.last_month is None else _month_s(prices.last_month, 1)
+    days = np.flatnonzero((local_s % DAY_S == 0.0) & (local_s >= low) & (local_s < high))
+    if not len(days):
+        allowed = f"months with days of the series, {_text(local_s[0])} to {_text(local_s[-1])}"
+        raise InputError("prices.first_month", prices.first_month, allowed)
+    return int(rng.choice(days))
+
+
+def _rows(table: PriceTable, first: int, length_s: float) -> _Rows:
+    """Return the rows from 28 days before the run to its end, the last week repeated where they end before."""
+    begin, end = table.time_s[first] - HISTORY_S, table.time_s[first] + length_s
+    low, high = np.searchsorted(table.time_s, [begin, end])
+    index, time_s = np.arange(low, high), table.time_s[low:high]
+    step = table.time_s[-1] - table.time_s[-2] if len(table.time_s) > 1 else DAY_S
+    over_s = table.time_s[-1] + step
+    if over_s < end:
+        week = np.flatnonzero(table.time_s >= over_s - WEEK_S)
+        span = over_s - table.time_s[week[0]]
+        for again in range(1, int(np.ceil((end - over_s) / span)) + 1):
+            index, time_s = np.append(index, week), np.append(time_s, table.time_s[week] + again * span)
+    columns = (table.eur_per_kwh, table.g_per_kwh, table.pue)
+    return _Rows(time_s, table.local_h[index], *(None if c is None else c[index] for c in columns))  # type: ignore[arg-type]
+
+
+def _published_s(
+    prices: Prices, start_s: NDArray[np.float64], local_s: NDArray[np.float64]
+) -> NDArray[np.float64] | None:
+    """Return from when policies know each period."""
+    if prices.known == "all":
+        return None
+    if prices.known == "none":
+        return start_s
+    _, first, of_day = np.unique(np.floor(local_s / DAY_S), return_index=True, return_inverse=True)
+    midnight = start_s[first] - local_s[first] % DAY_S
+    told = midnight[of_day] - DAY_S + prices.published_h * 3600.0
+    return np.maximum.accumulate(np.minimum(told, start_s))
+
+
+def _demand(prices: Prices, start_s: NDArray[np.float64], local_s: NDArray[np.float64]) -> DemandCharge | None:
+    if prices.demand_charge_eur_per_kw == 0.0:
+        return None
+    months = np.array([datetime.fromtimestamp(s, UTC).month for s in local_s])
+    begins = np.flatnonzero(np.diff(months, prepend=months[0]) != 0)
+    later = tuple(float(start_s[p]) for p in begins if start_s[p] > 0.0)
+    return DemandCharge(prices.demand_charge_eur_per_kw, prices.demand_interval_s, later)
+
+
+def _month_s(month: str, more: int = 0) -> float:
+    """Return when a month begins, or one some months after it: local time in seconds since 1970."""
+    year, number = (int(part) for part in month.split("-"))
+    number += more - 1
+    return datetime(year + number // 12, number % 12 + 1, 1, tzinfo=UTC).timestamp()
+
+
+def _text(local_s: float) -> str:
+    return datetime.fromtimestamp(local_s, UTC).strftime("%Y-%m-%dT%H:%M")

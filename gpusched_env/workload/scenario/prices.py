@@ -1,0 +1,90 @@
+"""The section `prices`: one price of energy, or a series of them."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from typing import Literal, Self
+
+from pydantic import model_validator
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload.scenario.settings import USUAL, AtLeastOne, Duration, NotNegative, Settings, setting
+from gpusched_env.workload.tables.hourly_prices import NAMES
+
+RANDOM = "random"
+
+
+class Prices(Settings):
+    """The price of energy."""
+
+    energy_price_eur_per_kwh: NotNegative = setting(
+        USUAL["energy_price_eur_per_kwh"],
+        "Energy price [€/kWh]. With a series the mean of the 28 days before the run is used to plan with, if they are known.",
+    )
+    pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
+    co2_g_per_kwh: NotNegative | None = setting(
+        None, "Emissions of a kWh [g CO₂/kWh], where the series has none; only for kg CO₂ in results."
+    )
+    series: str | None = setting(
+        None,
+        "Prices by period: a CSV file, or de-lu, caiso or ercot (2020 to 2024), or one year of them, as de-lu-2024. By "
+        "default the one price.",
+    )
+    start: str = setting(
+        RANDOM, "Local time of the market at which the run begins, as 2024-03-01T00:00; random: a day drawn by the seed."
+    )
+    first_month: str | None = setting(None, "First month of random starts, as 2020-01. By default that of the series.")
+    last_month: str | None = setting(None, "Last month of random starts. By default that of the series.")
+    levy_eur_per_kwh: NotNegative = setting(0.0, "Levies and charges that are added to the price of the series [€/kWh].")
+    carbon_eur_per_t: NotNegative = setting(0.0, "Price of emissions, added too [€/t CO₂].")
+    floor_eur_per_kwh: NotNegative = setting(
+        0.005, "Least price that is billed [€/kWh]: at negative prices it would be best to waste energy."
+    )
+    known: Literal["day-ahead", "all", "none"] = setting(
+        "day-ahead",
+        "What policies know: day-ahead (prices of a day from published_at of the day before on), all, or none (only the "
+        "price of the present period).",
+    )
+    published_at: str = setting("12:45", "Local time at which the prices of the next day are published.")
+    forecast_noise: NotNegative = setting(0.0, "Noise σ of forecasts: they are multiplied by exp(σ z - σ²/2).")
+    demand_charge_eur_per_kw: NotNegative = setting(
+        0.0, "Demand charge for the largest mean power of an interval in each calendar month [€/kW]."
+    )
+    demand_interval_s: Duration = setting(900.0, "Length of these intervals [s].")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.series is not None and not self.series.endswith(".csv") and self.series not in NAMES:
+            raise InputError("series", self.series, f"a .csv file, or one of {', '.join(NAMES)}")
+        if self.start != RANDOM:
+            _local("start", self.start)
+        for name in ("first_month", "last_month"):
+            month = getattr(self, name)
+            if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
+                raise InputError(name, month, "a month, as 2024-03")
+        if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", self.published_at):
+            raise InputError("published_at", self.published_at, "a time of the day, as 12:45")
+        given = self.model_dump(exclude_defaults=True, exclude={"energy_price_eur_per_kwh", "pue", "co2_g_per_kwh"})
+        if given and self.series is None:
+            name, value = next(iter(given.items()))
+            raise InputError(name, value, "the default without a series")
+        if self.series is not None and self.energy_price_eur_per_kwh == 0.0:
+            raise InputError("energy_price_eur_per_kwh", 0.0, "a number > 0 with a series")
+        return self
+
+    @property
+    def published_h(self) -> float:
+        """Return the hour of the day at which prices of the next day are published."""
+        hours, minutes = self.published_at.split(":")
+        return int(hours) + int(minutes) / 60.0
+
+
+def _local(name: str, text: str) -> datetime:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(name, text, "random, or a local time, as 2024-03-01T00:00") from None
+    if time.tzinfo is not None:
+        raise InputError(name, text, "a local time of the market, without a time zone")
+    return time
