@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.gavel import Gavel, GavelCost
     from gpusched_baselines.hindsight import hindsight_cost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
+    from gpusched_baselines.planning.priced_job import PeriodPlan, PricedJobProblem, PricedPlan, solve_priced_job
     from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
     from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
     from gpusched_baselines.search.constructions import RandomGreedy, random_greedy_conditional_mean, random_greedy_mean
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.fill import Fill
     from gpusched_baselines.shared_gpus.pack import Pack
     from gpusched_baselines.sts import Sts
+    from gpusched_baselines.sts_priced import StsPriced
     from gpusched_baselines.sts_x.policy import StsX
 
 __all__ = [
@@ -57,12 +59,16 @@ __all__ = [
     "LocalSearch",
     "Pack",
     "PathRelinking",
+    "PeriodPlan",
     "Plan",
+    "PricedJobProblem",
+    "PricedPlan",
     "RandomGreedy",
     "Segment",
     "SingleJobProblem",
     "SlackSlice",
     "Sts",
+    "StsPriced",
     "StsX",
     "TimeSlice",
     "Tiresias",
@@ -91,6 +97,7 @@ __all__ = [
     "random_greedy_conditional_mean",
     "random_greedy_mean",
     "sept",
+    "solve_priced_job",
     "solve_single_job",
     "srpt_worst",
     "usual_policy_names",
