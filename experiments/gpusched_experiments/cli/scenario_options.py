@@ -162,6 +162,9 @@ class ScenarioOptions:
     encoding: Annotated[str | None, "Encoding of the trace, such as cp1252; default: utf-8."] = None
     jobs: JobsOption = None
     nodes: Annotated[int | None, typer.Option("--nodes", "-n", help="Number of nodes.")] = None
+    prices: Annotated[
+        str | None, "Prices of energy by period: de-lu, caiso or ercot, one year of them (de-lu-2024), or a CSV file."
+    ] = None
     settings: SetOption = None
 
     def given(self) -> dict[str, list[Any]]:
@@ -175,8 +178,10 @@ class ScenarioOptions:
 
     @property
     def written(self) -> list[str]:
-        """Return the settings of `--set` with that of `--encoding`."""
-        return [*(self.settings or ()), *([] if self.encoding is None else [f"trace.encoding={self.encoding}"])]
+        """Return the settings of `--prices`, `--encoding` and `--set`, which wins."""
+        series = str(Path(self.prices).resolve()) if self.prices and self.prices.endswith(".csv") else self.prices
+        own = [] if series is None else [f"prices.series={series}"]
+        return [*own, *([] if self.encoding is None else [f"trace.encoding={self.encoding}"]), *(self.settings or ())]
 
     def counts(self) -> dict[str, object]:
         """Return the settings that `--jobs` and `--nodes` stand for."""

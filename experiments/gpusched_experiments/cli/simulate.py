@@ -120,6 +120,10 @@ def _print(result: Result, workload: Workload) -> None:
     table.add_row("busy", f"{metrics.busy_gpus:.1%} of the GPUs, {metrics.busy_nodes:.1%} of the nodes")
     if metrics.energy_kwh == metrics.energy_kwh:
         table.add_row("energy drawn", f"{metrics.energy_kwh:,.2f} kWh")
+    if (emitted := billing.co2_kg(result)) is not None:
+        table.add_row("emissions", f"{emitted:,.2f} kg CO₂")
+    if result.demand_eur > 0.0:
+        table.add_row("demand charges, in energy", f"{result.demand_eur:,.2f} €")
     table.add_row("switches", str(result.switches.sum()))
     table.add_row("rounds", f"{result.rounds}, {milliseconds:.3g} ms each (compilation included)")
     output().print(table)

@@ -96,7 +96,7 @@ def run_report(result: Result, provenance: Mapping[str, Any]) -> ReportData:
 
 def _table(result: Result, billing: Billing) -> Table:
     metrics = RunMetrics.of(result, billing)
-    emitted = billing.co2_kg(metrics.energy_kwh)
+    emitted = billing.co2_kg(result)
     facts = (
         ("total cost", f"{result.total_eur:,.2f} €"),
         ("energy", f"{result.energy_eur:,.2f} €"),

@@ -43,8 +43,11 @@ class Billing:
         """Return the energy of a run [kWh]; NaN where nodes are paid by the hour, whose bill tells nothing of it."""
         return float("nan") if self.rented else energy_kwh
 
-    def co2_kg(self, energy_kwh: float) -> float | None:
-        """Return what so much energy emits [kg CO₂]; None if that, or the energy, is not known."""
+    def co2_kg(self, result: Result) -> float | None:
+        """Return what a run emitted [kg CO₂], by its prices or else by the scenario; None if it is not known."""
+        if np.isfinite(result.co2_kg):
+            return result.co2_kg
+        energy_kwh = self.kwh(result.energy_kwh)
         known = self.co2_g_per_kwh is not None and energy_kwh == energy_kwh  # noqa: PLR0124 - NaN differs from itself
         return energy_kwh * self.co2_g_per_kwh / 1000.0 if known and self.co2_g_per_kwh is not None else None
 

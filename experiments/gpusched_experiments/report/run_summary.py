@@ -76,7 +76,7 @@ class RunSummary:
             clairvoyant_eur=clairvoyant_eur,
             non_clairvoyant_eur=non_clairvoyant_eur,
             metrics=metrics,
-            co2_kg=billing.co2_kg(metrics.energy_kwh),
+            co2_kg=billing.co2_kg(result),
             groups=group_metrics(result),
         )
 

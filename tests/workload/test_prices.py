@@ -1,0 +1,199 @@
+"""Prices of markets and files as series of a run: which periods, when they are published, and what is added."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import Scenario, load_scenario, make_instance, scenario_toml
+from gpusched_env.workload.tables.hourly_prices import NAMES, builtin_prices, filled, read_prices
+
+DATA = Path(__file__).parents[2].parent / "shared" / "data"
+HOUR = 3600.0
+
+
+def scenario(**prices: Any) -> Scenario:
+    """Make a small scenario with prices of 2024 in Germany and Luxembourg, or others."""
+    section = {"series": "de-lu-2024", "start": "2024-03-01T00:00"} | prices
+    return load_scenario("tiny").replace({f"prices.{name}": value for name, value in section.items()})
+
+
+def test_a_run_has_28_days_of_history_and_60_days_after_the_last_submission():
+    instance = make_instance(scenario(), 0)
+    series = instance.prices
+    assert series is not None
+    last_s = instance.jobs.submission_s[-1]
+    assert (series.start_s[0], series.start_s[672]) == (-672 * HOUR, 0.0)
+    assert last_s + 60 * 24 * HOUR - HOUR <= series.start_s[-1] < last_s + 60 * 24 * HOUR
+    history = series.eur_per_kwh[:672]
+    assert instance.energy_price_eur_per_kwh == pytest.approx(history.mean())
+
+
+def test_prices_of_a_day_are_published_at_a_quarter_to_one_of_the_day_before():
+    """On 31 March 2024 the clocks go forward: midnight of 1 April is 23 h after that of 31 March."""
+    series = make_instance(scenario(start="2024-03-31T00:00"), 0).prices
+    told = (series.published_s[672:] / HOUR).tolist()
+    assert told[:23] == [-11.25] * 23
+    assert told[23:47] == [23.0 - 11.25] * 24
+    assert make_instance(scenario(known="all"), 0).prices.published_s is None
+    none = make_instance(scenario(known="none"), 0).prices
+    np.testing.assert_array_equal(none.published_s, none.start_s)
+    later = make_instance(scenario(published_at="18:00"), 0).prices
+    assert later.published_s[672] == -6.0 * HOUR
+
+
+def test_levies_and_carbon_are_added_and_the_floor_holds():
+    plain = make_instance(scenario(series="caiso-2022", start="2022-04-10T00:00", floor_eur_per_kwh=0.0), 0).prices
+    table = builtin_prices("caiso-2022")
+    first = np.flatnonzero(table.local_s == (np.datetime64("2022-04-10", "s") - np.datetime64(0, "s")).astype(float))[0]
+    raw = table.eur_per_kwh[first : first + 48]
+    np.testing.assert_allclose(plain.eur_per_kwh[672 : 672 + 48], np.maximum(raw, 0.0))
+    settings = {"levy_eur_per_kwh": 0.03, "carbon_eur_per_t": 100.0, "floor_eur_per_kwh": 0.06}
+    added = make_instance(scenario(series="caiso-2022", start="2022-04-10T00:00", **settings), 0).prices
+    expected = np.maximum(raw + 0.03 + 1e-4 * table.g_per_kwh[first : first + 48], 0.06)
+    np.testing.assert_allclose(added.eur_per_kwh[672 : 672 + 48], expected)
+    assert 0 < np.sum(expected == 0.06) < 48
+
+
+def test_random_starts_are_days_of_the_months_asked_for():
+    for seed in range(8):
+        chosen = scenario(series="de-lu", start="random", first_month="2021-02", last_month="2021-02")
+        series = make_instance(chosen, seed).prices
+        found = builtin_prices("de-lu")
+        place = [p for p in range(28) if _same(series, found, p)]
+        assert len(place) == 1
+
+
+def _same(series: Any, table: Any, day: int) -> bool:
+    begin = (np.datetime64("2021-02-01", "s") - np.datetime64(0, "s")).astype(float) + day * 86_400.0
+    first = int(np.flatnonzero(table.local_s == begin)[0])
+    wanted = np.maximum(table.eur_per_kwh[first : first + 24], 0.005)
+    return bool(np.allclose(series.eur_per_kwh[672 : 672 + 24], wanted))
+
+
+def test_a_monday_is_known_to_forecasts():
+    """1 March 2024 was a Friday."""
+    assert make_instance(scenario(), 0).prices.monday_s == -4 * 24 * HOUR
+
+
+def test_demand_charges_begin_again_with_each_calendar_month():
+    series = make_instance(scenario(start="2024-03-30T00:00", demand_charge_eur_per_kw=10.0), 0).prices
+    assert series.demand.months_s[0] == (2 * 24 - 1) * HOUR  # one hour is skipped on 31 March
+    assert series.demand.interval_s == 900.0
+
+
+def test_the_last_week_is_repeated_after_the_end_of_the_series():
+    series = make_instance(scenario(start="2024-12-24T00:00"), 0).prices
+    later = series.eur_per_kwh[672 + 8 * 24 :]
+    np.testing.assert_array_equal(later[:168], later[168:336])
+    np.testing.assert_array_equal(later[:168], series.eur_per_kwh[672 + 24 : 672 + 8 * 24])
+
+
+def test_missing_hours_are_those_of_the_day_before():
+    hourly = np.arange(60.0)
+    hourly[[0, 30, 54]] = np.nan
+    assert filled(hourly)[[0, 30, 54]].tolist() == [24.0, 6.0, 6.0]
+
+
+def test_without_a_series_nothing_changes_and_the_seed_draws_the_same_jobs():
+    plain, priced = make_instance(load_scenario("tiny"), 3), make_instance(scenario(start="random"), 3)
+    assert plain.prices is None
+    assert plain.jobs == priced.jobs
+
+
+def test_a_scenario_with_prices_comes_back_from_its_file(tmp_path: Path):
+    (tmp_path / "mine.toml").write_text(scenario_toml(scenario(levy_eur_per_kwh=0.03)))
+    assert load_scenario(tmp_path / "mine.toml").prices == scenario(levy_eur_per_kwh=0.03).prices
+
+
+def test_a_file_of_quarter_hours_is_a_series(tmp_path: Path):
+    quarters = [f"2025-10-0{1 + q // 96}T{q % 96 // 4:02}:{q % 4 * 15:02}+02:00" for q in range(192)]
+    lines = ["time,eur_per_mwh,g_per_kwh,pue", *(f"{time},{q},{2 * q},1.2" for q, time in enumerate(quarters))]
+    (tmp_path / "mine.csv").write_text("\n".join(lines))
+    (tmp_path / "mine.toml").write_text(
+        'base = "tiny"\n[prices]\nseries = "mine.csv"\nstart = "2025-10-02T00:00"\nfloor_eur_per_kwh = 0.0\n'
+    )
+    series = make_instance(load_scenario(tmp_path / "mine.toml"), 0).prices
+    assert series.start_s[95:98].tolist() == [-900.0, 0.0, 900.0]
+    assert series.eur_per_kwh[95:98] == pytest.approx([0.095, 0.096, 0.097])
+    assert series.g_per_kwh[96] == 192.0
+    assert series.pue[0] == 1.2
+    assert series.published_s[96] == -11.25 * HOUR
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "allowed"),
+    [
+        ("time,price\n", "columns", "eur_per_kwh or eur_per_mwh"),
+        ("time,eur_per_kwh\n2024-03-01T00:00,0.1\n", "line 2, time", "offset"),
+        ("time,eur_per_kwh\n2024-03-01T00:00Z,0.1\n2024-03-01T00:00Z,0.1\n", "line 3, time", "later"),
+        ("time,eur_per_kwh\nyesterday,0.1\n", "line 2, time", "ISO 8601"),
+        ("time,eur_per_kwh\n2024-03-01T00:00Z,cheap\n", "line 2, eur_per_kwh", "a finite number"),
+        ("time,eur_per_kwh,pue\n2024-03-01T00:00Z,0.1,0.9\n", "line 2, pue", ">= 1"),
+        ("time,eur_per_kwh,colour\n2024-03-01T00:00Z,0.1,red\n", "columns", "pue"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_line_and_column(text: str, field: str, allowed: str, tmp_path: Path):
+    (tmp_path / "mine.csv").write_text(text)
+    with pytest.raises(InputError) as error:
+        read_prices(str(tmp_path / "mine.csv"))
+    assert field in error.value.field
+    assert allowed in error.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("prices", "field", "allowed"),
+    [
+        ({"series": "mars"}, "prices.series", "de-lu-2024"),
+        ({"start": "soon"}, "prices.start", "2024-03-01T00:00"),
+        ({"start": "2024-03-01T00:00+01:00"}, "prices.start", "without a time zone"),
+        ({"first_month": "March"}, "prices.first_month", "2024-03"),
+        ({"published_at": "25:00"}, "prices.published_at", "12:45"),
+        ({"series": None, "start": "random", "levy_eur_per_kwh": 0.1}, "prices.levy_eur_per_kwh", "without a series"),
+        ({"energy_price_eur_per_kwh": 0.0}, "prices.energy_price_eur_per_kwh", "> 0 with a series"),
+    ],
+)
+def test_a_wrong_setting_is_refused(prices: dict[str, Any], field: str, allowed: str):
+    with pytest.raises(InputError) as error:
+        scenario(**prices)
+    assert (error.value.field, allowed in error.value.allowed) == (field, True)
+
+
+@pytest.mark.parametrize(
+    ("prices", "field"),
+    [
+        ({"start": "1999-03-01T00:00"}, "prices.start"),
+        ({"start": "random", "first_month": "2026-01"}, "prices.first_month"),
+        ({"carbon_eur_per_t": 50.0}, "prices.carbon_eur_per_t"),
+    ],
+)
+def test_what_the_series_does_not_have_is_refused(prices: dict[str, Any], field: str):
+    with pytest.raises(InputError) as error:
+        make_instance(scenario(**prices), 0)
+    assert error.value.field == field
+
+
+def test_every_built_in_series_is_whole():
+    for name in NAMES:
+        table = builtin_prices(name)
+        assert np.isfinite(table.eur_per_kwh).all()
+        assert (np.diff(table.time_s) == HOUR).all()
+    assert builtin_prices("ercot-2022").g_per_kwh is not None
+    assert builtin_prices("ercot-2023").g_per_kwh is None
+
+
+@pytest.mark.skipif(not (DATA / "electricity_prices").is_dir(), reason="the public prices are not beside the repository")
+def test_the_built_in_prices_are_those_of_the_source():
+    with (DATA / "electricity_prices" / "hourly_prices_2020_2024.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    source = {"de-lu": "de_lu_day_ahead_eur_per_mwh", "caiso": "caiso_np15_day_ahead_usd_per_mwh"}
+    for market, column in source.items():
+        ours = builtin_prices(market).eur_per_kwh
+        there = np.array([float(row[column]) if row[column] else np.nan for row in rows])
+        known = np.isfinite(there)
+        np.testing.assert_allclose(ours[known], there[known] / 1000.0, atol=1e-9)
