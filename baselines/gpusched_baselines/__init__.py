@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.gavel import Gavel, GavelCost
     from gpusched_baselines.hindsight import hindsight_cost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
+    from gpusched_baselines.planning.priced_job import PeriodPlan, PricedJobProblem, PricedPlan, solve_priced_job
     from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
     from gpusched_baselines.price_rules.capacity_curve import CapacityCurve
     from gpusched_baselines.price_rules.pause import PauseByPrice
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.pack import Pack
     from gpusched_baselines.sts import Sts
     from gpusched_baselines.power_cap.policy import CappedStsX
+    from gpusched_baselines.sts_priced import StsPriced
     from gpusched_baselines.sts_x.policy import StsX
 
 __all__ = [
@@ -65,13 +67,17 @@ __all__ = [
     "Pack",
     "PathRelinking",
     "PauseByPrice",
+    "PeriodPlan",
     "Plan",
+    "PricedJobProblem",
+    "PricedPlan",
     "RandomGreedy",
     "Segment",
     "SingleJobProblem",
     "SlackSlice",
     "StartByPrice",
     "Sts",
+    "StsPriced",
     "StsX",
     "TimeSlice",
     "Tiresias",
@@ -100,6 +106,7 @@ __all__ = [
     "random_greedy_conditional_mean",
     "random_greedy_mean",
     "sept",
+    "solve_priced_job",
     "solve_single_job",
     "srpt_worst",
     "usual_policy_names",

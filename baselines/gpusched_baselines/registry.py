@@ -183,6 +183,12 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             expert=2,
             style=0,
         ),
+        "sts-priced": ShippedPolicy(
+            "sts_priced:StsPriced",
+            "STS whose plans follow the prices of energy by period, and may pause until energy is cheaper",
+            origin="ours",
+            usual=False,
+        ),
         "sts-x": ShippedPolicy(
             "sts_x.policy:StsX",
             "STS over all GPU types at once; tardiness and GPU-seconds have a price, and jobs with slack may wait",

@@ -112,24 +112,16 @@ def plan_types(board: Board, job: int, least: int, published: bool, scratch: Scr
     with its fastest configuration, at `LATE_RANK`; else the latter has no plan.
     """
     for v in range(plans.shape[0]):
-        plans[v, COST], plans[v, FIRST], plans[v, TIMER] = _plan_type(board, job, v, least, published, scratch)
+        plans[v, COST], plans[v, FIRST], plans[v, TIMER] = plan_type(board, job, v, least, published, scratch)
 
 
 @kernel
-def _plan_type(
+def plan_type(
     board: Board, job: int, gpu_type: int, least: int, published: bool, scratch: Scratch
 ) -> tuple[float, int, float]:
     """Solve one GPU type: expected cost [€], first configuration (-1 if the due date is missed), timer [s]."""
-    jobs, configs = board.jobs, board.facts.configs
-    members, size, own = scratch.members, 0, int(jobs[job, at.APPLICATION])
-    for c in range(configs.shape[0]):
-        if configs[c, at.CONFIG_TYPE] == gpu_type and (
-            configs[c, at.CONFIG_SIZE] >= least or raises_limit(board, job, c)
-        ):
-            members[size], scratch.seconds[size] = c, board.tau[job, c]
-            scratch.price[size] = board.planning_rate[own, c] * board.tau[job, c]
-            size += 1
-    points = find_hull(scratch.seconds[:size], scratch.price[:size], scratch)
+    jobs, members = board.jobs, scratch.members
+    points = find_type_hull(board, job, gpu_type, least, scratch)
     if points == 0:
         return np.inf, -1, np.inf
     status, cost = solve_job(board, job, points, jobs[job, at.DUE] - board.clock[at.NOW], scratch)
@@ -146,6 +138,23 @@ def raises_limit(board: Board, job: int, config: int) -> bool:
     """Whether `config` is faster than what a job held when the round began, on the same GPUs: it has more power."""
     held = int(board.jobs[job, at.OLD_CONFIG])
     return held >= 0 and sim.same_gpus(board, config, held) and board.tau[job, config] < board.tau[job, held]
+
+
+@kernel
+def find_type_hull(board: Board, job: int, gpu_type: int, least: int, scratch: Scratch) -> int:
+    """Write the hull of a GPU type's configurations to `scratch`; return its points.
+
+    They are those of at least the size `least`, and those that raise the power limit of what the job holds.
+    """
+    configs, members, size, own = board.facts.configs, scratch.members, 0, int(board.jobs[job, at.APPLICATION])
+    for c in range(configs.shape[0]):
+        if configs[c, at.CONFIG_TYPE] == gpu_type and (
+            configs[c, at.CONFIG_SIZE] >= least or raises_limit(board, job, c)
+        ):
+            members[size], scratch.seconds[size] = c, board.tau[job, c]
+            scratch.price[size] = board.planning_rate[own, c] * board.tau[job, c]
+            size += 1
+    return find_hull(scratch.seconds[:size], scratch.price[:size], scratch)
 
 
 @kernel

@@ -173,22 +173,45 @@ def solve(
     Returns:
         SLACK, TIGHT or LATE, and the expected cost of the rest [€], given that the job has survived so far.
     """
-    points = tau.shape[0]
+    starts[-1] = largest
+    status = speed_up(tau, slope, curve, done, largest, time_left, starts)
+    return status, expected_cost(price, curve, sim.bin_of(curve.edges, done / largest), largest, starts)
+
+
+@kernel
+def speed_up(
+    tau: Floats, slope: Floats, curve: Curve, done: float, largest: float, time_left: float, starts: Floats
+) -> int:
+    """Write when each point of a hull starts, as `solve` does, from `done` to the epoch in `starts[-1]`; return the status.
+
+    Args:
+        tau: See `solve`.
+        slope: See `solve`.
+        curve: See `solve`.
+        done: The first epoch, at most `starts[-1]`.
+        largest: Maximum epochs E.
+        time_left: Time for these epochs [s].
+        starts: Its last entry is read, the others are written, (K + 1,).
+    """
+    points, end = tau.shape[0], starts[-1]
     starts[0] = done
-    for k in range(1, points + 1):
-        starts[k] = largest
-    left = largest - done
-    status = SLACK
-    first = sim.bin_of(curve.edges, done / largest)
+    starts[1:points] = end
+    left = end - done
     if sim.misses(left * tau[points - 1], time_left):
-        status = LATE
-        for k in range(points):
-            starts[k] = done
-    elif sim.misses(left * tau[0], time_left):
-        status = TIGHT
-        ahead = np.full(points - 1, sim.bin_of(curve.edges, 1.0))
-        spend_slack(tau, slope, curve, done, largest, left * tau[0] - time_left, starts, ahead)
-    return status, expected_cost(price, curve, first, largest, starts)
+        starts[1:points] = done
+        return LATE
+    if not sim.misses(left * tau[0], time_left):
+        return SLACK
+    ahead = np.full(points - 1, bin_before(curve.edges, end / largest))
+    spend_slack(tau, slope, curve, done, largest, left * tau[0] - time_left, starts, ahead)
+    return TIGHT
+
+
+@lean_kernel
+def bin_before(edges: Floats, fraction: float) -> int:
+    """Find the bin in which the epochs up to `fraction` end: the one before it, if `fraction` is its first edge."""
+    b = sim.bin_of(edges, fraction)
+    return b - 1 if b > 0 and edges[b] >= fraction else b
 
 
 @kernel
