@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.hindsight import hindsight_cost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
     from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
+    from gpusched_baselines.power_cap.policy import CappedStsX
     from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
     from gpusched_baselines.search.constructions import RandomGreedy, random_greedy_conditional_mean, random_greedy_mean
     from gpusched_baselines.search.path_relinking import LocalSearch, PathRelinking
@@ -41,13 +42,13 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.fill import Fill
     from gpusched_baselines.shared_gpus.pack import Pack
     from gpusched_baselines.sts import Sts
-    from gpusched_baselines.power_cap.policy import CappedStsX
     from gpusched_baselines.sts_x.policy import StsX
 
 __all__ = [
     "AntMan",
     "AsTraced",
     "CapacityPrices",
+    "CappedStsX",
     "DispatchPolicy",
     "Fill",
     "Gavel",

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
-    from gpusched_env.model.site import PowerCap
     from gpusched_env.model.prices import PriceSeries
+    from gpusched_env.model.site import PowerCap
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
@@ -65,8 +65,8 @@ class Instance:
             0, a round at every event, to `checks.LONGEST_S`.
         host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
             has a link of its own.
-        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C), on a share
-            as whole GPUs; None: what their power limit takes from `gpu_power_w`, for every application.
+        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C), on a
+            share as whole GPUs; None: what their power limit takes from `gpu_power_w`, for every application.
         site: The cap on the power of all nodes; None: there is none.
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
