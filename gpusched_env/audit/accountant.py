@@ -168,9 +168,9 @@ def audit(folder: str | Path) -> list[Difference]:
 
     Checked are: GPUs, GPU type, memory and permission of every interval; the nodes of what takes several; the GPUs of
     every node, the shares of every GPU, the quotas of tenants and the cap of the site at every time; order, restart
-    overhead, interference and progress of every job's intervals; start, completion, switches, energy and tardiness cost of every job; the
-    totals; the order of the lines; policy, seeds and names that the folder gives twice; and the number of
-    rounds, which follows from the intervals. Amounts are compared to 1e-9 relative, times to a nanosecond (see
+    overhead, interference and progress of all intervals; start, completion, switches, energy and tardiness cost of
+    every job; the totals; the order of the lines; policy, seeds and names that the folder gives twice; and the number
+    of rounds, which follows from the intervals. Amounts are compared to 1e-9 relative, times to a nanosecond (see
     `difference`).
     The seconds of decision cannot be checked.
 

@@ -142,7 +142,7 @@ def _uniform(board: Board, offers: Offers, level: Ints) -> None:
 def _by_tiers(board: Board, offers: Offers, level: Ints) -> None:
     """Lower the jobs of the last tier first, as far as their tier allows; then pause, those with most slack first.
 
-    What is left of the cap then goes to those with most slack, which have lost most. A job is in the last tier whose loss
+    What is left of the cap then goes to those with most slack, which lost most. A job is in the last tier that
     its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long.
     """
     for tier in range(len(LOSSES) - 1, 0, -1):
