@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
     from gpusched_baselines.planning.priced_job import PeriodPlan, PricedJobProblem, PricedPlan, solve_priced_job
     from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
+    from gpusched_baselines.power_cap.policy import CappedStsX
     from gpusched_baselines.price_rules.capacity_curve import CapacityCurve
     from gpusched_baselines.price_rules.pause import PauseByPrice
     from gpusched_baselines.price_rules.scaling import CarbonScaler
@@ -46,7 +47,6 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.fill import Fill
     from gpusched_baselines.shared_gpus.pack import Pack
     from gpusched_baselines.sts import Sts
-    from gpusched_baselines.power_cap.policy import CappedStsX
     from gpusched_baselines.sts_priced import StsPriced
     from gpusched_baselines.sts_x.policy import StsX
 
@@ -55,6 +55,7 @@ __all__ = [
     "AsTraced",
     "CapacityCurve",
     "CapacityPrices",
+    "CappedStsX",
     "CarbonScaler",
     "DispatchPolicy",
     "Fill",

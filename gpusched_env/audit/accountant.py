@@ -20,8 +20,8 @@ from gpusched_env.audit.progress import (
 )
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record, stretches
-from gpusched_env.audit.site import check_cap, gpu_hours_eur, over_cap_eur
 from gpusched_env.audit.shares import SpeedPeriod, gpus_of, speed_pieces, utilisation_of, worked_s
+from gpusched_env.audit.site import check_cap, gpu_hours_eur, over_cap_eur
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may exceed them by rounding
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
@@ -167,10 +167,10 @@ def audit(folder: str | Path) -> list[Difference]:
     """Recompute a run from its folder alone, and list what the folder records otherwise.
 
     Checked are: GPUs, GPU type, memory and permission of every interval; the nodes of what takes several; the GPUs of
-    every node, the shares of every GPU, the quotas of tenants and the cap of the site at every time; order, restart overhead, interference
-    and progress of every job's intervals; start, completion, switches, energy and tardiness cost of every job; the
-    totals; the order of the lines; policy, seeds and names that the folder gives twice; and the number of
-    rounds, which follows from the intervals. Amounts are compared to 1e-9 relative, times to a nanosecond (see
+    every node, the shares of every GPU, the quotas of tenants and the cap of the site at every time; order, restart
+    overhead, interference and progress of all intervals; start, completion, switches, energy and tardiness cost of
+    every job; the totals; the order of the lines; policy, seeds and names that the folder gives twice; and the number
+    of rounds, which follows from the intervals. Amounts are compared to 1e-9 relative, times to a nanosecond (see
     `difference`).
     The seconds of decision cannot be checked.
 
@@ -236,30 +236,40 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
     overfull: list[Difference] = []
     pieces_of = speed_pieces(record)
     for node, intervals in enumerate(on_node):
-        power = record.gpu_types[record.nodes[node].gpu_type]
         over: set[tuple[int, int] | None] = set()
         for start, end, holding in stretches(intervals):
-            busy, shares = busy_gpus(holding), _shares(holding)
-            kw = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0
             for low, high, _ in record.prices.cuts(start, end):
-                hours = (high - low) / 3600.0
-                nodes.append(Drawn(-1, low, high, kw * hours))
-                for interval in holding:
-                    gpus, job = float(interval.held), interval.job
-                    if interval.configuration.is_shared:
-                        of_each = (interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
-                        gpus = math.fsum(of_each)
-                    parts.append(Drawn(job, low, high, kw * hours * gpus / busy))
-                    for saved_kw in _saved_kw(record, interval, (low, high), pieces_of, gpus):
-                        saved = Drawn(job, low, high, -saved_kw * hours)
-                        nodes.append(saved)
-                        parts.append(saved)
+                drawn, of_jobs = _drawn(record, node, holding, (low, high), pieces_of)
+                nodes += drawn
+                parts += of_jobs
             before, over = over, set()
-            for gpu, difference in _beyond(record, node, start, holding, busy):
+            for gpu, difference in _beyond(record, node, start, holding, busy_gpus(holding)):
                 over.add(gpu)
                 if gpu not in before:
                     overfull.append(difference)
     return _bill_of(record, nodes, parts), overfull
+
+
+def _drawn(
+    record: Record,
+    node: int,
+    holding: list[IntervalRecord],
+    times: tuple[float, float],
+    pieces_of: dict[int, list[SpeedPeriod]],
+) -> tuple[list[Drawn], list[Drawn]]:
+    """Return what a node draws between two times in which its jobs stay, and what each of these is charged for."""
+    power, hours = record.gpu_types[record.nodes[node].gpu_type], (times[1] - times[0]) / 3600.0
+    busy, shares = busy_gpus(holding), _shares(holding)
+    kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * hours
+    parts, saved = [], []
+    for interval in holding:
+        gpus = float(interval.held)
+        if interval.configuration.is_shared:
+            gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
+        parts.append(Drawn(interval.job, *times, kwh * gpus / busy))
+        for saved_kw in _saved_kw(record, interval, times, pieces_of, gpus):
+            saved.append(Drawn(interval.job, *times, -saved_kw * hours))
+    return [Drawn(-1, *times, kwh), *saved], [*parts, *saved]
 
 
 def _bill_of(record: Record, nodes: list[Drawn], parts: list[Drawn]) -> _Bill:
@@ -347,9 +357,7 @@ def _lines(intervals: list[IntervalRecord], place: str) -> str:
     return f"intervals.csv lines {', '.join(map(str, lines))} ({place})"
 
 
-def _check_costs(
-    record: Record, by_job: list[list[Holding]], bill: _Bill
-) -> Iterator[Difference]:
+def _check_costs(record: Record, by_job: list[list[Holding]], bill: _Bill) -> Iterator[Difference]:
     """Compare attributions, tardiness costs and totals; a job without intervals is left out, and reported elsewhere."""
     for job, (claim, energy) in enumerate(zip(record.claims, bill.of_job, strict=True)):
         if not same_amount(claim["energy_eur"], energy):

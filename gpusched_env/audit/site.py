@@ -58,7 +58,7 @@ def saved_kw(record: Record, interval: IntervalRecord) -> float:
 
 
 def over_cap_eur(record: Record) -> dict[int, list[float]]:
-    """Return what power above a soft cap costs each job [€]: by what it is charged for its nodes while it is exceeded."""
+    """Return what power above a soft cap costs each job [€]: by what it is charged while the cap is exceeded."""
     pieces: dict[int, list[float]] = defaultdict(list)
     soft = record.cap.soft_eur_per_kwh if record.cap else None
     if soft is None:

@@ -324,7 +324,8 @@ def _instance_of(document: dict[str, Any]) -> Instance:
     read = checked("", document, _DOCUMENT)
     for table in (*_TABLES, "jobs"):
         check_lengths(table, read[table])
-    optional = {name: read[name] for name in ("tenancy", "hosts", "decision_interval_s", "gpu_hour_eur") if name in read}
+    given = ("tenancy", "hosts", "decision_interval_s", "gpu_hour_eur")
+    optional = {name: read[name] for name in given if name in read}
     return Instance(
         tuple(_rows("gpu_types", read, GpuType)),
         tuple(_rows("nodes", read, Node)),

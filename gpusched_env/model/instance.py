@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
-    from gpusched_env.model.site import PowerCap
     from gpusched_env.model.prices import PriceSeries
+    from gpusched_env.model.site import PowerCap
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 

@@ -31,8 +31,8 @@ class PowerCap:
         start_s: Starts of the periods [s]; the first is 0, and they rise.
         cap_kw: The cap in each [kW], > 0.
         noticed_s: When policies are told of each period [s], from 0 to its start; by default at its start.
-        soft_eur_per_kwh: What a kWh above the cap costs in addition to its energy [€/kWh], > 0; None: the cap is hard, and
-            never exceeded.
+        soft_eur_per_kwh: What a kWh above the cap costs in addition to its energy [€/kWh], > 0; None: the cap is hard,
+            and never exceeded.
 
     Raises:
         InputError: A value is out of its range.
@@ -118,8 +118,8 @@ def check_site(instance: Instance) -> None:
         raise InputError("site", "...", "None with cells or spread configurations")
     if isinstance(instance.interference, UtilisationModel) and instance.interference.idle_power_w is not None:
         raise InputError("site", "...", "None where GPUs draw power by their utilisation")
-    shared = np.array([c.share < 1.0 for c in instance.configurations])
-    if saved_kilowatts(instance)[:, shared].any() if instance.saved_kw is not None else False:
+    shared = [c.share < 1.0 for c in instance.configurations]
+    if instance.saved_kw is not None and saved_kilowatts(instance)[:, shared].any():
         raise InputError("site", "...", "None where shares of GPUs have power limits")
     if instance.synchronisation is not None and instance.synchronisation.cpu_machine_w:
         raise InputError("site", "...", "None where CPU machines draw power")

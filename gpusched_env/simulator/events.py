@@ -293,7 +293,7 @@ def advance(board: Board, hidden: Hidden) -> bool:
     if clock[at.DECISION] > 0.0:
         decision = next_decision(time, clock[at.DECISION])
         if hidden.caps.shape[0] > 0:
-            decision = min(decision, next_fall(board, hidden, time))
+            decision = min(decision, next_fall(hidden, time))
         while time < decision:
             _apply_events(board, hidden, time)
             if count[at.DONE] == jobs.shape[0]:

@@ -18,8 +18,8 @@ from gpusched_env.simulator.placement.spread_gpus import remember_spread
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.sorting import pressure, ranked
-from gpusched_env.simulator.throttling import throttle
 from gpusched_env.simulator.switching import keep_states, leave_pool, ready_s, remember_place, state_is_known
+from gpusched_env.simulator.throttling import throttle
 
 # Kinds of order in which a round asks its jobs.
 PRESSURE, BY_SUBMISSION, BY_DUE, BY_WEIGHT = range(4)

@@ -90,7 +90,7 @@ def next_site_event(board: Board, hidden: Hidden) -> float:
 
 
 @kernel
-def next_fall(board: Board, hidden: Hidden, from_s: float) -> float:
+def next_fall(hidden: Hidden, from_s: float) -> float:
     """Return the first time, from `from_s` on, at which the cap falls [s]; inf for never."""
     caps = hidden.caps
     for p in range(1, caps.shape[0]):
@@ -126,7 +126,8 @@ def gpu_rate(board: Board) -> float:
 @kernel
 def gpu_rate_of(board: Board, job: int, config: int) -> float:
     """Return a job's part of `gpu_rate` [€/s]; a shared GPU's is split by share among its jobs."""
-    nodes, configs, node, slot = board.nodes, board.facts.configs, int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    node, slot = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     if board.clock[at.GPU_EUR_PER_S] == 0.0:
         return 0.0
     gpus, many = configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_NODES]

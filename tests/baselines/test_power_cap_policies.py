@@ -79,7 +79,8 @@ def test_the_job_that_can_wait_has_the_limit(name: str):
 def test_a_change_of_limit_under_an_event_is_no_restart(name: str):
     """At 0.5 h the cap falls to 1 kW: both go on at half power, whatever a restart costs."""
     made = tight(2.5)
-    made = replace(made, site=PowerCap((0.0, 0.5 * HOUR), (2.6, 1.0)), jobs=replace(made.jobs, restart_s=np.full(2, 600.0)))
+    jobs = replace(made.jobs, restart_s=np.full(2, 600.0))
+    made = replace(made, site=PowerCap((0.0, 0.5 * HOUR), (2.6, 1.0)), jobs=jobs)
     result = simulate(made, make_policy(name))
     assert result.completion_s.tolist() == pytest.approx([1.125 * HOUR, 1.125 * HOUR])
     assert result.cap_forced_s == 0.0

@@ -49,7 +49,7 @@ def test_a_cap_that_cannot_be_is_refused(values: dict, field: str):
 
 @pytest.mark.parametrize("event", [(0.0, 0.0, 0.5, 0.0), (0.0, 1.0, 1.0, 0.0), (-1.0, 1.0, 0.5, 0.0)])
 def test_an_event_that_cannot_be_is_refused(event: tuple):
-    with pytest.raises(InputError, match="site.events"):
+    with pytest.raises(InputError, match=r"site\.events"):
         PowerCap.with_events(1.0, [event])
 
 

@@ -154,7 +154,8 @@ def test_a_cap_above_the_peak_changes_nothing_but_adds_rounds_at_its_changes(nam
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_past_does_not_depend_on_caps_that_policies_are_not_told_of(name: str):
     made = capped(5, 0.6)
-    lower = replace(made, site=replace(made.site, cap_kw=(*made.site.cap_kw[:3], *(0.9 * kw for kw in made.site.cap_kw[3:]))))
+    caps = made.site.cap_kw
+    lower = replace(made, site=replace(made.site, cap_kw=(*caps[:3], *(0.9 * kw for kw in caps[3:]))))
     time_s = made.site.start_s[3]
     first, second = (simulate(each, make_policy(name)).log for each in (made, lower))
     first, second = (log[log[:, at.LOG_START] < time_s][:, : at.LOG_END] for log in (first, second))

@@ -17,7 +17,8 @@ PAUSED = -1
 UNIFORM, PRIORITY, POLCA, PRICE = range(4)
 LOSSES = (0.0, 0.10, 0.25, 0.50)  # part of its speed that a job of a tier may lose (Emerald's Flex 0 to 3)
 LOW, HIGH, RELEASE = 0.80, 0.89, 0.05  # POLCA's thresholds as parts of the cap, and how far below them it releases
-TRIALS = 40  # prices of power that are tried
+TRIALS = 20  # prices of power that are tried
+LEAST_PRICE, MOST_PRICE = 1e-9, 1e3  # [€/kW s]
 ROUNDED = 1.0 + 1e-9
 
 
@@ -141,7 +142,8 @@ def _uniform(board: Board, offers: Offers, level: Ints) -> None:
 def _by_tiers(board: Board, offers: Offers, level: Ints) -> None:
     """Lower the jobs of the last tier first, as far as their tier allows; then pause, those with most slack first.
 
-    What is left of the cap then goes to those with most slack, which have lost most. A job is in the last tier whose loss its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long.
+    What is left of the cap then goes to those with most slack, which lost most. A job is in the last tier that
+    its slack allows: with a part l of its speed lost, it takes 1 / (1 - l) as long.
     """
     for tier in range(len(LOSSES) - 1, 0, -1):
         for i in range(level.shape[0]):
@@ -170,7 +172,7 @@ def _lowest_within(board: Board, offers: Offers, i: int, loss: float) -> int:
 
 @kernel
 def _by_thresholds(board: Board, offers: Offers, level: Ints) -> None:
-    """Lower the jobs with slack by one limit above the first threshold; above the second them to the lowest, others by one.
+    """Lower jobs with slack by one limit above the first threshold; above the second to the lowest, and others by one.
 
     Where limits are in force already, they are released only `RELEASE` below the threshold. Above the cap all jobs get
     the lowest limit, and then they are paused.
@@ -205,21 +207,15 @@ def _by_price(board: Board, offers: Offers, level: Ints) -> None:
     _write_choices(board, offers, level, 0.0)
     if fits(board, offers, level, 1.0):
         return
-    low, high = 0.0, 1e-6
-    for trial in range(2 * TRIALS):
-        price = high if low == 0.0 or trial < 1 else np.sqrt(low * high)
-        _write_choices(board, offers, level, price)
-        enough = fits(board, offers, level, 1.0)
-        if enough and low > 0.0 and high / low < 1.0 + 1e-6:
-            break
-        if not enough and price == high:
-            if high > 1e6:
-                break
-            low, high = high, 8.0 * high
-        elif enough:
-            low, high = (high / 8.0 if low == 0.0 else low), price
-        else:
-            low = price
+    low, high = 0.0, LEAST_PRICE
+    _write_choices(board, offers, level, high)
+    while not fits(board, offers, level, 1.0) and high < MOST_PRICE:
+        low, high = high, 10.0 * high
+        _write_choices(board, offers, level, high)
+    for _ in range(TRIALS):
+        middle = 0.5 * (low + high)
+        _write_choices(board, offers, level, middle)
+        low, high = (low, middle) if fits(board, offers, level, 1.0) else (middle, high)
     _write_choices(board, offers, level, high)
     if not fits(board, offers, level, 1.0):
         for i in range(level.shape[0]):

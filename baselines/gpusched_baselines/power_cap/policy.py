@@ -32,16 +32,16 @@ RULES = {"uniform": UNIFORM, "priority": PRIORITY, "polca": POLCA, "price": PRIC
 class CappedStsX(StsX):
     """STS-X whose jobs get power limits so that the site stays under its cap.
 
-    STS-X plans the round without power limits, as if there were no cap. Then a rule gives every job that is to run one of
-    the limits that it is offered, in the planned place, or pauses it:
+    STS-X plans the round without power limits, as if there were no cap. Then a rule gives every job that is to run one
+    of the limits that it is offered, in the planned place, or pauses it:
 
     - *uniform*: one limit for all, the highest with which the site stays under its cap.
-    - *priority*: tiers by slack; those whose slack allows a loss of 50, 25 or 10 % of their speed are slowed down first,
-      by no more than that.
-    - *polca*: above 80 % of the cap jobs with slack are slowed down by one step, above 89 % they get the lowest limit and
-      the others one step; limits are released 5 points below.
-    - *price*: power has the least price with which the site stays under its cap; a job takes the limit at which an epoch
-      costs least: energy, GPUs, its time and that price.
+    - *priority*: tiers by slack; those whose slack allows a loss of 50, 25 or 10 % of their speed are slowed down
+      first, by no more than that.
+    - *polca*: above 80 % of the cap jobs with slack are slowed down by one step, above 89 % they get the lowest limit
+      and the others one step; limits are released 5 points below.
+    - *price*: power has the least price with which the site stays under its cap; a job takes the limit at which an
+      epoch costs least: energy, GPUs, its time and that price.
 
     Without a cap it is STS-X without power limits. Shares of GPUs have no limits here.
 

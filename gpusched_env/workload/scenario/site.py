@@ -1,4 +1,4 @@
-"""The `site` section of a scenario: a cap on the power of all nodes, events at which it falls, and the price of GPUs."""
+"""The section `site` of a scenario: a cap on the power of all nodes, events at which it falls, the price of GPUs."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class SitePower(Settings):
     events: Annotated[tuple[Event, ...], BeforeValidator(_events)] = setting(
         (), "Events: [start_s, length_s, part of the cap that is lost, notice_s] of each."
     )
-    event_gap_s: Seconds = setting(0.0, "Mean time from the end of an event to the next, if they are drawn; 0: none [s].")
+    event_gap_s: Seconds = setting(0.0, "Mean time from the end of a drawn event to the next; 0: none are drawn [s].")
     event_length_s: Duration = setting(10_800.0, "Length of drawn events [s].")
     event_part: Part = setting(0.25, "Part of the cap that is lost in drawn events.")
     event_notice_s: NoticeRange = setting((0.0, 86_400.0), "Range of the notice of drawn events [s].")
@@ -75,7 +75,7 @@ class SitePower(Settings):
 
 
 def with_site(instance: Instance, site: SitePower, rng: Generator) -> Instance:
-    """Return an instance with the cap and the price of GPUs of a section; drawn events end after twice the last due date.
+    """Return an instance with the cap and the price of GPUs of a section; events are drawn up to twice the due dates.
 
     Raises:
         InputError: The instance cannot have such a cap.

@@ -1,4 +1,4 @@
-"""Published figures of power caps: throughput of a hall with power limits, and an event that takes a quarter of its power.
+"""Published figures of power caps: throughput of a hall with power limits, and an event that takes a quarter of it.
 
     python -m gpusched_reproductions.systems.power_cap
 
@@ -15,6 +15,7 @@ import numpy as np
 from gpusched_baselines.power_cap.policy import CappedStsX
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.model import PowerCap, peak_kw
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 
 A, B = 0.507, 1.703  # of V100
@@ -48,7 +49,7 @@ def hall(nodes: int, rest: float, limits: tuple[float, ...], slack: tuple[float,
 
 
 def gain_of_limits(rest: float, nodes: int = 300) -> tuple[float, float]:
-    """Return the best limit, and the throughput with it over that without, under a cap at which all nodes run with it."""
+    """Return the best limit, and the throughput with it over that without; the cap lets all nodes run with it."""
     best = best_limit(rest)
     with_limits = hall(nodes, rest, (1.0, best), (0.5,), 10.0)
     cap = PowerCap((0.0,), (peak_kw(with_limits) * (rest + best) / (1.0 + rest),))
@@ -89,7 +90,7 @@ def quarter_off(rule: str = "priority", nodes: int = 32, length_h: float = 3.0) 
     cap = PowerCap.with_events(peak, [(start, end - start, 0.25, 0.0)])
     most = 0.0
 
-    def watch(state) -> None:  # type: ignore[no-untyped-def]
+    def watch(state: State) -> None:
         nonlocal most
         if start <= state.board.clock[at.NOW] < end:
             most = max(most, float(state.board.clock[at.KW]) / peak)
@@ -98,7 +99,8 @@ def quarter_off(rule: str = "priority", nodes: int = 32, length_h: float = 3.0) 
     done = np.zeros(len(made.jobs))
     for row in result.log:
         inside = max(0.0, min(end, row[at.LOG_END]) - max(start, row[at.LOG_READY]))
-        done[int(row[at.LOG_JOB])] += inside / made.jobs.seconds_per_epoch[int(row[at.LOG_JOB]), int(row[at.LOG_CONFIG])]
+        job, config = int(row[at.LOG_JOB]), int(row[at.LOG_CONFIG])
+        done[job] += inside / made.jobs.seconds_per_epoch[job, config]
     lost = 1.0 - done / length_h
     tiers = np.arange(nodes) % len(SLACK)
     loss = tuple(float(lost[tiers == t].mean()) for t in range(len(SLACK)))
@@ -109,11 +111,11 @@ def main() -> None:
     """Print both."""
     for rest in (0.2, 0.4, 0.5, 0.6, 1.0):
         best, gain = gain_of_limits(rest)
-        print(f"rest of node {rest:.1f} of its GPUs: best limit {best:.3f}, throughput {100.0 * (gain - 1.0):+.1f} %")
+        print(f"rest of node {rest:.1f} of its GPUs: best limit {best:.3f}, throughput {100.0 * (gain - 1.0):+.1f} %")  # noqa: T201
     for rule in ("priority", "uniform", "price"):
         found = quarter_off(rule)
         losses = ", ".join(f"{100.0 * each:.1f}" for each in found.loss)
-        print(
+        print(  # noqa: T201
             f"a quarter of the power for 3 h, {rule}: power {found.power:.3f} of the peak; tiers lose {losses} %, all "
             f"{100.0 * found.total_loss:.1f} %; throttled by the simulator {found.forced_s:.0f} s"
         )
