@@ -55,7 +55,7 @@ def test_two_jobs_on_one_gpu_share_the_cheap_hour():
 
 
 def test_a_faster_configuration_is_used_only_in_the_cheap_hour():
-    """1 h on one GPU for 1 kWh, 0.75 h on two for 1.5: of 2 h of work, 4/3 are done at 0.1 €/kWh, the rest at 1 €."""
+    """2 h on one GPU, 1.5 h on two: in the hour at 0.1 €/kWh two GPUs do two thirds for 0.2 €, one the rest for 2/3 €."""
     one = kilowatt_cluster([hours_job(2.0, {ONE: 2.0, TWO: 1.5}, 100.0)], [2], [ONE, TWO])
     assert clairvoyant_bound(replace(one, prices=hourly(1.0, 0.1))) == pytest.approx(2.0 / 3.0 + 0.2)
 
