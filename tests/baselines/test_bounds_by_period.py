@@ -17,7 +17,7 @@ from gpusched_baselines import (
     non_clairvoyant_bound,
     priced_bound,
 )
-from gpusched_baselines.bounds.periods import Prices, least_factors, merged
+from gpusched_baselines.bounds.periods import PriceFactors, least_factors, merged
 from gpusched_env import Configuration, EpochDistribution, Instance, simulate
 from gpusched_env.model import PowerCap, PriceSeries
 from instances import HOUR, random_instance
@@ -154,7 +154,7 @@ def priced_instance(seed: int, extra: str) -> Instance:
 @given(seed=st.integers(0, 10_000))
 def test_the_price_of_a_period_is_the_least_in_it(seed: int):
     rng = np.random.default_rng(seed)
-    prices = Prices(np.append(0.0, np.cumsum(rng.integers(1, 4, 9)).astype(float)), rng.random(10))
+    prices = PriceFactors(np.append(0.0, np.cumsum(rng.integers(1, 4, 9)).astype(float)), rng.random(10))
     grid_s = np.unique(rng.integers(0, 30, 8)).astype(float)
     expected = []
     for begin, end in zip(grid_s, np.append(grid_s[1:], np.inf), strict=True):
