@@ -16,7 +16,7 @@ from gpusched_env.model import Instance, PowerCap
 MOST_PERIODS = 768  # of prices within the horizon of a bound; where there are more, alike ones are merged
 
 
-class Prices(NamedTuple):
+class PriceFactors(NamedTuple):
     """Prices by period, over the price at which an instance has its rates; the last goes on.
 
     Attributes:
@@ -40,13 +40,13 @@ class Supply(NamedTuple):
     highest: NDArray[np.float64]
 
 
-def prices_of(instance: Instance) -> Prices | None:
+def prices_of(instance: Instance) -> PriceFactors | None:
     """Return the prices of an instance over the price of its rates; None if the price is the same at all times."""
     series = instance.prices
     if series is None:
         return None
     reference = instance.energy_price_eur_per_kwh * instance.pue
-    return Prices(series.start_s, series.eur_per_kwh * series.known_pue(instance.pue) / reference)
+    return PriceFactors(series.start_s, series.eur_per_kwh * series.known_pue(instance.pue) / reference)
 
 
 def price_factors(instance: Instance, grid_s: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -55,7 +55,7 @@ def price_factors(instance: Instance, grid_s: NDArray[np.float64]) -> NDArray[np
     return np.ones(len(grid_s)) if prices is None else least_factors(prices, grid_s)
 
 
-def least_factors(prices: Prices, grid_s: NDArray[np.float64]) -> NDArray[np.float64]:
+def least_factors(prices: PriceFactors, grid_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the least factor in every period of a grid [s], (K + 1,), and after its end, (K + 1,)."""
     start_s, factor = prices
     first = np.maximum(0, np.searchsorted(start_s, grid_s, side="right") - 1)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.bounds.periods import Prices, least_factors, prices_of
+from gpusched_baselines.bounds.periods import PriceFactors, least_factors, prices_of
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class Hours:
         cap_eur_per_s: The cost rate at the price of the rates that power may have under each [€/s], (P,).
     """
 
-    prices: Prices | None = None
+    prices: PriceFactors | None = None
     cap_start_s: tuple[float, ...] = ()
     cap_eur_per_s: tuple[float, ...] = ()
 
