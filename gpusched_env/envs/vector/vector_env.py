@@ -179,8 +179,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         """Decide for the current job in every environment.
 
         Args:
-            actions: N whole numbers: 0 = wait, a = configuration a - 1; with `factored` N pairs. With `NEXT_STEP`, that of an environment whose
-                episode ended in the previous step is not used.
+            actions: N whole numbers: 0 = wait, a = configuration a - 1; with `factored` N pairs. With `NEXT_STEP`, that
+                of an environment whose episode ended in the previous step is not used.
 
         Returns:
             Observations, rewards, float64 (N,), terminations, bool (N,), truncations, bool (N,), and infos: for
