@@ -105,6 +105,7 @@ _WITHOUT: dict[str, tuple[str, dict[str, object]]] = {
     "free-changes": ("STS-X whose plans ignore the restarts of their later changes", {"counts_restarts": False}),
     "one-price": ("STS-X in which a GPU type costs its power alone", {"type_priced": False}),
     "own-slack": ("STS-X in which jobs wait whatever other work is due", {"cluster_slack": False}),
+    "price-blind": ("STS-X that plans as if energy cost the same at all times", {"by_price": False}),
     "worst-co-runners": (
         "STS-X that plans shares of a GPU with the worst possible co-runners",
         {"co_located": False},

@@ -9,9 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusched_baselines import capacity_bound, capacity_prices, clairvoyant_bound, make_policy, priced_bound
+from gpusched_baselines import (
+    capacity_bound,
+    capacity_prices,
+    clairvoyant_bound,
+    make_policy,
+    non_clairvoyant_bound,
+    priced_bound,
+)
 from gpusched_baselines.bounds.periods import Prices, least_factors, merged
-from gpusched_env import Configuration, Instance, simulate
+from gpusched_env import Configuration, EpochDistribution, Instance, simulate
 from gpusched_env.model import PowerCap, PriceSeries
 from instances import HOUR, random_instance
 from small_instances import hours_job, kilowatt_cluster
@@ -55,9 +62,16 @@ def test_two_jobs_on_one_gpu_share_the_cheap_hour():
 
 
 def test_a_faster_configuration_is_used_only_in_the_cheap_hour():
-    """1 h on one GPU for 1 kWh, 0.75 h on two for 1.5: of 2 h of work, 4/3 are done at 0.1 €/kWh, the rest at 1 €."""
+    """2 h on one GPU, 1.5 h on two: at 0.1 €/kWh two do two thirds for 0.2 €, at 1 €/kWh one the rest for 2/3 €."""
     one = kilowatt_cluster([hours_job(2.0, {ONE: 2.0, TWO: 1.5}, 100.0)], [2], [ONE, TWO])
     assert clairvoyant_bound(replace(one, prices=hourly(1.0, 0.1))) == pytest.approx(2.0 / 3.0 + 0.2)
+
+
+def test_without_knowledge_of_its_epochs_a_job_counts_with_the_expectation():
+    """One or two hours, alike, due after two, at 3 and 1 €/kWh: (1 + 4) / 2 € in expectation; at 1 €/kWh 1.5 €."""
+    one = kilowatt_cluster([hours_job(2.0, {ONE: 2.0})], [1], [ONE])
+    jobs = replace(one.jobs, distributions=(EpochDistribution.from_masses(np.ones(2)),))
+    assert non_clairvoyant_bound(replace(one, jobs=jobs, prices=hourly(3.0, 1.0, 5.0))) == pytest.approx(2.5)
 
 
 def test_one_price_for_all_time_is_the_bound_without_a_series():
@@ -117,10 +131,15 @@ def test_any_prices_of_gpus_and_of_power_give_a_bound_on_any_grid(seed: int, nam
 
 def priced_instance(seed: int, extra: str) -> Instance:
     """Make an instance with prices by period, and perhaps a price of GPUs or a cap at half of the power."""
-    instance = random_instance(seed, jobs=8, span_s=(0.0, 500.0)[seed % 2], kinds=seed % 3 == 0)
+    instance = random_instance(
+        seed, jobs=8, span_s=(0.0, 500.0)[seed % 2], kinds=seed % 3 == 0 and extra in {"none", "gpu"}
+    )
     instance = replace(instance, prices=drawn_series(seed, 3000.0))
-    kw = sum(instance.gpu_types[v].power_w(node.gpus) for v, node in zip(instance.type_of_node, instance.nodes)) / 1000.0
-    largest_kw = max(instance.gpu_types[v].power_w(n.gpus) for v, n in zip(instance.type_of_node, instance.nodes)) / 1000.0
+    drawn_kw = [
+        instance.gpu_types[v].power_w(node.gpus) / 1000.0
+        for v, node in zip(instance.type_of_node, instance.nodes, strict=True)
+    ]
+    kw, largest_kw = sum(drawn_kw), max(drawn_kw)
     cap_kw = max(0.5 * kw, sum(c.nodes for c in instance.configurations[-1:]) * largest_kw, largest_kw)
     if extra == "gpu":
         return replace(instance, gpu_hour_eur=0.3)

@@ -12,14 +12,14 @@ the rest of the work.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_baselines.bounds.options import Options
-from gpusched_baselines.bounds.periods import price_factors, price_starts, prices_of, supply_of
+from gpusched_baselines.bounds.periods import price_starts, prices_of, supply_of
 from gpusched_baselines.bounds.priced import Demand, value_and_used, write_costs
 from gpusched_baselines.planning.plan import LATE, lower_hull, solve, write_slopes
 from gpusched_env.model import Instance
@@ -65,6 +65,9 @@ def non_clairvoyant_bound(instance: Instance) -> float:
 
     Per job: the exact stochastic plan over all configurations (theory, section 2). A job that no configuration can
     complete in time in the worst case has no such plan: it counts with the expectation of its clairvoyant bound.
+
+    Where the price of energy changes, a job counts with the larger of two: that plan at the least of all prices, and
+    the expectation of its clairvoyant bound at the prices.
     """
     return float(non_clairvoyant_bounds(instance).sum())
 
@@ -73,11 +76,33 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     """Return the non-clairvoyant bound of every job [€], (J,)."""
     jobs = instance.jobs
     table = DistributionTable.of(jobs.distributions)
-    options, bounds = Options.of(instance), np.empty(len(jobs))
+    options, bounds, rate = Options.of(instance), np.empty(len(jobs)), _least_rates(instance)
     for job, d in enumerate(jobs.distribution.tolist()):
         known = jobs.max_epochs[job], jobs.submission_s[job], jobs.due_s[job], jobs.tardiness_weight_eur_per_s[job]
-        bounds[job] = _non_clairvoyant(options.seconds[job], options.rate[options.row[job]], table.curve(d), *known)
-    return bounds
+        bounds[job] = _non_clairvoyant(options.seconds[job], rate[options.row[job]], table.curve(d), *known)
+    return bounds if instance.prices is None else np.maximum(bounds, _expected_clairvoyant_bounds(instance, table))
+
+
+def _least_rates(instance: Instance) -> NDArray[np.float64]:
+    """Return the least cost rates of options at the least of all prices of energy [€/s], (A, O)."""
+    options, prices = Options.of(instance), prices_of(instance)
+    if prices is None:
+        return options.rate
+    held = options.gpus * instance.gpu_hour_eur / 3600.0  # does not follow the price of energy
+    return (options.rate - held) * prices.factor.min() + held
+
+
+def _expected_clairvoyant_bounds(instance: Instance, table: DistributionTable) -> NDArray[np.float64]:
+    """Return the expectation of the clairvoyant bound of every job over the epochs that it may need [€], (J,)."""
+    jobs, expected = instance.jobs, np.zeros(len(instance.jobs))
+    curves = [table.curve(d) for d in jobs.distribution.tolist()]
+    survival = np.array([np.append(curve.survival, 0.0) for curve in curves])
+    edges = np.array([curve.edges for curve in curves])
+    for b in range(survival.shape[1] - 1):
+        needed = edges[:, b + 1] * jobs.max_epochs
+        drawn = replace(instance, jobs=replace(jobs, epochs_needed=needed))
+        expected += (survival[:, b] - survival[:, b + 1]) * clairvoyant_bounds(drawn)
+    return expected
 
 
 @kernel

@@ -19,6 +19,7 @@ from gpusched_baselines.sts_x.job_plan import (
     new_plans,
     plan_at_price,
     plan_job,
+    sees_prices,
 )
 from gpusched_baselines.sts_x.plan import (
     MARGIN,
@@ -64,8 +65,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
         _write_due_load(board, chosen, plans.due_load)
     for i in range(chosen.shape[0]):
         longest += _look(board, adaptation, plans, i, parts.waits)
-    if parts.by_price and board.prices.shape[0] > 0:
-        _take_price_plans(board, adaptation, plans)
+    _take_price_plans(board, parts, adaptation, plans)
     wait = max(A_WAIT * np.exp(adaptation.max_deferral) * longest / max(1, chosen.shape[0]), 1.0)
     for i in range(chosen.shape[0]):
         job = chosen[i]
@@ -94,8 +94,10 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
 
 
 @kernel
-def _take_price_plans(board: Board, adaptation: Adaptation, plans: Plans) -> None:
-    """Let the jobs follow plans over the periods of prices, except those that must be late."""
+def _take_price_plans(board: Board, parts: Parts, adaptation: Adaptation, plans: Plans) -> None:
+    """Let the jobs follow plans over the periods of prices if there are any, except those that must be late."""
+    if not sees_prices(board, parts):
+        return
     first = plans.first.copy()
     planned = plan_over_prices(board, plans.jobs, adaptation, first, plans.timer)
     for i in range(first.shape[0]):

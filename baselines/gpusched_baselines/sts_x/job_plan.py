@@ -96,6 +96,12 @@ def new_plans(chosen: Ints) -> Plans:
 
 
 @lean_kernel
+def sees_prices(board: Board, parts: Parts) -> bool:
+    """Whether jobs are planned over the periods of prices."""
+    return parts.by_price and board.prices.shape[0] > 0
+
+
+@lean_kernel
 def restart_penalty(scale: float) -> float:
     """Return the number of restarts that a change counts as, for a job that runs."""
     return 1.0 + RESTART_PENALTY * (scale - 1.0) / scale

@@ -11,7 +11,7 @@ from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_util
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, appraise
-from gpusched_baselines.sts_x.job_plan import WAITING, Parts, Plans, restart_penalty
+from gpusched_baselines.sts_x.job_plan import WAITING, Parts, Plans, restart_penalty, sees_prices
 from gpusched_baselines.sts_x.placements import (
     ALONE,
     FRESH,
@@ -62,7 +62,7 @@ def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
     """
     active = board.active[: board.count[at.ACTIVE]]
     scratch = new_scratch(board.facts.configs.shape[0] + 1)
-    by_price = parts.by_price and board.prices.shape[0] > 0  # then GPU types have prices in each period
+    by_price = sees_prices(board, parts)  # then GPU types have prices in each period
     if parts.type_priced and not by_price:
         adaptation = with_type_prices(board, adaptation)
     plans = appraise(board, active, parts, adaptation, scratch)
@@ -141,37 +141,38 @@ def _place_jobs(
     """Place the jobs that do not keep what they hold, in their order."""
     configs, capacity, first = board.facts.configs, board.capacity, plans.first
     demand = np.zeros(capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
-    by_price = parts.by_price and board.prices.shape[0] > 0
     for i in range(first.shape[0]):
-        if plans.group[i] == WAITING:
-            continue
-        gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
-        demand[configs[first[i], at.CONFIG_TYPE]] += 0.0 if plans.critical[i] else gpus
-    for i in order:
-        if plans.group[i] == WAITING:
-            continue
+        demand[configs[first[i], at.CONFIG_TYPE]] += _wanted(board, plans, i)
+    for i in order[: order.shape[0] - (plans.group == WAITING).sum()]:  # those that wait are the last
         job, v = plans.jobs[i], configs[first[i], at.CONFIG_TYPE]
-        gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
         if plans.keeps[i]:
-            demand[v] -= 0.0 if plans.critical[i] else gpus
+            demand[v] -= _wanted(board, plans, i)
             continue
         if placement >= ALONE and board.jobs[job, at.OLD_CONFIG] < 0.0:
             config = cheapest_to_the_end(board, plans, i, placement, adaptation)
             if config >= 0 and _put(board, job, config, True, parts.consolidates):
                 plans.timer[i] = np.inf
-                demand[v] -= 0.0 if plans.critical[i] else gpus
+                demand[v] -= _wanted(board, plans, i)
                 continue
         if plans.critical[i]:
             config, scale = _plan_to_follow(board, plans, i, placement)
             if not _put(board, job, config, True, parts.consolidates):
                 plans.timer[i] = _put_what_fits(board, plans, i, scale, parts, adaptation, scratch)
             continue
-        powers_on_node = by_price or demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
-        if _put(board, job, first[i], powers_on_node, parts.consolidates):
-            plans.timer[i] = plans.timer[i] if by_price else np.inf
+        fills_node = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
+        if _put(board, job, first[i], fills_node or sees_prices(board, parts), parts.consolidates):
+            plans.timer[i] = plans.timer[i] if sees_prices(board, parts) else np.inf
         elif sim.would_restart(board, job):  # it keeps its GPUs and does not wait for better ones
             _put(board, job, _kept(board, plans, i), True, parts.consolidates)
-        demand[v] -= gpus
+        demand[v] -= _wanted(board, plans, i)
+
+
+@lean_kernel
+def _wanted(board: Board, plans: Plans, i: int) -> float:
+    """Return the GPUs that a deferrable job wants; 0 for critical jobs, and for those that wait."""
+    if plans.critical[i] or plans.group[i] == WAITING:
+        return 0.0
+    return board.facts.configs[plans.first[i], at.CONFIG_SIZE] / at.UNITS
 
 
 @lean_kernel

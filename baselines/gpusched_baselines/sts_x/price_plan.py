@@ -173,7 +173,12 @@ def _demand(board: Board, chosen: Ints, adaptation: Adaptation) -> Demand:
         job = chosen[i]
         worst, row[i] = epochs_at_worst(board, job) * board.jobs[job, at.MIN_TAU], int(board.jobs[job, at.APPLICATION])
         due = max(now + worst, board.jobs[job, at.DUE] - margin * worst)
-        jobs[i, 0], jobs[i, 1], jobs[i, 2], jobs[i, 3] = now, due, board.jobs[job, at.WEIGHT], epochs_at_worst(board, job)
+        jobs[i, 0], jobs[i, 1], jobs[i, 2], jobs[i, 3] = (
+            now,
+            due,
+            board.jobs[job, at.WEIGHT],
+            epochs_at_worst(board, job),
+        )
         for c in range(configs):
             speed[i, c] = 1.0 / board.tau[job, c]
             banned[i] += 1 if board.tau[job, c] == np.inf else 0
@@ -281,9 +286,9 @@ def _now(best: MarginalSteps, outlook: Outlook, i: int) -> int:
             elsewhere = True
     for s in range(best.size[0]):
         high = best.where[s, HIGH]
-        if best.where[s, PERIOD] == 0 and best.amount[s, EPOCHS] * best.amount[s, SECONDS] >= PART * longest:
-            if outlook.demand.speed[i, high] > fastest:
-                config, fastest = high, outlook.demand.speed[i, high]
+        is_long = best.where[s, PERIOD] == 0 and best.amount[s, EPOCHS] * best.amount[s, SECONDS] >= PART * longest
+        if is_long and outlook.demand.speed[i, high] > fastest:
+            config, fastest = high, outlook.demand.speed[i, high]
     if elsewhere and longest < PART * (outlook.grid[1] - outlook.grid[0]):
         return -1
     return config
