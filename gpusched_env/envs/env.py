@@ -158,7 +158,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.source = source_of(scenario, settings, instance)
         if reward_scale is None:
             reward_scale = reward_scale_of(scenario) if instance is None and reward is None else 1.0
-        self._reward: Reward = CostReward(reward_scale) if reward is None or reward == VECTOR else reward
+        self._reward: Reward = CostReward(reward_scale) if reward is None or isinstance(reward, str) else reward
         self.has_objectives = reward == VECTOR
         if self.has_objectives:
             self.reward_space, self.reward_dim = reward_space(), len(OBJECTIVES)

@@ -83,7 +83,7 @@ class FactoredActions:
         sizes = np.array(self._of.shape[:2])
         if given.shape != (len(asked), 2) or given.dtype.kind not in "iu":
             raise InputError("actions", actions, f"{len(asked)} pairs of whole numbers, one for each environment")
-        outside = ((given < 0) | (given >= sizes)).any(axis=1)
+        outside: NDArray[np.bool_] = np.any((given < 0) | (given >= sizes), axis=1)
         for i in np.flatnonzero(asked & outside).tolist():
             allowed = f"whole numbers from 0 to {sizes[0] - 1} and from 0 to {sizes[1] - 1}"
             raise InputError(f"actions[{i}]", given[i].tolist(), allowed)
