@@ -20,7 +20,15 @@ import gpusched_env
 import gpusched_experiments
 from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
-from gpusched_env.observation import CAP_FEATURES, CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, PRICE_FEATURES
+from gpusched_env.observation import (
+    CAP_FEATURES,
+    CLUSTER_FEATURES,
+    JOB_FEATURES,
+    JOBS_FEATURES,
+    OPTION_FEATURES,
+    PRICE_FEATURES,
+    QUEUE_FEATURES,
+)
 from gpusched_env.simulator import Asking, kernels
 from gpusched_experiments.cli.app import app
 

@@ -158,7 +158,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.source = source_of(scenario, settings, instance)
         if reward_scale is None:
             reward_scale = reward_scale_of(scenario) if instance is None and reward is None else 1.0
-        self._reward: Reward = CostReward(reward_scale) if reward is None or reward == VECTOR else reward
+        self._reward: Reward = CostReward(reward_scale) if reward is None or isinstance(reward, str) else reward
         self.has_objectives = reward == VECTOR
         if self.has_objectives:
             self.reward_space, self.reward_dim = reward_space(), len(OBJECTIVES)
@@ -228,8 +228,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             action: 0 = wait, a = configuration a - 1; with `factored` two numbers.
 
         Returns:
-            Observation, reward, terminated, truncated, and info: `action_mask` (int8, as `action_masks`), `job` (index of the
-            current job, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
+            Observation, reward, terminated, truncated, and info: `action_mask` (int8, as `action_masks`), `job` (index
+            of the current job, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
             `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode), `stalled` (whether this
             step truncated it), `discount` (see `discount_rate`).
 

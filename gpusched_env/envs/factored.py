@@ -36,11 +36,11 @@ class FactoredActions:
         self._of = np.zeros((*size, size[1]), dtype=np.int64)  # actions of a single number, the wanted one first
         for p in range(1, size[0]):
             own = [(c.power_limit, 1 + k) for k, c in enumerate(configurations) if row[c.unlimited] == p]
-            for l, limit in enumerate(self.limits):
+            for number, limit in enumerate(self.limits):
                 below = sorted((each for each in own if each[0] <= limit), reverse=True)
                 above = sorted(each for each in own if each[0] > limit)
                 actions = [action for _, action in below + above]
-                self._of[p, l] = actions + [actions[-1]] * (size[1] - len(actions))
+                self._of[p, number] = actions + [actions[-1]] * (size[1] - len(actions))
         self._firsts = np.zeros((size[0], 1 + len(configurations)), dtype=np.bool_)
         for p in range(size[0]):
             self._firsts[p, self._of[p]] = True
@@ -83,7 +83,7 @@ class FactoredActions:
         sizes = np.array(self._of.shape[:2])
         if given.shape != (len(asked), 2) or given.dtype.kind not in "iu":
             raise InputError("actions", actions, f"{len(asked)} pairs of whole numbers, one for each environment")
-        outside = ((given < 0) | (given >= sizes)).any(axis=1)
+        outside: NDArray[np.bool_] = np.any((given < 0) | (given >= sizes), axis=1)
         for i in np.flatnonzero(asked & outside).tolist():
             allowed = f"whole numbers from 0 to {sizes[0] - 1} and from 0 to {sizes[1] - 1}"
             raise InputError(f"actions[{i}]", given[i].tolist(), allowed)

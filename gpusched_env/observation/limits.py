@@ -18,7 +18,7 @@ LIMIT_FEATURES = tuple(_limit)
 
 @lean_kernel
 def write_limits(board: Board, out: Singles) -> None:
-    """Write a row for each configuration, (C, LIMITS); zeros where the job may not use it, and at the end of the run."""
+    """Write a row for each configuration, (C, LIMITS); zeros where the job may not use it, and at the end."""
     out[:, :] = 0.0
     count, clock, saved = board.count, board.clock, board.facts.saved_kw
     if count[at.TO_ASK] == count[at.ASKED]:

@@ -24,7 +24,9 @@ QUANTILE = _price("share of these hours that are cheaper than now")
 CHEAPEST = _price("hours until the cheapest of these / 36")
 CHEAPEST_ROW = _price(f"hours until the cheapest {TOGETHER} in a row / 36")
 LEVEL = _price("squash(m / price with which policies plan - 1)")
-CARBON = _price("squash(carbon intensity now / its mean over the published of these hours - 1); 0 where it is not given")
+CARBON = _price(
+    "squash(carbon intensity now / its mean over the published of these hours - 1); 0 where it is not given"
+)
 CARBON_QUANTILE = _price("share of the published of these hours with a lower one; 0 where it is not given")
 PEAK = _price("highest mean power for which the demand charge was paid this month / power of all GPUs; 0 without")
 INTERVAL = _price("mean power over its present interval, as if no more were used / power of all GPUs; 0 without")

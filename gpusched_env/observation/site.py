@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env.arrays import Singles
+from gpusched_env.arrays import Floats, Singles
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.prices import HOUR_S, full_kilowatts
 from gpusched_env.observation.ratios import Names, squash
@@ -25,7 +25,7 @@ CAP_FEATURES = tuple(_cap)
 
 
 @lean_kernel
-def write_cap(board: Board, out: Singles) -> None:
+def write_cap(board: Board, out: Singles | Floats) -> None:
     """Write the features of the cap, (CAPS,)."""
     out[:] = 0.0
     out[CAP] = out[LEFT] = out[NEXT_CAP] = out[NEXT_IN] = 1.0

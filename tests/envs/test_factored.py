@@ -1,4 +1,4 @@
-"""Actions of two numbers, the GPUs and their power limit: what they mean, their masks, and the same through every door."""
+"""Actions of two numbers, the GPUs and their power limit: what they mean, their masks, and vector environments."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Instance
 from gpusched_env.envs.factored import FactoredActions
 from gpusched_env.model import Configuration, PowerCap
+from gpusched_env.simulator import layout as at
 from instances import HOUR, three_jobs
 from refusals import refused
 from vector_twins import assert_same
@@ -30,7 +31,8 @@ def limited(limits: tuple[float, ...] = (1.0, 0.7, 0.5)) -> Instance:
     plain = three_jobs()
     configurations = tuple(replace(c, power_limit=limit) for c in plain.configurations for limit in limits)
     seconds = plain.jobs.seconds_per_epoch
-    slower = np.repeat(seconds, len(limits), axis=1) * np.tile([1.5 - 0.5 * limit for limit in limits], seconds.shape[1])
+    factors = np.tile([1.5 - 0.5 * limit for limit in limits], seconds.shape[1])
+    slower = np.repeat(seconds, len(limits), axis=1) * factors
     jobs = replace(plain.jobs, seconds_per_epoch=slower)
     return replace(plain, configurations=configurations, jobs=jobs, saved_kw=None)
 
@@ -81,7 +83,7 @@ def test_an_episode_takes_both_numbers_and_shows_both_masks():
     assert info["action_mask"].tolist() == env.action_masks().tolist() == [1] * 6
     job = env.job
     env.step(np.array([1, 2]))
-    assert names[int(env.view.jobs[job, 7])] == "Vx1@0.5"
+    assert names[int(env.view.jobs[job, at.CONFIG])] == "Vx1@0.5"
 
 
 def test_a_cap_leaves_a_lower_limit_in_place_of_the_chosen_one():
@@ -92,7 +94,7 @@ def test_a_cap_leaves_a_lower_limit_in_place_of_the_chosen_one():
     env.step([1, 0])
     jobs.append(env.job)
     _, _, _, _, info = env.step([1, 0])
-    held = [names[int(env.view.jobs[job, 7])] for job in jobs]
+    held = [names[int(env.view.jobs[job, at.CONFIG])] for job in jobs]
     assert held[0] == "Vx1"
     assert held[1] in {"Vx1@0.7", "Vx1@0.5"}
     assert info["invalid_actions"] == 0

@@ -65,7 +65,8 @@ def test_vector_environments_have_the_same_numbers_and_all_are_in_the_space():
     instance = capped(PowerCap.with_events(2.5, [(2e3, 1e4, 0.3, 1e3)]), random_instance(8, jobs=5))
     given = {"cap_features": True, "price_features": True, "flat": True}
     native = GpuClusterVectorEnv(3, instance=instance, **given)
-    sync = SyncVectorEnv([lambda: GpuClusterEnv(instance=instance, **given)] * 3, autoreset_mode=AutoresetMode.NEXT_STEP)
+    singles = [lambda: GpuClusterEnv(instance=instance, **given)] * 3
+    sync = SyncVectorEnv(singles, autoreset_mode=AutoresetMode.NEXT_STEP)
     rng = np.random.default_rng(0)
     assert_same(native.reset(seed=1), sync.reset(seed=1))
     for _ in range(60):

@@ -104,13 +104,9 @@ def test_the_demand_charge_shows_the_maximum_that_was_paid_and_the_month_that_is
     observation, _ = env.reset(seed=0)
     assert not observation["prices"][AT_PEAK : AT_PEAK + 2].any()
     assert observation["prices"][AT_PEAK + 2] == pytest.approx(62.0 / (31.0 * 24.0))
-    order = []
     for _ in range(3):
-        order.append(env.job)
         observation, _, _, _, info = env.step(1 if env.job == 2 else 0)
-    hours = info["time_s"] / HOUR
-    assert hours == 1.0
-    assert order
+    assert info["time_s"] == HOUR
     assert observation["prices"][AT_PEAK] == pytest.approx(1.0 / 2.9)
     assert observation["prices"][AT_PEAK + 2] == pytest.approx(61.0 / (31.0 * 24.0))
 
@@ -165,8 +161,7 @@ def test_every_step_has_the_features_that_follow_from_what_is_published_by_then(
         assert observation["prices"][0] == pytest.approx(squash(now / hours.mean() - 1.0), abs=1e-3)
         assert observation["prices"][37] == pytest.approx(known / 36.0)
         later = series.g_per_kwh[np.searchsorted(start, time_s + np.arange(known) * HOUR, side="right") - 1]
-        carbon = observation["prices"][AT["squash(carbon intensity now / its mean over the published of these hours - 1)"
-                                          "; 0 where it is not given"]]
+        carbon = observation["prices"][next(k for name, k in AT.items() if name.startswith("squash(carbon"))]
         assert carbon == pytest.approx(squash(later[0] / later.mean() - 1.0), abs=1e-5)
 
 
@@ -199,7 +194,9 @@ def test_flat_and_vector_environments_have_the_same_numbers():
     for flat in (False, True):
         given_ = {"price_features": True, "job_features": 2, "flat": flat}
         native = GpuClusterVectorEnv(4, instance=instances, threads=2, **given_)
-        singles = [lambda i=i: GpuClusterEnv(instance=instances[i % len(instances)], **given_) for i in range(4)]
+        singles = [
+            lambda i=i, more=given_: GpuClusterEnv(instance=instances[i % len(instances)], **more) for i in range(4)
+        ]
         sync = SyncVectorEnv(singles, autoreset_mode=AutoresetMode.NEXT_STEP)
         rng = np.random.default_rng(0)
         assert_same(native.reset(seed=1), sync.reset(seed=1))

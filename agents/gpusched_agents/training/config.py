@@ -104,6 +104,8 @@ class TrainingConfig:
             learn on several kinds of clusters at once.
         scenario_settings: New values of settings, by dotted name, that go to every scenario: `{"cluster.nodes": 20}`;
             numbers, texts, and lists and mappings of them.
+        validation_settings: Further ones that only validation workloads have, such as
+            `{"prices.first_month": "2023-01"}`: then an agent is chosen on other months than those of its training.
         steps: Decisions of reinforcement learning, ≥ 0; by default 500,000, and 20,000 steps of the adaptation
             environment.
         seed: Seed of everything, ≥ 0.
@@ -122,6 +124,7 @@ class TrainingConfig:
     agent: AnyAgentConfig = field(default_factory=MaskablePpoConfig)
     scenarios: Annotated[tuple[str, ...], _check_names] = ("default",)
     scenario_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    validation_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     steps: CountFromZero = UNSET
     seed: Annotated[int, _check_seed] = 0
     envs: Count = UNSET
@@ -147,7 +150,8 @@ class TrainingConfig:
             if not isinstance(getattr(self, name), list | tuple) or not getattr(self, name):
                 raise InputError(name, getattr(self, name), "a list, one or more")
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        object.__setattr__(self, "scenario_settings", _plain_settings(self.scenario_settings))
+        for name in ("scenario_settings", "validation_settings"):
+            object.__setattr__(self, name, _plain_settings(name, getattr(self, name)))
         check_settings(self)
         self._check_fit(fitting)
         if self.steps + self.imitation.steps == 0:
@@ -179,9 +183,15 @@ class TrainingConfig:
         """Load one of the scenarios, with `scenario_settings` in it."""
         return load_scenario(self.scenarios[index]).replace(self.scenario_settings)
 
+    def validation_scenario(self, index: int) -> Scenario:
+        """Load one of the scenarios for validation, with `validation_settings` in it, too."""
+        return self.loaded_scenario(index).replace(self.validation_settings)
+
     def as_dict(self) -> dict[str, Any]:
         """Return the settings in types of JSON, with the algorithm's name among those of the agent."""
         document = asdict(self)
+        if not self.validation_settings:
+            del document["validation_settings"]
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
         if self.network.kind not in SETS_CONTROLS:
             document["network"] = {
@@ -191,7 +201,7 @@ class TrainingConfig:
         return plain
 
 
-def _plain_settings(settings: Any) -> dict[str, Any]:
+def _plain_settings(field: str, settings: Any) -> dict[str, Any]:
     """Copy settings of scenarios, without tuples.
 
     Raises:
@@ -199,13 +209,13 @@ def _plain_settings(settings: Any) -> dict[str, Any]:
     """
     if not isinstance(settings, Mapping) or not all(isinstance(name, str) for name in settings):
         allowed = 'a mapping of dotted names to values, such as {"cluster.nodes": 20}'
-        raise InputError("scenario_settings", settings, allowed)
+        raise InputError(field, settings, allowed)
     plain: dict[str, Any] = _plain(dict(settings))
     for name, value in plain.items():
         try:
             json.dumps(value)
         except TypeError:
-            raise InputError(f"scenario_settings[{name!r}]", value, "numbers, texts, lists and mappings") from None
+            raise InputError(f"{field}[{name!r}]", value, "numbers, texts, lists and mappings") from None
     return plain
 
 

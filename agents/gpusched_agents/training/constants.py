@@ -126,9 +126,7 @@ def _kept(folder: Path) -> dict[str, Any]:
     return kept
 
 
-def _search(
-    groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int, controls: str
-) -> dict[str, Any]:
+def _search(groups: Sequence[Sequence[Instance]], pool: ProcessPool, seed: int, controls: str) -> dict[str, Any]:
     """Search the constants with the least mean, over groups of workloads, of cost over that of STS-X.
 
     Returns:

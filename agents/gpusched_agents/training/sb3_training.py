@@ -115,9 +115,9 @@ class Sb3Training(ResumableTraining):
 
     def _take(self, model: BaseAlgorithm) -> None:
         """Set the model that is trained, with environments before their first episode."""
-        self.model, self._env = model, cast("Any", model.env)
-        scenarios, seeds = self.config.loaded_scenarios(), self.config.validation_seeds
-        self._instances = [make_instance(scenario, seed) for scenario in scenarios for seed in seeds]
+        self.model, self._env, config = model, cast("Any", model.env), self.config
+        scenarios = [config.validation_scenario(index) for index in range(len(config.scenarios))]
+        self._instances = [make_instance(scenario, seed) for scenario in scenarios for seed in config.validation_seeds]
         self._best: dict[str, NDArray[np.float32]] = {}
         self._remembered: Checkpoint | None = None
         self._remembered_s = -REMEMBER_S

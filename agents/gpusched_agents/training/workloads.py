@@ -56,7 +56,7 @@ def validation_instance(config: TrainingConfig, place: TrainingPlace) -> Instanc
     """Make the instance of a workload, with all its jobs."""
     if place.scenario == RANDOMISED:
         return _randomised(place.seed, MOST_RANDOMISED)
-    return make_instance(config.loaded_scenario(place.scenario), place.seed)
+    return make_instance(config.validation_scenario(place.scenario), place.seed)
 
 
 def instance_at(config: TrainingConfig, place: TrainingPlace, most_jobs: int) -> Instance:

@@ -36,7 +36,13 @@ OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "res
 """Names of the columns of `Adaptation.jobs`, in their order."""
 SEEN = (TIME_LEFT, CHEAPEST_SLACK, TARDINESS_COST, EXPECTED, LENGTH, CHANGE, HASTE)
 """Features of a job on which the controls of jobs may depend, with `controls="jobs"`."""
-OF_ENERGY = ("price differences", "price of GPU time to come", "GPU time that plans use", "margin before due dates", "price of power")
+OF_ENERGY = (
+    "price differences",
+    "price of GPU time to come",
+    "GPU time that plans use",
+    "margin before due dates",
+    "price of power",
+)
 """Names of the entries of `Adaptation.energy`, in their order."""
 SETS = ("round", "jobs", "energy")
 MORE = {"jobs": len(SEEN) * CONTROLS, "energy": ENERGY_CONTROLS}

@@ -36,9 +36,9 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
     A step sets the controls, and STS-X decides `rounds` rounds with them. There is a round at every event: a
     submission, the end of a job, or the end of a wait.
 
-    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more, with `energy` 5); `env.unwrapped.controls` names
-    its numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
-    step is STS-X, to the last bit. Numbers outside [-1, 1] are clipped.
+    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more, with `energy` 5);
+    `env.unwrapped.controls` names its numbers. Each is the logarithm of a factor over its largest value, so 0 changes
+    nothing: an action of 0 in every step is STS-X, to the last bit. Numbers outside [-1, 1] are clipped.
 
     Observation: `Box(-1, 1, (26 + 6 V + 17 K,))`, float32, with K `job_features` (with `controls="energy"` 23 more);
     `env.unwrapped.features` names its numbers. All 0 at the end.

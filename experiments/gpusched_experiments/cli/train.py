@@ -55,6 +55,14 @@ def train_command(
             "--set", metavar="NAME=VALUE", help=f"Any setting of the training, such as {EXAMPLE}; repeatable."
         ),
     ] = None,
+    validation: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--validation-set",
+            metavar="NAME=VALUE",
+            help="A setting of the scenarios that only validation workloads have; repeatable.",
+        ),
+    ] = None,
     of_scenario: workload_options.TrainingScenarioOptions,
 ) -> None:
     """Train an agent: one that adapts STS-X begins as STS-X, another one imitates a policy first; then it learns by itself.
@@ -83,7 +91,8 @@ def train_command(
     costlier than its expert or EDF, or untrained, gets a warning.
     """  # noqa: E501 - commands are copied as a line
     changes = of_scenario.changes(scenario_names(options))
-    config = training_config(options, settings or (), changes)
+    of_validation = dict(workload_options.parse_setting(text, option="--validation-set") for text in validation or ())
+    config = training_config(options, settings or (), changes, of_validation)
     if not NAME.fullmatch(name):
         raise InputError("--name", name, "letters, digits, dots, dashes and underscores, at most 64")
     screen, training = _Screen(), None

@@ -38,7 +38,7 @@ NONE, ALL = "none", "all"
 TRACK_SEEDS = "20000-20004"
 EXAMPLE = "agent.learning_rate=1e-4"
 USUAL = TrainingConfig()
-SCENARIO_SETTINGS = "scenario_settings"  # which has options of its own
+SCENARIO_SETTINGS = ("scenario_settings", "validation_settings")  # which have options of their own
 OWN_OF_CONTROLS = ("reward", "workloads", "begin")  # settings of `AdaptationConfig` beside those of its algorithm
 
 
@@ -128,7 +128,10 @@ class _Setting(NamedTuple):
 
 
 def training_config(
-    options: Mapping[str, Any], settings: Sequence[str] = (), scenario_settings: Mapping[str, object] | None = None
+    options: Mapping[str, Any],
+    settings: Sequence[str] = (),
+    scenario_settings: Mapping[str, object] | None = None,
+    validation_settings: Mapping[str, object] | None = None,
 ) -> TrainingConfig:
     """Return the settings of the training run that the options describe; what they leave out has its default.
 
@@ -136,6 +139,7 @@ def training_config(
         options: The values of options (`HELP`) that were given, by name.
         settings: `NAME=VALUE` with any setting by its dotted name; they win over all other options.
         scenario_settings: Settings of all scenarios, by dotted name.
+        validation_settings: Further ones of validation workloads.
 
     Raises:
         InputError: There is no such algorithm, expert or setting, or a value is not allowed; names the option.
@@ -171,6 +175,7 @@ def training_config(
             network=replace(usual.network, **values["network"]),
             imitation=replace(usual.imitation, **values["imitation"]),
             scenario_settings=scenario_settings or {},
+            validation_settings=validation_settings or {},
             **values[""],
         )
     except InputError as error:
@@ -253,7 +258,7 @@ def _known(whole: TrainingConfig) -> dict[str, _Setting]:
         prefix + each.name: _Setting(getattr(section, each.name), "None" in str(each.type))
         for prefix, section in {"": whole, **sections}.items()
         for each in fields(section)
-        if f"{each.name}." not in {"agent.", *sections} and each.name != SCENARIO_SETTINGS
+        if f"{each.name}." not in {"agent.", *sections} and each.name not in SCENARIO_SETTINGS
     }
 
 

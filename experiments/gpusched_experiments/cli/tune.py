@@ -1,6 +1,6 @@
 """`gpusched tune`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -17,6 +17,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import Track, load_track
 from gpusched_experiments.cli.progress import counting
+from gpusched_experiments.cli.scenario_options import SET, SetOption, parse_setting
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.estimate import Estimate, paired_saving
@@ -63,6 +64,11 @@ def tune_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core.")
     ] = None,
+    settings: SetOption = None,
+    validation: Annotated[
+        list[str] | None,
+        typer.Option("--validation-set", metavar=SET, help="A setting of the validation workloads; repeatable."),
+    ] = None,
     out: Annotated[str, typer.Option("--out", "-o", metavar="FILE", help="File for the constants.")] = OUT,
 ) -> None:
     """Find the constant controls with which STS-X costs least on tracks.
@@ -80,9 +86,12 @@ def tune_command(
     each_once("--track", [each.name for each in tracks])
     if not out.endswith(".json"):
         raise InputError("--out", out, "the path of a .json file")
-    made = [[make_instance(each.scenario, s) for s in each.seeds("training")[:workloads]] for each in tracks]
+    changes = dict(map(parse_setting, settings or ()))
+    held_out = changes | dict(parse_setting(text, option="--validation-set") for text in validation or ())
+    seeds = {each.name: each.seeds("training")[:workloads] for each in tracks}
+    made = [[make_instance(each.scenario.replace(changes), s) for s in seeds[each.name]] for each in tracks]
     instances = [instance for group in made for instance in group]
-    names = tuple(dict.fromkeys(name for i in instances for name in control_names([v.name for v in i.gpu_types])))
+    names = tuple(dict.fromkeys(name for each in instances for name in _controls_of(each)))
     processes = None if workers is None else checks.whole("--workers", workers, 1)
     with ProcessPool(processes) as pool, counting("searching", evaluations) as bar:
         base = _costs(pool, StsX(), instances).reshape(len(tracks), -1).sum(axis=1)
@@ -95,8 +104,9 @@ def tune_command(
         best, least = search(cost, len(names), evaluations, seed, 1.0)
         constants = {name: value for name, value in zip(names, best.tolist(), strict=True) if value != 0.0}
         bar.say("validation")
-        judged = [_judge(pool, each, _tuned(names, best)) for each in tracks]
+        judged = [_judge(pool, each, held_out, _tuned(names, best)) for each in tracks]
     facts = {"tracks": [each.name for each in tracks], "workloads": workloads, "evaluations": evaluations, "seed": seed}
+    facts |= {name: values for name, values in (("settings", changes), ("validation_settings", held_out)) if values}
     save_tuned(out, constants, **facts, training_cost=least, validation={j.track: j.saving.value for j in judged})
     note = f"On the training workloads they save {1.0 - least:.1%}."
     table = Table.of("Constants on validation seeds", COLUMNS, judged, (note,))
@@ -111,8 +121,15 @@ def _tuned(names: Sequence[str], action: NDArray[np.float64]) -> TunedStsX:
     return TunedStsX(constants=tuple(zip(names, action.tolist(), strict=True)))
 
 
-def _judge(pool: ProcessPool, track: Track, tuned: TunedStsX) -> Judged:
-    instances = [make_instance(track.scenario, seed) for seed in track.seeds("validation")]
+def _controls_of(instance: Instance) -> tuple[str, ...]:
+    """Return the controls that count on an instance: those of prices and a cap too, where there are any."""
+    energy = instance.prices is not None or instance.site is not None
+    return control_names([v.name for v in instance.gpu_types], "energy" if energy else "round")
+
+
+def _judge(pool: ProcessPool, track: Track, settings: Mapping[str, object], tuned: TunedStsX) -> Judged:
+    scenario = track.scenario.replace(settings)
+    instances = [make_instance(scenario, seed) for seed in track.seeds("validation")]
     base, costs = _costs(pool, StsX(), instances), _costs(pool, tuned, instances)
     saving = paired_saving(costs, base)
     return Judged(track.name, float(base.mean()), float(costs.mean()), saving, len(instances))

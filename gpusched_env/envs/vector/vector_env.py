@@ -10,7 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gpusched_env.child_processes import usable_cores
-from gpusched_env.envs.source import MAX_IDLE_REVIEWS, VECTOR, CostReward, Reward, finite_reward
+from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.kernels import CO2, ENERGY, LOOK, TARDINESS, Seen
@@ -131,7 +131,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._choices, self._factored = 1 + len(self.configurations), single.factored
-        self._reward: Reward = CostReward() if reward is None or reward == VECTOR else reward
+        self._reward: Reward = CostReward() if reward is None or isinstance(reward, str) else reward
         if single.has_objectives:
             self.reward_space, self.reward_dim = single.reward_space, single.reward_dim
         self._scales = np.resize([float(one.reward_scale) for one in self._episodes.singles], self.num_envs)
@@ -179,8 +179,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         """Decide for the current job in every environment.
 
         Args:
-            actions: N whole numbers: 0 = wait, a = configuration a - 1; with `factored` N pairs. With `NEXT_STEP`, that of an environment whose
-                episode ended in the previous step is not used.
+            actions: N whole numbers: 0 = wait, a = configuration a - 1; with `factored` N pairs. With `NEXT_STEP`, that
+                of an environment whose episode ended in the previous step is not used.
 
         Returns:
             Observations, rewards, float64 (N,), terminations, bool (N,), truncations, bool (N,), and infos: for

@@ -18,12 +18,15 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
 import gpusched_agents
 from gpusched_agents.files.storage import load_agent, load_description
+from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
+from gpusched_agents.training.workloads import validation_instance, validation_places
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.scenario_options import ScenarioOptions, parse_setting
+from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -247,6 +250,28 @@ def test_settings_of_the_scenario_are_written_down_wherever_other_settings_are(c
     described = load_description(folder / "agent")
     assert described.config["scenario_settings"] == SETTINGS_CHANGED
     assert described.spec.gpu_types == ("T4",)
+
+
+def test_settings_of_validation_reach_only_the_workloads_that_decide_which_agent_is_kept(tmp_path):
+    config = TrainingConfig(
+        scenarios=("tiny",),
+        scenario_settings=SETTINGS_CHANGED,
+        validation_settings={"prices.pue": 1.9},
+        envs=1,
+        validation_seeds=(500,),
+    )
+    training = gpusched_agents.Training(config, tmp_path / "run")
+    scenario = load_scenario("tiny").replace(SETTINGS_CHANGED)
+    assert training._instances == [make_instance(scenario.replace({"prices.pue": 1.9}), 500)]
+    training._env.seed_each([1500])
+    training._env.reset()
+    assert [state.instance for state in training._env.states] == [make_instance(scenario, 1500)]
+    assert config.as_dict()["validation_settings"] == {"prices.pue": 1.9}
+    assert "validation_settings" not in TrainingConfig().as_dict()
+    evolved = TrainingConfig(agent=EsConfig(), validation_settings={"prices.pue": 1.9}, scenarios=("tiny",))
+    assert validation_instance(evolved, validation_places(evolved)[0]).pue == 1.9
+    with refused("validation_settings['prices.pue']"):
+        TrainingConfig(validation_settings={"prices.pue": object()})
 
 
 def test_settings_of_the_scenario_reach_training_and_validation(tmp_path):

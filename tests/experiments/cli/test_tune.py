@@ -2,10 +2,14 @@
 
 import json
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from gpusched_agents.any_policy import make_any_policy
+from gpusched_baselines.adaptation_env.controls import OF_ENERGY
+from gpusched_env import load_scenario, make_instance
+from gpusched_experiments.cli import tune
 from gpusched_experiments.cli.app import app
 
 TRACK = """base = "tiny"
@@ -63,3 +67,28 @@ def test_bad_options_are_one_clear_error(track, wrong, said):
     done = CliRunner().invoke(app, ["tune", "--track", str(track), "-w", "1", *wrong])
     assert done.exit_code == 2
     assert said in done.output
+
+
+def test_settings_are_those_of_training_and_more_of_validation(track, tmp_path, monkeypatch):
+    made = []
+
+    def costs(pool, policy, instances):  # noqa: ARG001
+        made.append([instance.pue for instance in instances])
+        return np.ones(len(instances))
+
+    monkeypatch.setattr(tune, "_costs", costs)
+    out = tmp_path / "tuned.json"
+    asked = ["tune", "--track", str(track), "-n", "2", "--workloads", "2", "-w", "1", "-o", str(out)]
+    asked += ["--set", "prices.pue=1.4", "--validation-set", "prices.pue=1.7"]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    assert made == [[1.4, 1.4]] * 3 + [[1.7] * 3] * 2
+    facts = json.loads(out.read_text(encoding="utf-8"))["provenance"]["facts"]
+    assert (facts["settings"], facts["validation_settings"]) == ({"prices.pue": 1.4}, {"prices.pue": 1.7})
+
+
+def test_where_prices_change_the_controls_of_prices_are_searched_too():
+    scenarios = [load_scenario(name).replace({"jobs.count": 2}) for name in ("low", "de-lu")]
+    names = [tune._controls_of(make_instance(scenario, 0)) for scenario in scenarios]
+    assert names[1][-len(OF_ENERGY) :] == OF_ENERGY
+    assert not set(OF_ENERGY) & set(names[0])
