@@ -11,8 +11,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.random import Generator
     from numpy.typing import ArrayLike, NDArray
 
@@ -94,9 +92,7 @@ class EpochDistribution:
         return cls.from_masses(np.bincount(np.maximum(bin_of_run, 0), minlength=bins))
 
     @classmethod
-    def from_quantiles(
-        cls, probabilities: Sequence[float], fractions: Sequence[float], bins: int = 100
-    ) -> EpochDistribution:
+    def from_quantiles(cls, probabilities: ArrayLike, fractions: ArrayLike, bins: int = 100) -> EpochDistribution:
         """Make a distribution from quantiles, with straight lines between them; equal ones are a mass at one point.
 
         Args:

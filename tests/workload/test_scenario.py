@@ -33,6 +33,7 @@ NAMES = [
     "large",
     "low",
     "mixed",
+    "mlperf",
     "multi-node",
     "published-exponential",
     "published-exponential-busy",

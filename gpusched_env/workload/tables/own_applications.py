@@ -125,8 +125,8 @@ def mlperf_quantiles() -> Mapping[str, Sequence[tuple[float, float]]]:
     """Return what part of the longest run's epochs each application needs by seed: (probability, fraction), rising."""
     found: dict[str, list[tuple[float, float]]] = {}
     for row in read_table("mlperf_epochs.csv"):
-        cells = (number(f"mlperf_epochs.csv: {column}", row[column]) for column in ("probability", "epochs"))
-        found.setdefault(row["application"], []).append(tuple(cells))
+        probability, epochs = (number(f"mlperf_epochs.csv: {key}", row[key]) for key in ("probability", "epochs"))
+        found.setdefault(row["application"], []).append((probability, epochs))
     return MappingProxyType({name: tuple((p, x / of[-1][1]) for p, x in of) for name, of in found.items()})
 
 
@@ -143,9 +143,8 @@ def read_histograms(path: str | Path) -> dict[str, EpochDistribution]:
         InputError: The file cannot be read, or a weight is not allowed.
     """
     if path == MLPERF:
-        return {
-            name: EpochDistribution.from_quantiles(*zip(*of, strict=True)) for name, of in mlperf_quantiles().items()
-        }
+        quantiles = {name: np.array(of) for name, of in mlperf_quantiles().items()}
+        return {name: EpochDistribution.from_quantiles(of[:, 0], of[:, 1]) for name, of in quantiles.items()}
     where = "published_epochs.csv" if path == PUBLISHED else str(path)
     table = list(enumerate(read_table(where), start=2)) if path == PUBLISHED else []
     rows = table or read_csv(path, "epochs.library", (PUBLISHED, MLPERF))
