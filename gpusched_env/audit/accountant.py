@@ -320,9 +320,7 @@ def _lines(intervals: list[IntervalRecord], place: str) -> str:
     return f"intervals.csv lines {', '.join(map(str, lines))} ({place})"
 
 
-def _check_costs(
-    record: Record, by_job: list[list[Holding]], bill: _Bill
-) -> Iterator[Difference]:
+def _check_costs(record: Record, by_job: list[list[Holding]], bill: _Bill) -> Iterator[Difference]:
     """Compare attributions, tardiness costs and totals; a job without intervals is left out, and reported elsewhere."""
     for job, (claim, energy) in enumerate(zip(record.claims, bill.of_job, strict=True)):
         if not same_amount(claim["energy_eur"], energy):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
@@ -34,7 +34,9 @@ SERIES = PriceSeries([-1.0, 0.0, 5.0], [0.1, 0.2, 0.3], [100.0, 200.0, 300.0], [
 )
 def test_what_no_series_has_is_refused(changes: dict[str, Any], field: str):
     with pytest.raises(InputError) as error:
-        replace(SERIES, **{name: np.array(value) if isinstance(value, list) else value for name, value in changes.items()})
+        replace(
+            SERIES, **{name: np.array(value) if isinstance(value, list) else value for name, value in changes.items()}
+        )
     assert error.value.field == field
 
 
@@ -54,7 +56,7 @@ def test_what_no_demand_charge_has_is_refused(values: tuple[Any, ...], field: st
 
 
 def test_series_are_values():
-    assert pickle.loads(pickle.dumps(SERIES)) == SERIES
+    assert deepcopy(SERIES) == SERIES
     assert replace(SERIES, g_per_kwh=None) != SERIES
     assert replace(SERIES, eur_per_kwh=[0.1, 0.2, 0.4]) != SERIES
     assert SERIES != 3

@@ -52,7 +52,7 @@ def test_a_forecast_is_the_mean_of_what_was_published():
     state = state_of(rising)
     noon = 2 * DAY + 12 * HOUR
     working = [d for d in range(1, 29) if 2 - d < 2 and (2 - d) % 7 < 5 and 2 - d >= -28]
-    own = np.mean([rising.eur_per_kwh[STARTS == noon - d * DAY][0] for d in working])
+    own = np.mean([rising.eur_per_kwh[noon - d * DAY == STARTS][0] for d in working])
     assert forecast(state, np.array([noon, noon + HOUR]))[0] == pytest.approx(own)
 
 
@@ -84,4 +84,6 @@ def test_noise_multiplies_forecasts_alone_and_has_mean_one():
     assert np.std(np.log(ratio[48:])) == pytest.approx(0.18, rel=0.2)
     many = PriceSeries(np.arange(100_000.0), np.ones(100_000), forecast_noise=0.18)
     assert many.noise.mean() == pytest.approx(1.0, abs=0.003)
-    np.testing.assert_array_equal(forecast(state_of(weekly(forecast_noise=0.18, forecast_seed=4)), edges), forecast(noisy, edges))
+    np.testing.assert_array_equal(
+        forecast(state_of(weekly(forecast_noise=0.18, forecast_seed=4)), edges), forecast(noisy, edges)
+    )

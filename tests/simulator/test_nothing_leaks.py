@@ -82,7 +82,7 @@ class ByPrice:
 
     name, preemption = "by-price", False
 
-    def decide(self, view: View, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def decide(self, view: View, rng: np.random.Generator) -> None:
         """Wait, if the next hour costs more than the mean."""
         edges = view.now_s + 300.0 * np.arange(13.0)
         ahead = np.empty(12)
