@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_env.audit.network import drawn_by_cpu_machines
-from gpusched_env.audit.prices import Drawn, demand_eur, metered
+from gpusched_env.audit.prices import EnergyDrawn, demand_eur, metered
 from gpusched_env.audit.progress import (
     check_lines,
     check_profiles,
@@ -226,8 +226,8 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
     hosts = record.tenants.hosts
     for interval in record.intervals:
         on_node[len(record.nodes) - hosts + interval.host if hosts else interval.node].append(interval)
-    nodes: list[Drawn] = []  # what they draw, of which jobs have parts
-    parts: list[Drawn] = drawn_by_cpu_machines(record)
+    nodes: list[EnergyDrawn] = []  # what they draw, of which jobs have parts
+    parts: list[EnergyDrawn] = drawn_by_cpu_machines(record)
     nodes += parts
     overfull: list[Difference] = []
     pieces_of = speed_pieces(record)
@@ -239,16 +239,16 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
             kw = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0
             for low, high, _ in record.prices.cuts(start, end):
                 hours = (high - low) / 3600.0
-                nodes.append(Drawn(-1, low, high, kw * hours))
+                nodes.append(EnergyDrawn(-1, low, high, kw * hours))
                 for interval in holding:
                     gpus, job = float(interval.held), interval.job
                     if interval.configuration.is_shared:
                         of_each = (interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
                         gpus = math.fsum(of_each)
-                    parts.append(Drawn(job, low, high, kw * hours * gpus / busy))
+                    parts.append(EnergyDrawn(job, low, high, kw * hours * gpus / busy))
                     if power.idle_saving_w > 0.0:
                         idle = _idle_gpus(record, interval, (low, high), pieces_of, gpus)
-                        saved = Drawn(job, low, high, -power.idle_saving_w / 1000.0 * idle * hours)
+                        saved = EnergyDrawn(job, low, high, -power.idle_saving_w / 1000.0 * idle * hours)
                         nodes.append(saved)
                         parts.append(saved)
             before, over = over, set()
@@ -259,7 +259,7 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
     return _bill_of(record, nodes, parts), overfull
 
 
-def _bill_of(record: Record, nodes: list[Drawn], parts: list[Drawn]) -> _Bill:
+def _bill_of(record: Record, nodes: list[EnergyDrawn], parts: list[EnergyDrawn]) -> _Bill:
     """Make the bill of what nodes draw and of the parts of jobs, with the demand charges."""
     costs: list[list[float]] = [[] for _ in record.jobs]
     for part in parts:
