@@ -204,9 +204,7 @@ def test_no_enumerated_plan_costs_less(seed: int):
             )
             stage[i, j] = found.fun
     ways = (w for w in product(range(13), repeat=3) if w[0] <= w[1] <= w[2])
-    best = min(
-        sum(p * stage[a, b] for p, a, b in zip(case.price, (0, *w), (*w, 12), strict=True)) for w in ways
-    )
+    best = min(sum(p * stage[a, b] for p, a, b in zip(case.price, (0, *w), (*w, 12), strict=True)) for w in ways)
     cost = solve_priced_job(case, 12).expected_cost_eur
     assert cost <= best * (1.0 + 1e-9)
     assert cost >= linear_program(case) * (1.0 - 1e-7)

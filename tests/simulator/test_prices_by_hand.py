@@ -15,7 +15,6 @@ from gpusched_env.model import DemandCharge, Instance, PriceSeries
 from gpusched_env.simulator import Result, View, simulate
 from instances import HOUR, random_instance, three_jobs
 
-
 EDGES = np.array([0.0, 1.0, 3.0]) * HOUR
 SERIES = PriceSeries(EDGES, np.array([1.0, 3.0, 0.5]), g_per_kwh=np.array([100.0, 200.0, 1000.0]))
 

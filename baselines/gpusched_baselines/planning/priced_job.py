@@ -155,7 +155,9 @@ def solve_priced_job(problem: PricedJobProblem, points: int = GRID_POINTS) -> Pr
         return _plan_of(problem, own, *_fastest(problem, own, fastest_s), "late")
     seconds, price = problem.until(due_s) if due_s > 0.0 else (np.empty(0), np.empty(0))
     path = _cheapest(problem, own, seconds, price, points)
-    return _plan_of(problem, own, path, seconds, price, "slack" if path.epochs[-1] >= problem.job.max_epochs else "late")
+    return _plan_of(
+        problem, own, path, seconds, price, "slack" if path.epochs[-1] >= problem.job.max_epochs else "late"
+    )
 
 
 def _priced_job(problem: PricedJobProblem) -> PricedJob:
@@ -200,9 +202,7 @@ def _plan_of(
     """Return a path as a plan with its cost, and its late epochs as one more period."""
     hull = problem.configurations
     ends = np.cumsum(seconds)
-    periods = [
-        _period(own, hull, path, h, ends[h] - seconds[h], float(ends[h])) for h in range(len(seconds))
-    ]
+    periods = [_period(own, hull, path, h, ends[h] - seconds[h], float(ends[h])) for h in range(len(seconds))]
     cost, late = kernels.path_cost(own, path, seconds, price), (0.0, 0.0)
     weight, done = problem.tardiness_weight_eur_per_s, float(path.epochs[-1])
     if weight is not None and done < own.epochs[1]:

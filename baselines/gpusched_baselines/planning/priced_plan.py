@@ -146,7 +146,9 @@ def write_stages(job: PricedJob, grid: Floats, seconds: float, last_row: int, co
 
 
 @kernel
-def cheapest_path(job: PricedJob, seconds: Floats, price: Floats, grid: Floats, late: Floats) -> tuple[float, PricedPath]:
+def cheapest_path(
+    job: PricedJob, seconds: Floats, price: Floats, grid: Floats, late: Floats
+) -> tuple[float, PricedPath]:
     """Find the plan of least expected cost on a grid, in O(H M W): W is the most steps that a period has time for.
 
     The table of G takes O(M W) solutions for every different length of periods.
