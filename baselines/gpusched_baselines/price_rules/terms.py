@@ -94,4 +94,8 @@ def signal_of(view: View, until_s: float) -> Signal:
     edges = np.concatenate([[view.now_s], inner, [max(until_s, view.now_s + 1.0)]])
     prices = np.empty(len(edges) - 1)
     sim.forecast_prices(view.board, edges, prices)
+    periods = np.maximum(np.searchsorted(starts, edges[:-1], side="right") - 1, 0)
+    known = periods < view.count[at.PUBLISHED]  # their own numbers: rules compare them for equality
+    rows = view.prices[periods[known]]
+    prices[known] = rows[:, at.PERIOD_PRICE] * rows[:, at.PERIOD_PUE]
     return Signal(edges[:-1], prices)
