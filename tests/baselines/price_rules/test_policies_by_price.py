@@ -64,13 +64,14 @@ def test_two_hours_of_work_in_four_hours(name, start_h, end_h, cost):
 
 @pytest.mark.parametrize("name", ["ecovisor", "wait-awhile"])
 def test_a_pause_costs_a_restart_and_the_due_date_is_kept(name):
-    """With a restart of 30 min: on hour 1 and, until 2.5 h is over at 3 €, ..., or paused and ready again at 3.5 h.
+    """From 2 h on an hour of work is left. A pause adds a restart of half an hour, so it ends at 2.5 h, at 4 h all is done.
 
-    One hour is done at 2 h. A pause leaves half an hour of work after 3.5 h undone at 4 h, so it must go on before.
+    Hours 1 and 3 and the half of hour 2 cost 1 + 2 + 1.5 €. With a restart of an hour there is no time for a pause.
     """
     result = simulate(one_job(4.0, 1.0, 3.0, 2.0, 2.5, restart_s=0.5 * HOUR), make_policy(name))
-    assert result.tardiness_eur == pytest.approx(0.0, abs=1e-6)
-    assert result.completion_s[0] <= 4 * HOUR + 1e-3
+    assert (result.completion_s[0] / HOUR, result.energy_eur) == pytest.approx((4.0, 4.5))
+    result = simulate(one_job(4.0, 1.0, 3.0, 2.0, 2.5, restart_s=HOUR), make_policy(name))
+    assert (result.completion_s[0] / HOUR, result.energy_eur, int(result.switches[0])) == pytest.approx((3.0, 4.0, 0))
 
 
 def test_a_shorter_limit_of_the_queue_wins_over_the_due_date_and_without_due_dates_it_alone_counts():
