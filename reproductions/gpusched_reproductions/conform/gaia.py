@@ -64,7 +64,7 @@ def answers(paths: Sequence[Path]) -> Iterator[Answer]:
         whole = replay(trace, signal, "no-wait").signal_cost.sum()
         for published, (policy, of_jobs, reserved) in POLICIES.items():
             ours = replay(trace, signal, policy, reserved)
-            if policy in SIMULATED and not reserved:
+            if published in rows and policy in SIMULATED and not reserved:
                 yield _simulated(f"{name}, {published}", run(trace, signal, policy), ours)
             if published in rows:
                 yield from _sums(f"{name}, {published}", rows[published], ours, ours.signal_cost.sum() / whole)

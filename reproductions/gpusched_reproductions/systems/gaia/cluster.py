@@ -28,7 +28,8 @@ _WAITING = Waiting(SHORT_S, LIMITS_S, meets_due_dates=False)
 POLICIES: dict[str, Policy] = {
     "no-wait": edf(),
     **{
-        rule: StartByPrice(rule, waiting=_WAITING, name=rule) for rule in ("lowest-slot", "lowest-window", "carbon-time")
+        rule: StartByPrice(rule, waiting=_WAITING, name=rule)
+        for rule in ("lowest-slot", "lowest-window", "carbon-time")
     },
     "ecovisor": PauseByPrice("threshold", waiting=_WAITING, name="ecovisor"),
     "wait-awhile": PauseByPrice("cheapest", waiting=_WAITING, name="wait-awhile"),
@@ -69,4 +70,3 @@ def with_mean(fraction: float) -> EpochDistribution:
     """Make a distribution on two bins whose mean is a fraction of the maximum epochs, in (0, 1]."""
     first = 0.5 * fraction
     return EpochDistribution(np.array([0.0, first, 1.0]), np.array([1.0, (fraction - first) / (1.0 - first)]))
-
