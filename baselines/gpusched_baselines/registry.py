@@ -347,7 +347,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "carbonscaler": _solved(
             "price_rules.scaling:CarbonScaler",
-            "CarbonScaler: GPUs by the hour, by marginal speed per marginal cost in the worst case; reserved by due date",
+            "CarbonScaler: GPUs by the hour, by marginal speed per cost in the worst case; reserved by due date",
         ),
         "vcc": _solved(
             "price_rules.capacity_curve:CapacityCurve",

@@ -41,7 +41,7 @@ class Waiting:
 
     def __post_init__(self) -> None:
         checks.seconds("waiting.short_s", self.short_s)
-        if len(self.limits_s) != 2:  # noqa: PLR2004 - two queues
+        if len(self.limits_s) != 2:
             raise InputError("waiting.limits_s", self.limits_s, "two times, one for each queue")
         for i, limit_s in enumerate(self.limits_s):
             checks.seconds(f"waiting.limits_s[{i}]", limit_s)
@@ -93,7 +93,7 @@ def terms_of(view: View, job: int, epochs: Epochs) -> Terms:
 
 
 def signal_of(view: View, until_s: float) -> Signal:
-    """Return the prices of energy from now until a later time [s], PUE included; beyond what is published, forecasts."""
+    """Return the prices of energy from now until a later time [s], PUE included; where not published, forecasts."""
     starts = view.prices[:, at.PERIOD_START]
     inner = starts[(starts > view.now_s) & (starts < until_s)]
     edges = np.concatenate([[view.now_s], inner, [max(until_s, view.now_s + 1.0)]])

@@ -77,7 +77,7 @@ def _simulated(case: str, result: Result, ours: Replay) -> Answer:
     first_s = np.full(len(result.start_s), np.inf)
     np.minimum.at(first_s, ours.job, ours.begin_s)
     theirs, own = float(ours.signal_cost.sum()), 1000.0 * result.energy_eur
-    moved = int(np.count_nonzero(np.abs(result.start_s - first_s) > 0.01))  # noqa: PLR2004 - a hundredth of a second
+    moved = int(np.count_nonzero(np.abs(result.start_s - first_s) > 0.01))
     agrees = moved == 0 and abs(own / theirs - 1.0) <= SIMULATED_WITHIN
     return Answer(f"{case}: simulator", f"{theirs:.4f} g", f"{own:.4f} g, {moved} other starts", agrees)
 
