@@ -97,11 +97,6 @@ _START_RULES = {
 """A line on every rule of GAIA that chooses one start."""
 
 
-def _by_price(place: str, line: str, settings: Mapping[str, object] = MappingProxyType({})) -> ShippedPolicy:
-    """Make the record of a published policy that follows the price of energy; without a series it is a dispatch rule."""
-    return ShippedPolicy(f"price_rules.{place}", line, settings, usual=False, compiled=False)
-
-
 _WITHOUT: dict[str, tuple[str, dict[str, object]]] = {
     "alone-rates": ("STS-X at the rates of a job alone on its node", {"full_nodes": 0.0}),
     "no-waiting": ("STS-X in which no job with slack waits", {"waits": False}),
@@ -362,35 +357,35 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             {"rule": "polca", "name": "polca"},
         ),
         **{
-            name: _by_price("start:StartByPrice", line, {"rule": name, "name": name})
+            name: _solved("price_rules.start:StartByPrice", line, {"rule": name, "name": name})
             for name, line in _START_RULES.items()
         },
-        "ecovisor": _by_price(
-            "pause:PauseByPrice",
+        "ecovisor": _solved(
+            "price_rules.pause:PauseByPrice",
             "Ecovisor, as in GAIA: runs while energy is cheaper than 30 % of the next day, until the limit is used up",
             {"rule": "threshold", "name": "ecovisor"},
         ),
-        "wait-awhile": _by_price(
-            "pause:PauseByPrice",
+        "wait-awhile": _solved(
+            "price_rules.pause:PauseByPrice",
             "Wait AWhile: runs in the cheapest hours of its length and the waiting limit; worst-case length",
             {"rule": "cheapest", "name": "wait-awhile"},
         ),
-        "all-wait": _by_price(
-            "start:StartByPrice",
+        "all-wait": _solved(
+            "price_rules.start:StartByPrice",
             "GAIA: waits for reserved GPUs, half of all, up to the limit; any price",
             {"rule": "limit", "reserved": 0.5, "job_order": "submission", "name": "all-wait"},
         ),
-        "res-first": _by_price(
-            "start:StartByPrice",
+        "res-first": _solved(
+            "price_rules.start:StartByPrice",
             "GAIA: on free reserved GPUs, half of all, at once; else as carbon-time",
             {"rule": "carbon-time", "reserved": 0.5, "job_order": "submission", "name": "res-first"},
         ),
-        "carbonscaler": _by_price(
-            "scaling:CarbonScaler",
-            "CarbonScaler: GPUs by hour by marginal speed per marginal cost, in the worst case; hours reserved by due date",
+        "carbonscaler": _solved(
+            "price_rules.scaling:CarbonScaler",
+            "CarbonScaler: GPUs by the hour, by marginal speed per cost in the worst case; reserved by due date",
         ),
-        "vcc": _by_price(
-            "capacity_curve:CapacityCurve",
+        "vcc": _solved(
+            "price_rules.capacity_curve:CapacityCurve",
             "As Google's capacity curve: EDF under a limit on GPUs that follows the price, made from the active jobs",
         ),
         "hived": ShippedPolicy(

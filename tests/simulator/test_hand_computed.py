@@ -57,6 +57,21 @@ def test_edf():
     check(run("edf"), 4 / 3 * 1.9 + 2.0 + 2.0, 0.0, [2.0, 10 / 3, 4 / 3])
 
 
+@pytest.mark.parametrize("name", ["lowest-slot", "lowest-window", "carbon-time", "ecovisor", "wait-awhile"])
+def test_rules_by_price_that_see_no_other_jobs_are_edf_without_a_series(name):
+    check(run(name), 4 / 3 * 1.9 + 2.0 + 2.0, 0.0, [2.0, 10 / 3, 4 / 3])
+
+
+@pytest.mark.parametrize("name", ["carbonscaler", "vcc"])
+def test_rules_by_price_that_reserve_are_edf_without_a_series(name):
+    check(run(name), 4 / 3 * 1.9 + 2.0 + 2.0, 0.0, [2.0, 10 / 3, 4 / 3])
+
+
+@pytest.mark.parametrize("name", ["all-wait", "res-first"])
+def test_rules_of_reserved_gpus_are_fifo_without_a_series(name):
+    check(run(name), 8 / 3 * 1.9 + 2.0, 12.6, [4 / 3, 2.0, 8 / 3])
+
+
 def test_priority():
     """C: x2 on node 0, until 1⅓ h. B: x1 on node 1, until 2 h. A: at 1⅓ h nothing meets 3.5 h at worst (x2: 4 h).
 

@@ -1,1 +1,1 @@
-"""Published rules that choose when a job runs by a price, or grams of CO2, that changes with time, and their policies."""
+"""Published rules that choose when jobs run by a price, or grams of CO2, that changes; and their policies."""

@@ -119,5 +119,7 @@ class PauseByPrice:
         if self.waiting.meets_due_dates and terms.slack_s <= 0.0:
             return True, np.inf
         pieces = rules.cheapest_hours(signal, now_s, terms.length_s, end_s)
+        if pieces and pieces[0][0] > now_s and view.jobs[job, at.CONFIG] >= 0.0:  # after a pause it restarts
+            pieces = rules.cheapest_hours(signal, now_s, terms.length_s + terms.restart_s, end_s)
         runs = not pieces or pieces[0][0] <= now_s + sim.SAME_TIME_S
         return runs, np.inf if not pieces or (runs and len(pieces) == 1) else pieces[0][1 if runs else 0]

@@ -48,7 +48,7 @@ def lowest_slot(signal: Signal, now_s: float, length_s: float, limit_s: float) -
 def lowest_window(signal: Signal, now_s: float, length_s: float, limit_s: float) -> float:
     """Start now or so many whole hours later that the integral over the length is least; of equals the first."""
     starts = _hourly(now_s, limit_s)
-    return float(starts[int(np.argmin(_rounded(signal.integral(starts, starts + length_s))))])
+    return float(starts[int(np.argmax(_saved(signal, starts, length_s)))])
 
 
 def carbon_time(signal: Signal, now_s: float, length_s: float, limit_s: float) -> float:
@@ -57,19 +57,20 @@ def carbon_time(signal: Signal, now_s: float, length_s: float, limit_s: float) -
     What is saved is the integral over the length from now, less that from the start.
     """
     starts = _hourly(now_s, limit_s)
-    sums = signal.integral(starts, starts + length_s)
-    saved = (sums[0] - sums) / np.maximum(starts - now_s + length_s, 1e-9)
-    return float(starts[int(np.argmax(_rounded(saved)))])
+    return float(starts[int(np.argmax(_saved(signal, starts, length_s) / np.maximum(starts - now_s + length_s, 1.0)))])
 
 
 def _hourly(now_s: float, limit_s: float) -> NDArray[np.float64]:
     return now_s + HOUR * np.arange(int(np.floor(limit_s / HOUR + 1e-9)) + 1)
 
 
-def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round away differences that are only those of sums of floating-point numbers."""
-    scale = float(np.max(np.abs(values), initial=1e-300))
-    return np.round(values / scale, 12)
+def _saved(signal: Signal, starts: NDArray[np.float64], length_s: float) -> NDArray[np.float64]:
+    """Return what each start saves against the first, as a part of the largest integral.
+
+    Differences of sums that are only rounding are none.
+    """
+    sums = signal.integral(starts, starts + length_s)
+    return np.round((sums[0] - sums) / max(float(np.max(np.abs(sums))), 1e-300), 12)
 
 
 def threshold(signal: Signal, now_s: float, part: float = QUANTILE) -> float:

@@ -53,7 +53,7 @@ class StartByPrice:
         epochs: What it knows of the length: the time of the mean epochs, or of the worst case, on the configuration
             that is cheapest in time whatever is free.
         waiting: How long jobs may wait.
-        reserved: Part of the GPUs that are reserved: paid for anyway. A job that fits into the free ones starts at once.
+        reserved: Part of the GPUs that are reserved: paid for anyway. A job for which enough are free starts at once.
         job_order: The order in which jobs are placed.
         name: Name, as tables show it.
 

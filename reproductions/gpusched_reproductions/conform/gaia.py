@@ -3,7 +3,8 @@
 Files: signal_NAME.csv, with pai_1k.csv, results.csv and, where there is one, jobs_NAME.csv.gz beside it. Grams relative
 to no wait agree within 0.001, mean waits within 0.01 h, dollars within 0.1 %; starts and lengths to the tick. Figures 8
 and 10 of the paper are on AU-SA, whose hours may not be shipped; with a signal_AU-SA.csv of one's own the sums of
-results.csv and the numbers that the authors' notebook prints are compared, too. Wait AWhile is compared with the
+results.csv and the numbers that the authors' notebook prints are compared, too. Policies without reserved machines also
+run in our simulator, and agree with the replay. Wait AWhile is compared with the
 program, which finds the optimum with pausing, not with the notebook.
 """
 
@@ -13,8 +14,12 @@ import csv
 import gzip
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gpusched_env.errors import InputError
 from gpusched_reproductions.conform.answer import Answer
+from gpusched_reproductions.systems.gaia.cluster import POLICIES as SIMULATED
+from gpusched_reproductions.systems.gaia.cluster import run
 from gpusched_reproductions.systems.gaia.replay import replay
 from gpusched_reproductions.systems.gaia.trace import TICK_S, TRACE, read_signal, read_trace
 
@@ -22,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+    from gpusched_env import Result
     from gpusched_reproductions.systems.gaia.replay import Replay
 
 RESULTS = "results.csv"
@@ -39,6 +45,7 @@ POLICIES: dict[str, tuple[str, str, int]] = {
     "NoWait (9 reserved)": ("no-wait", "no-wait-9", RESERVED),
 }
 """By the name in results.csv: the policy, its name in jobs_NAME.csv.gz, and reserved machines."""
+SIMULATED_WITHIN = 1e-6
 RELATIVE, WAIT_H, DOLLARS = 0.001, 0.01, 0.001
 NOT_BY_PROGRAM = ("Wait AWhile",)
 """Policies of which the notebook prints another number than the program does."""
@@ -57,10 +64,22 @@ def answers(paths: Sequence[Path]) -> Iterator[Answer]:
         whole = replay(trace, signal, "no-wait").signal_cost.sum()
         for published, (policy, of_jobs, reserved) in POLICIES.items():
             ours = replay(trace, signal, policy, reserved)
+            if published in rows and policy in SIMULATED and not reserved:
+                yield _simulated(f"{name}, {published}", run(trace, signal, policy), ours)
             if published in rows:
                 yield from _sums(f"{name}, {published}", rows[published], ours, ours.signal_cost.sum() / whole)
             if of_jobs in jobs:
                 yield _starts(f"{name}, {published}", jobs[of_jobs], ours)
+
+
+def _simulated(case: str, result: Result, ours: Replay) -> Answer:
+    """Compare a run of the shipped policy in the simulator with the replay: the bill, and when jobs first start."""
+    first_s = np.full(len(result.start_s), np.inf)
+    np.minimum.at(first_s, ours.job, ours.begin_s)
+    theirs, own = float(ours.signal_cost.sum()), 1000.0 * result.energy_eur
+    moved = int(np.count_nonzero(np.abs(result.start_s - first_s) > 0.01))
+    agrees = moved == 0 and abs(own / theirs - 1.0) <= SIMULATED_WITHIN
+    return Answer(f"{case}: simulator", f"{theirs:.4f} g", f"{own:.4f} g, {moved} other starts", agrees)
 
 
 def _sums(case: str, row: dict[str, str], ours: Replay, relative: float) -> Iterator[Answer]:
