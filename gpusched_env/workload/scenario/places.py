@@ -22,13 +22,14 @@ if TYPE_CHECKING:
 TRACK = "track:"
 """Before its name: the scenario of a track."""
 
-SUITE_VERSION = 6
+SUITE_VERSION = 7
 """Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
 
 SUITE = (
     "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600",
     "restarts-1800", "few-jobs", "two-point", "lognormal", "flow-time", "whole-nodes", "h100-l4", "a100-h200", "rented",
-    "philly", "openb", "pairs", "hosts", "colocation",
+    "philly", "openb", "pairs", "hosts", "colocation", "day-ahead",
+    "day-ahead-caiso", "two-prices",
     "tenants", "surge", "shift", "mixture", "fleet", "drawn",
 )  # fmt: skip
 """Names of the tracks, in the order of tables; each has a file in `tracks`."""
