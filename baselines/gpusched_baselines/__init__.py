@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
     from gpusched_baselines.planning.priced_job import PeriodPlan, PricedJobProblem, PricedPlan, solve_priced_job
     from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
+    from gpusched_baselines.price_rules.capacity_curve import CapacityCurve
+    from gpusched_baselines.price_rules.pause import PauseByPrice
+    from gpusched_baselines.price_rules.scaling import CarbonScaler
+    from gpusched_baselines.price_rules.start import StartByPrice
     from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
     from gpusched_baselines.search.constructions import RandomGreedy, random_greedy_conditional_mean, random_greedy_mean
     from gpusched_baselines.search.path_relinking import LocalSearch, PathRelinking
@@ -48,7 +52,9 @@ if TYPE_CHECKING:
 __all__ = [
     "AntMan",
     "AsTraced",
+    "CapacityCurve",
     "CapacityPrices",
+    "CarbonScaler",
     "DispatchPolicy",
     "Fill",
     "Gavel",
@@ -59,6 +65,7 @@ __all__ = [
     "LocalSearch",
     "Pack",
     "PathRelinking",
+    "PauseByPrice",
     "PeriodPlan",
     "Plan",
     "PricedJobProblem",
@@ -67,6 +74,7 @@ __all__ = [
     "Segment",
     "SingleJobProblem",
     "SlackSlice",
+    "StartByPrice",
     "Sts",
     "StsPriced",
     "StsX",

@@ -89,6 +89,14 @@ def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
     return found
 
 
+_START_RULES = {
+    "lowest-slot": "GAIA: starts in the cheapest hour within the waiting limit",
+    "lowest-window": "GAIA: starts where the price over its mean length is least within the waiting limit",
+    "carbon-time": "GAIA: starts where most is saved per hour until the mean end, within the waiting limit",
+}
+"""A line on every rule of GAIA that chooses one start."""
+
+
 _WITHOUT: dict[str, tuple[str, dict[str, object]]] = {
     "alone-rates": ("STS-X at the rates of a job alone on its node", {"full_nodes": 0.0}),
     "no-waiting": ("STS-X in which no job with slack waits", {"waits": False}),
@@ -319,6 +327,38 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "As Lucid: shortest first; two jobs on a GPU if their applications slow each other down little",
         ),
         **_gavels(":agnostic", aware=False),
+        **{
+            name: _solved("price_rules.start:StartByPrice", line, {"rule": name, "name": name})
+            for name, line in _START_RULES.items()
+        },
+        "ecovisor": _solved(
+            "price_rules.pause:PauseByPrice",
+            "Ecovisor, as in GAIA: runs while energy is cheaper than 30 % of the next day, until the limit is used up",
+            {"rule": "threshold", "name": "ecovisor"},
+        ),
+        "wait-awhile": _solved(
+            "price_rules.pause:PauseByPrice",
+            "Wait AWhile: runs in the cheapest hours of its length and the waiting limit; worst-case length",
+            {"rule": "cheapest", "name": "wait-awhile"},
+        ),
+        "all-wait": _solved(
+            "price_rules.start:StartByPrice",
+            "GAIA: waits for reserved GPUs, half of all, up to the limit; any price",
+            {"rule": "limit", "reserved": 0.5, "job_order": "submission", "name": "all-wait"},
+        ),
+        "res-first": _solved(
+            "price_rules.start:StartByPrice",
+            "GAIA: on free reserved GPUs, half of all, at once; else as carbon-time",
+            {"rule": "carbon-time", "reserved": 0.5, "job_order": "submission", "name": "res-first"},
+        ),
+        "carbonscaler": _solved(
+            "price_rules.scaling:CarbonScaler",
+            "CarbonScaler: GPUs by the hour, by marginal speed per marginal cost in the worst case; reserved by due date",
+        ),
+        "vcc": _solved(
+            "price_rules.capacity_curve:CapacityCurve",
+            "As Google's capacity curve: EDF under a limit on GPUs that follows the price, made from the active jobs",
+        ),
         "hived": ShippedPolicy(
             "dispatching.time_slice:HiveD",
             "FIFO in every tenant's virtual cluster of cells; opportunistic jobs on GPUs that no tenant uses",

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, synchronisation_of
-from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, UtilisationModel
+from gpusched_env.formats.json_fields import checked
+from gpusched_env.formats.price_fields import SCHEMA as PRICE_SCHEMA
+from gpusched_env.formats.price_fields import prices_of
+from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, PriceSeries, UtilisationModel
 from gpusched_env.workload import Application
 from gpusched_experiments.service.cluster import ClusterNames, distribution_of, no_node_now, usable
 from gpusched_experiments.service.fields import MOST_CELLS, ApplicationFields, DecideRequest, JobFields
@@ -91,6 +94,7 @@ class Problem:
                 ),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
+                prices=self._series(),
                 interference=self._interference(),
                 synchronisation=synchronisation,
                 tenants=self.names.tenants,
@@ -98,6 +102,10 @@ class Problem:
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
+
+    def _series(self) -> PriceSeries | None:
+        given = self.request.prices.series
+        return None if given is None else prices_of(checked("prices", given, PRICE_SCHEMA))
 
     def _interference(self) -> Interference | UtilisationModel | None:
         model = interference_of(self.request.interference)
@@ -109,6 +117,8 @@ class Problem:
     def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
         """Return an error the place that its field has in the request."""
         name = error.field
+        if name.startswith("prices."):
+            return InputError(f"prices.series{name[6:]}", error.value, error.allowed)
         if name.startswith("jobs["):
             row, rest = name[5:].split("]", 1)
             if int(row) >= len(like):

@@ -28,6 +28,9 @@ def conform_command(
 
     **gavel**: demands with the shares of time of Gavel's own policy classes, as in ../shared/data/gavel_policies.
 
+    **gaia**: GAIA's trace on hourly CO2 of two grids with what its program answers, sums and every start, as in
+    ../shared/data/gaia_reference. The signal of figures 8 and 10 (AU-SA) is not shipped.
+
     Example: **gpusched conform gpuspb ../shared/data/gpuspb**
     """
     agree = total = 0

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-NAMES: tuple[str, ...] = ("gpuspb", "hived", "gavel", "muri")
+NAMES: tuple[str, ...] = ("gpuspb", "hived", "gavel", "muri", "gaia")
 """The kinds of answers; `NAME` is read by the module of this package with that name."""
 
 

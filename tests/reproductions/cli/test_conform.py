@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import gzip
+import heapq
 import json
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +17,9 @@ from typer.testing import CliRunner
 from gpusched_baselines.gavel.objectives import las
 from gpusched_experiments.cli.app import app
 from gpusched_reproductions.conform.gavel import read_demands
+from gpusched_reproductions.systems.gaia.queue import TickQueue
+from gpusched_reproductions.systems.gaia.replay import replay
+from gpusched_reproductions.systems.gaia.trace import read_signal, read_trace
 from gpusched_reproductions.systems.muri.traces import path_of
 
 ROOT = Path(__file__).parents[3]
@@ -124,11 +131,13 @@ def test_all_answers_of_the_published_policy_classes_agree():
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("other", "."), "one of gpuspb, hived, gavel, muri"),
+        (("other", "."), "one of gpuspb, hived, gavel, muri, gaia"),
         (("gavel", "high-10-0.csv"), "a list of demands and answers of las, ftf, cost, mtd"),
         (("gpuspb", "nowhere"), "a file or folder that exists"),
         (("gpuspb", "high-10-0.csv"), "an instance with results.csv beside it"),
         (("muri", "high-10-0.csv"), "trace1.csv to trace4.csv"),
+        (("gaia", "high-10-0.csv"), "a signal with pai_1k.csv beside it"),
+        (("gaia", "."), "a folder with signal_*.csv, pai_1k.csv and results.csv"),
     ],
 )
 def test_what_is_no_answer_is_refused(arguments: tuple[str, ...], says: str, tmp_path: Path, monkeypatch):
@@ -137,6 +146,85 @@ def test_what_is_no_answer_is_refused(arguments: tuple[str, ...], says: str, tmp
     done = gpusched("conform", *arguments)
     assert done.exit_code == 2
     assert says in done.stderr
+
+
+GAIA = FOLDER.parents[1] / "gaia_reference"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not GAIA.is_dir(), reason=f"the answers of GAIA's program are not in {GAIA}")
+def test_all_answers_of_gaias_program_agree_in_sums_job_by_job_and_in_our_simulator():
+    assert gpusched("conform", "gaia", GAIA).stdout.strip() == "84 of 84 agree"
+
+
+@pytest.mark.skipif(not GAIA.is_dir(), reason=f"the answers of GAIA's program are not in {GAIA}")
+@pytest.mark.parametrize("grid", ["CISO", "ERCO"])
+def test_the_rules_start_every_job_of_gaias_trace_when_its_program_does(grid: str):
+    trace, signal = read_trace(GAIA / "pai_1k.csv"), read_signal(GAIA / f"signal_{grid}.csv")
+    with gzip.open(GAIA / f"jobs_{grid}.csv.gz", "rt", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    for policy in {row["policy"] for row in rows}:
+        name, reserved = policy.removesuffix("-9"), 9 * policy.endswith("-9")
+        ours = replay(trace, signal, name, reserved)
+        theirs = sorted((int(row["job"]), 5.0 * int(row["start_tick"])) for row in rows if row["policy"] == policy)
+        assert sorted(zip(ours.job.tolist(), ours.begin_s.tolist(), strict=True)) == theirs
+
+
+@pytest.fixture
+def two_jobs(tmp_path: Path) -> Path:
+    """Write two jobs of an hour, one with two CPUs, that arrive at once, and answers worked out by hand.
+
+    Of 4, 1, 3 and 2 g the second hour is the least: 3 CPU-hours of 1 g in place of 4 g.
+    """
+    (tmp_path / "pai_1k.csv").write_text("arrival_time,length,cpus\n0.0,3600.0,1\n1.0,3602.0,2\n", encoding="utf-8")
+    (tmp_path / "signal_X.csv").write_text("g_per_kwh\n4\n1\n3\n2\n" + "5\n" * 30, encoding="utf-8")
+    header = "signal,policy,total_signal_cost,relative_to_no_wait,mean_wait_h,dollar_cost,published_relative"
+    rows = ["X,NoWait,0.012,1,0,0.1872,", "X,Lowest-Slot,0.003,0.25,1,0.1872,0.25", "Y,NoWait,1,1,1,1,"]
+    (tmp_path / "results.csv").write_text("\n".join([header, *rows]), encoding="utf-8")
+    with gzip.open(tmp_path / "jobs_X.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("policy,job,start_tick,length_ticks\nno-wait,0,0,720\nno-wait,1,0,720\nlowest-slot,0,0,720\n")
+    return tmp_path
+
+
+def test_a_signal_of_ones_own_is_compared_with_what_is_there(two_jobs: Path):
+    done = gpusched("conform", "gaia", two_jobs / "signal_X.csv")
+    assert done.stdout.splitlines() == [
+        "X, Lowest-Slot: starts and lengths: published 1 pieces, ours 0 of 2 the same",
+        "10 of 11 agree",
+    ]
+    (two_jobs / "pai_1k.csv").write_text("arrival,length\n0,1\n", encoding="utf-8")
+    assert "columns arrival_time,length,cpus" in gpusched("conform", "gaia", two_jobs).stderr
+
+
+@pytest.mark.parametrize("ticks", [0, 1, 2, 3, 29])
+def test_of_jobs_that_arrive_together_the_programs_heap_decides_which_is_first(ticks: int):
+    queue, other = TickQueue(), TickQueue()
+    for job in range(7):
+        queue.add(job, 5.0 * (job // 4))
+        other.add(job, float(job))
+    queue.pass_ticks(ticks)
+    other.pass_ticks(ticks)
+    assert queue.emptied() == by_ticks(ticks) != by_ticks(ticks + 1)
+    assert other.emptied() == list(range(7))
+
+
+def by_ticks(ticks: int) -> list[int]:
+    """Return the order of seven jobs, four of one arrival and three of another, when a heap was emptied so often."""
+    jobs = list(range(7))
+    for _ in range(ticks + 1):
+        heap: list[_ByArrival] = []
+        for job in jobs:
+            heapq.heappush(heap, _ByArrival(job))
+        jobs = [heapq.heappop(heap).job for _ in range(7)]
+    return jobs
+
+
+@dataclass
+class _ByArrival:
+    job: int
+
+    def __lt__(self, other: _ByArrival) -> bool:
+        return self.job // 4 < other.job // 4
 
 
 EPISODE = {
