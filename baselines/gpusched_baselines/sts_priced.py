@@ -1,4 +1,4 @@
-"""STS under prices that change: every job follows the plan of the dynamic programme over published and forecast prices."""
+"""STS under prices that change: jobs follow plans of the dynamic programme over published and forecast prices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,18 @@ from gpusched_baselines.planning.priced_plan import (
     best_path,
     stage_cost,
 )
-from gpusched_baselines.sts import BETTER, COST, FIRST, PLAN_COLUMNS, TIMER, Sts, find_type_hull, finish, look, plan_type
+from gpusched_baselines.sts import (
+    BETTER,
+    COST,
+    FIRST,
+    PLAN_COLUMNS,
+    TIMER,
+    Sts,
+    find_type_hull,
+    finish,
+    look,
+    plan_type,
+)
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Choice, Floats, Ints, View, at, kernel
 

@@ -32,7 +32,8 @@ def run(prices: list[float], due_h: float, epochs: float = 2.0, restart_h: float
 
 def held(result: Result) -> list[tuple[float, float]]:
     """Return when the job ran [h]."""
-    return [(round(float(i["start_s"]) / HOUR, 3), round(float(i["end_s"]) / HOUR, 3)) for i in result.intervals().iter_rows(named=True)]
+    rows = result.intervals().iter_rows(named=True)
+    return [(round(row["start_s"] / HOUR, 3), round(row["end_s"] / HOUR, 3)) for row in rows]
 
 
 def test_a_job_waits_for_the_cheapest_hours():
@@ -88,5 +89,4 @@ def test_it_costs_less_than_sts_where_prices_change_and_is_not_late():
         instance = replace(instance, prices=prices)
         costs = [r.energy_eur + r.tardiness_eur for r in (simulate(instance, p) for p in (Sts(), StsPriced()))]
         saved.append(1.0 - costs[1] / costs[0])
-    print(saved)
     assert np.mean(saved) > 0.0

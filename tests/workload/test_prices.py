@@ -66,7 +66,8 @@ def year_of(made: Scenario, seed: int) -> int:
     assert series is not None
     days = np.lib.stride_tricks.sliding_window_view(table.eur_per_kwh, 48)
     first = np.flatnonzero(np.all(np.isclose(np.maximum(days, 0.005), series.eur_per_kwh[672:720]), axis=1))
-    return {int(np.datetime64(int(s), "s").astype("datetime64[Y]").astype(int)) + 1970 for s in table.local_s[first]}.pop()
+    years = np.array(table.local_s[first], dtype="datetime64[s]").astype("datetime64[Y]").astype(int) + 1970
+    return int(years[0])
 
 
 def test_validation_and_test_seeds_start_in_months_that_are_held_out():

@@ -38,7 +38,7 @@ class Prices(Settings):
     first_month: str | None = setting(None, "First month of random starts, as 2020-01. By default that of the series.")
     last_month: str | None = setting(None, "Last month of random starts. By default that of the series.")
     validation_from: str | None = setting(
-        None, "Month from which validation seeds, 20000 to 29999, start; others before it. By default none are held out."
+        None, "Month from which validation seeds, 20000 to 29999, start; others before it. By default none."
     )
     test_from: str | None = setting(None, "Month from which test seeds, 30000 to 39999, start; others before it.")
     levy_eur_per_kwh: NotNegative = setting(0.0, "Levies and charges that are added to the price of the series [€/kWh].")
