@@ -1,4 +1,4 @@
-"""STS under prices that change: every job follows the plan of the dynamic programme over published and forecast prices."""
+"""STS under prices that change: jobs follow plans of the dynamic programme over published and forecast prices."""
 
 from __future__ import annotations
 

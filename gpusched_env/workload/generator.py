@@ -188,7 +188,7 @@ class _Maker:
             site.nodes,
             site.configurations,
             table,
-            **price_fields(self._scenario.prices, self._prices, float(table.submission_s[-1]), streams.prices),
+            **price_fields(self._scenario.prices, self._prices, float(table.submission_s[-1]), seed, streams.prices),
             interference=interference,
             name=self._scenario.name,
             seed=seed,

@@ -36,7 +36,7 @@ def price_table(prices: Prices) -> PriceTable | None:
     return builtin_prices(prices.series) if prices.series in NAMES else read_prices(prices.series)
 
 
-def price_fields(prices: Prices, table: PriceTable | None, until_s: float, rng: Generator) -> dict[str, Any]:
+def price_fields(prices: Prices, table: PriceTable | None, until_s: float, seed: int, rng: Generator) -> dict[str, Any]:
     """Return the fields of an instance that say what energy costs: price, PUE and, with a series, that.
 
     The series begins up to 28 days before the run, and ends 60 days after `until_s`; where the market's prices end
@@ -46,6 +46,7 @@ def price_fields(prices: Prices, table: PriceTable | None, until_s: float, rng: 
         prices: The settings.
         table: The prices of the market; None without a series.
         until_s: The time until which jobs are submitted [s].
+        seed: Seed of the instance, which says from which months its start is.
         rng: Draws the start.
 
     Raises:
@@ -54,7 +55,7 @@ def price_fields(prices: Prices, table: PriceTable | None, until_s: float, rng: 
     constant = {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue}
     if table is None:
         return constant
-    first = _first_period(prices, table, rng)
+    first = _first_period(prices, table, seed, rng)
     rows = _rows(table, first, until_s + AFTER_S)
     start_s = rows.time_s - table.time_s[first]
     emitted = rows.g_per_kwh
@@ -95,7 +96,7 @@ class _Rows:
     pue: NDArray[np.float64] | None
 
 
-def _first_period(prices: Prices, table: PriceTable, rng: Generator) -> int:
+def _first_period(prices: Prices, table: PriceTable, seed: int, rng: Generator) -> int:
     """Return the period with which the run begins."""
     local_s = table.local_s
     if prices.start != RANDOM:
@@ -105,8 +106,10 @@ def _first_period(prices: Prices, table: PriceTable, rng: Generator) -> int:
             allowed = f"the start of a period from {_text(local_s[0])} to {_text(local_s[-1])}, local time"
             raise InputError("prices.start", prices.start, allowed)
         return int(found[0])
-    low = table.first_start_s if prices.first_month is None else _month_s(prices.first_month)
+    first, before = prices.months(seed)
+    low = table.first_start_s if first is None else _month_s(first)
     high = table.last_start_s if prices.last_month is None else _month_s(prices.last_month, 1)
+    high = high if before is None else min(high, _month_s(before))
     days = np.flatnonzero((local_s % DAY_S == 0.0) & (local_s >= low) & (local_s < high))
     if not len(days):
         allowed = f"months with days of the series, {_text(local_s[0])} to {_text(local_s[-1])}"

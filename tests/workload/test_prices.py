@@ -60,6 +60,25 @@ def test_levies_and_carbon_are_added_and_the_floor_holds():
     assert 0 < np.sum(expected == 0.06) < 48
 
 
+def year_of(made: Scenario, seed: int) -> int:
+    """Return the year in which the run of a seed starts: its first two days are found in the market's prices."""
+    series, table = make_instance(made, seed).prices, builtin_prices("de-lu")
+    assert series is not None
+    days = np.lib.stride_tricks.sliding_window_view(table.eur_per_kwh, 48)
+    first = np.flatnonzero(np.all(np.isclose(np.maximum(days, 0.005), series.eur_per_kwh[672:720]), axis=1))
+    years = np.array(table.local_s[first], dtype="datetime64[s]").astype("datetime64[Y]").astype(int) + 1970
+    return int(years[0])
+
+
+def test_validation_and_test_seeds_start_in_months_that_are_held_out():
+    held_out = scenario(series="de-lu", start="random", validation_from="2023-01", test_from="2024-01")
+    assert {year_of(held_out, seed) for seed in range(100_000, 100_012)} == {2020, 2021, 2022}
+    assert {year_of(held_out, seed) for seed in range(20_000, 20_004)} == {2023}
+    assert {year_of(held_out, seed) for seed in range(30_000, 30_004)} == {2024}
+    free = scenario(series="de-lu", start="random", test_from="2021-01")
+    assert {year_of(free, seed) for seed in range(20_000, 20_004)} == {2020}
+
+
 def test_random_starts_are_days_of_the_months_asked_for():
     for seed in range(8):
         chosen = scenario(series="de-lu", start="random", first_month="2021-02", last_month="2021-02")

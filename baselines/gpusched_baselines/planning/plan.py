@@ -182,7 +182,7 @@ def solve(
 def speed_up(
     tau: Floats, slope: Floats, curve: Curve, done: float, largest: float, time_left: float, starts: Floats
 ) -> int:
-    """Write when each point of a hull starts, as `solve` does, from `done` to the epoch in `starts[-1]`; return the status.
+    """Write when each point of a hull starts, from `done` to the epoch in `starts[-1]`; return the status as `solve`.
 
     Args:
         tau: See `solve`.

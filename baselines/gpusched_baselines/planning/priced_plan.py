@@ -6,8 +6,10 @@ the epochs from x to y in at most L seconds, pauses allowed:
     V_h(x) = min over y ≥ x of  π_h · G(x, y; L_h) + V_{h+1}(y)
 
 G is the problem of `plan.solve` from x to y with L seconds left: a pause costs nothing, so time that is left is a
-pause. Prices only scale G, so its table is made once per job and length of periods. x and y are points of a grid of
-epochs, so the plan found is one that a job can follow, and its cost an upper bound of the optimum.
+pause. Prices only scale G, so its table is made once per job and length of periods. V_h is computed on a
+grid of epochs; x is a point of it, and y is one, or what a configuration comes to that runs to the end of the period,
+with V between points by interpolation. The plan takes the best steps from the job's own epochs on: a job can follow
+it, and its exact cost is an upper bound of the optimum.
 
 A job that begins after a pause restarts: for R seconds it makes no progress and costs what its first configuration
 does. Whether it ran until the end of the last period is a second state.
@@ -21,9 +23,9 @@ import numpy as np
 
 from gpusched_baselines.planning.plan import LATE, SLACK, expected_cost, solve, speed_up
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Curve, Floats, Ints, kernel
+from gpusched_env.simulator.kernels import Curve, Floats, Ints, kernel, lean_kernel
 
-GRID_POINTS = 40  # within 0.1 % of 320 (tests/baselines/planning/test_priced_plan.py)
+GRID_POINTS = 40  # within 0.2 % of 320 in the mean (tests/baselines/test_priced_plan.py)
 LEAST_STEPS = 6  # of the grid that the fastest configuration does in the longest period, whatever the job's length
 MOST_POINTS = 400  # of a grid
 
@@ -116,42 +118,81 @@ def stage_cost(
     return cost, status == SLACK and sim.misses(left, (last - first) * tau[0])
 
 
-@kernel
-def write_stages(job: PricedJob, grid: Floats, seconds: float, last_row: int, cost: Floats, slack: Floats) -> None:
-    """Write G between the points of a grid, for a period of `seconds`.
+class Stages(NamedTuple):
+    """What a job may do in a period of one length, from each of M + 1 points of the grid.
 
-    Args:
-        job: The job.
-        grid: Epochs, (M + 1,).
-        seconds: Length of the period [s].
-        last_row: The last point from which steps are written.
-        cost: Written: cost of a step of d points from point i, for a job that continues and one that restarts, at
-            price 1 [€], inf where impossible, (2, M + 1, W + 1); d = 0 is not written.
-        slack: Written: 1 where a job that continues has time left over, (M + 1, W + 1).
+    Attributes:
+        cost: Cost at price 1 of a step of d points for a job that continues, and for one that restarts [€], inf where
+            impossible, (2, M + 1, W + 1); d = 0 is not used.
+        slack: 1 where a job that continues has time left over, (M + 1, W + 1).
+        whole_cost: Cost at price 1 of running a point of the hull to the end of the period [€], (2, M + 1, K); inf if
+            the job would end before.
+        whole_to: The place on the grid that it comes to, (2, M + 1, K).
     """
-    starts = np.empty(job.points.shape[1] + 1)
+
+    cost: Floats
+    slack: Floats
+    whole_cost: Floats
+    whole_to: Floats
+
+
+@kernel
+def write_stages(job: PricedJob, grid: Floats, seconds: float, last_row: int, stages: Stages) -> None:
+    """Write what the job may do in a period of `seconds`, from the points of the grid up to `last_row`."""
+    starts, width = np.empty(job.points.shape[1] + 1), stages.cost.shape[2]
     for restart in range(2):
         for i in range(last_row + 1):
-            cost[restart, i, 1:] = np.inf
-            for d in range(1, min(cost.shape[2], grid.shape[0] - i)):
+            stages.cost[restart, i, 1:] = np.inf
+            for d in range(1, min(width, grid.shape[0] - i)):
                 if restart == 1 and job.restart_s <= 0.0:
-                    cost[1, i, d] = cost[0, i, d]
+                    stages.cost[1, i, d] = stages.cost[0, i, d]
                     continue
                 each, left = stage_cost(job, grid[i], grid[i + d], seconds, restart == 1, starts)
                 if each == np.inf:
                     break
-                cost[restart, i, d] = each
+                stages.cost[restart, i, d] = each
                 if restart == 0:
-                    slack[i, d] = 1.0 if left else 0.0
+                    stages.slack[i, d] = 1.0 if left else 0.0
+            for k in range(job.points.shape[1]):
+                end = whole_run(job, grid[i], seconds, restart == 1, k)
+                stages.whole_cost[restart, i, k], stages.whole_to[restart, i, k] = np.inf, 0.0
+                if grid[i] < end < grid[-1]:
+                    each, _ = stage_cost(job, grid[i], end, seconds, restart == 1, starts)
+                    stages.whole_cost[restart, i, k], stages.whole_to[restart, i, k] = each, place_on(grid, end)
+
+
+@lean_kernel
+def whole_run(job: PricedJob, first: float, seconds: float, restart: bool, k: int) -> float:
+    """Return the epochs done after point k of the hull has run to the end of a period, from `first` on."""
+    return first + (seconds - (job.restart_s if restart else 0.0)) / job.points[0, k]
+
+
+@lean_kernel
+def place_on(grid: Floats, epochs: float) -> float:
+    """Return the place of a number of epochs on a grid: i on point i, i + 1/2 in the middle between it and the next."""
+    if epochs < grid[1]:
+        place = (epochs - grid[0]) / (grid[1] - grid[0])
+    else:
+        place = 1.0 + (epochs - grid[1]) / (grid[-1] - grid[-2])
+    nearest = np.round(place)
+    return nearest if abs(place - nearest) < 1e-6 else place
+
+
+@lean_kernel
+def value_at(value: Floats, place: float) -> float:
+    """Return a value between the points of the grid, by linear interpolation."""
+    i = min(int(place), value.shape[0] - 1)
+    part = place - i
+    return value[i] if part <= 0.0 else (1.0 - part) * value[i] + part * value[i + 1]
 
 
 @kernel
 def cheapest_path(
     job: PricedJob, seconds: Floats, price: Floats, grid: Floats, late: Floats
 ) -> tuple[float, PricedPath]:
-    """Find the plan of least expected cost on a grid, in O(H M W): W is the most steps that a period has time for.
+    """Find a plan of least expected cost, in O(H M (W + K)): W is the most steps that a period has time for.
 
-    The table of G takes O(M W) solutions for every different length of periods.
+    The table of G takes O(M (W + K)) solutions for every different length of periods.
 
     Args:
         job: The job.
@@ -163,21 +204,108 @@ def cheapest_path(
     Returns:
         The cost [€], inf if no plan ends in time, and the plan.
     """
-    periods, size = seconds.shape[0], grid.shape[0]
+    periods, size, points = seconds.shape[0], grid.shape[0], job.points.shape[1]
     reach = np.max(seconds) / job.points[0, -1] / (grid[-1] - grid[-2])
     width = min(size - 1, int(reach + 1e-6) + 1)
-    value, choice = np.empty((2, 2, size)), np.empty((periods, 2, size), dtype=np.int64)
-    cost, slack = np.empty((2, size, width + 1)), np.empty((size, width + 1))
-    value[periods % 2] = late
+    value = np.empty((periods + 1, 2, size))
+    whole = np.empty((2, 2, size, points))
+    stages = Stages(np.empty((2, size, width + 1)), np.empty((size, width + 1)), whole[0], whole[1])
+    value[periods] = late
     made = -1.0
-    for h in range(periods - 1, -1, -1):
-        last_row = 0 if h == 0 else size - 1
+    for h in range(periods - 1, 0, -1):
         if made != seconds[h]:
-            write_stages(job, grid, seconds[h], last_row, cost, slack)
+            write_stages(job, grid, seconds[h], size - 1, stages)
             made = seconds[h]
-        write_values(price[h], cost, slack, value[(h + 1) % 2], value[h % 2, :, : last_row + 1], choice[h])
-    state = 1 if job.runs else 0
-    return value[0, state, 0], follow(grid, choice, state)
+        write_values(price[h], stages, value[h + 1], value[h])
+    return follow(job, seconds, price, grid, value)
+
+
+@kernel
+def write_values(price: float, stages: Stages, after: Floats, value: Floats) -> None:
+    """Write V_h of each point of the grid from V_{h+1}.
+
+    Args:
+        price: Relative price of the period.
+        stages: What the job may do in it.
+        after: V_{h+1} of a job that is paused, and of one that runs, (2, M + 1).
+        value: Written: V_h, (2, M + 1).
+    """
+    cost, whole = stages.cost, stages.whole_cost
+    for i in range(value.shape[1]):
+        paused = running = after[0, i]
+        for d in range(1, min(cost.shape[2], after.shape[1] - i)):
+            if cost[0, i, d] == np.inf:
+                break
+            paused = min(paused, price * cost[1, i, d] + after[1, i + d])
+            next_state = 0 if stages.slack[i, d] > 0.0 else 1
+            running = min(running, price * cost[0, i, d] + after[next_state, i + d])
+        for k in range(whole.shape[2]):
+            if whole[1, i, k] < np.inf:
+                paused = min(paused, price * whole[1, i, k] + value_at(after[1], stages.whole_to[1, i, k]))
+            if whole[0, i, k] < np.inf:
+                running = min(running, price * whole[0, i, k] + value_at(after[1], stages.whole_to[0, i, k]))
+        value[0, i], value[1, i] = paused, min(paused, running)
+
+
+@kernel
+def follow(job: PricedJob, seconds: Floats, price: Floats, grid: Floats, value: Floats) -> tuple[float, PricedPath]:
+    """Return the plan that takes the best step by V_{h+1} in every period, from the epochs done, and its cost [€].
+
+    Args:
+        job: The job.
+        seconds: Length of each period [s], (H,).
+        price: Relative price of each, (H,).
+        grid: Epochs, (M + 1,).
+        value: V_h of a job that is paused, and of one that runs, (H + 1, 2, M + 1).
+    """
+    periods, state, total = seconds.shape[0], 1 if job.runs else 0, 0.0
+    path = PricedPath(np.empty(periods + 1), np.empty(periods, dtype=np.int64))
+    path.epochs[0] = job.epochs[0]
+    for h in range(periods):
+        step = best_step(job, path.epochs[h], seconds[h], price[h], state, (grid, value[h + 1]))
+        path.epochs[h + 1], path.action[h] = step[0], int(step[1])
+        total += step[2]
+        state = 1 if path.action[h] == CONTINUES or path.action[h] == RESTARTS else 0
+    return total + value_at(value[periods, state], place_on(grid, path.epochs[-1])), path
+
+
+@kernel
+def best_step(
+    job: PricedJob, first: float, seconds: float, price: float, state: int, ahead: tuple[Floats, Floats]
+) -> tuple[float, int, float]:
+    """Return the epochs done at the end of a period, the action, and the cost [€] of the best step from `first`.
+
+    Args:
+        job: The job.
+        first: Epochs done.
+        seconds: Length of the period [s].
+        price: Its relative price.
+        state: 1 if the job runs, so that it may continue; 0 if it has to restart.
+        ahead: The grid, and V_{h+1} at its points, (2, M + 1).
+    """
+    grid, after = ahead
+    points, starts = job.points.shape[1], np.empty(job.points.shape[1] + 1)
+    best, action, paid = first, PAUSES, 0.0
+    least = value_at(after[0], place_on(grid, first))
+    begin = int(np.searchsorted(grid, first, side="right"))
+    for restart in range(2):
+        if restart == 0 and state == 0:
+            continue
+        for n in range(points + grid.shape[0] - begin):
+            end = whole_run(job, first, seconds, restart == 1, n) if n < points else grid[begin + n - points]
+            if end <= first or end > grid[-1]:
+                continue
+            cost, left = stage_cost(job, first, end, seconds, restart == 1, starts)
+            if cost == np.inf:
+                if n >= points:
+                    break
+                continue
+            stops = left and restart == 0
+            total = price * cost + value_at(after[0 if stops else 1], place_on(grid, end))
+            if total < least:
+                least, best, paid = total, end, price * cost
+                action = RESTARTS if restart == 1 else (STOPS if stops else CONTINUES)
+    return best, action, paid
 
 
 @kernel
@@ -236,51 +364,6 @@ def late_cost(job: PricedJob, epochs: float, runs: bool, price: float, weight: f
 def late_point(job: PricedJob, price: float, weight: float) -> int:
     """Return the point of the hull at which late epochs run: the cheapest one, tardiness included."""
     return int(np.argmin(price * job.points[1] + weight * job.points[0]))
-
-
-@kernel
-def write_values(price: float, cost: Floats, slack: Floats, after: Floats, value: Floats, choice: Ints) -> None:
-    """Write V_h and the best step of each state from V_{h+1}.
-
-    Args:
-        price: Relative price of the period.
-        cost: See `write_stages`.
-        slack: See `write_stages`.
-        after: V_{h+1} of a job that is paused, and of one that runs, (2, M + 1).
-        value: Written: V_h, (2, M' + 1) with M' ≤ M.
-        choice: Written: four times the steps of the grid, and the action, (2, M + 1).
-    """
-    for i in range(value.shape[1]):
-        waits = after[0, i]
-        paused, running, of_paused, of_running = waits, waits, 0, 0
-        for d in range(1, min(cost.shape[2], after.shape[1] - i)):
-            if cost[0, i, d] == np.inf:
-                break
-            again = price * cost[1, i, d] + after[1, i + d]
-            if again < paused:
-                paused, of_paused = again, 4 * d + RESTARTS
-            ends = slack[i, d] > 0.0
-            on = price * cost[0, i, d] + after[0 if ends else 1, i + d]
-            if on < running:
-                running, of_running = on, 4 * d + (STOPS if ends else CONTINUES)
-        if paused < running:
-            running, of_running = paused, of_paused
-        value[0, i], value[1, i] = paused, running
-        choice[0, i], choice[1, i] = of_paused, of_running
-
-
-@kernel
-def follow(grid: Floats, choice: Ints, state: int) -> PricedPath:
-    """Return the plan that the choices of `write_values` make from the first point of the grid, paused (0) or not."""
-    periods, i = choice.shape[0], 0
-    path = PricedPath(np.empty(periods + 1), np.empty(periods, dtype=np.int64))
-    path.epochs[0] = grid[0]
-    for h in range(periods):
-        chosen = choice[h, state, i]
-        i += chosen // 4
-        path.epochs[h + 1], path.action[h] = grid[i], chosen % 4
-        state = 1 if path.action[h] == CONTINUES or path.action[h] == RESTARTS else 0
-    return path
 
 
 @kernel

@@ -13,6 +13,7 @@ from gpusched_env.workload.scenario.settings import USUAL, AtLeastOne, Duration,
 from gpusched_env.workload.tables.hourly_prices import NAMES
 
 RANDOM = "random"
+VALIDATION_SEEDS, TEST_SEEDS = range(20_000, 30_000), range(30_000, 40_000)
 
 
 class Prices(Settings):
@@ -37,6 +38,10 @@ class Prices(Settings):
     )
     first_month: str | None = setting(None, "First month of random starts, as 2020-01. By default that of the series.")
     last_month: str | None = setting(None, "Last month of random starts. By default that of the series.")
+    validation_from: str | None = setting(
+        None, "Month from which validation seeds, 20000 to 29999, start; others before it. By default none."
+    )
+    test_from: str | None = setting(None, "Month from which test seeds, 30000 to 39999, start; others before it.")
     levy_eur_per_kwh: NotNegative = setting(
         0.0, "Levies and charges that are added to the price of the series [€/kWh]."
     )
@@ -62,7 +67,7 @@ class Prices(Settings):
             raise InputError("series", self.series, f"a .csv file, or one of {', '.join(NAMES)}")
         if self.start != RANDOM:
             _local("start", self.start)
-        for name in ("first_month", "last_month"):
+        for name in ("first_month", "last_month", "validation_from", "test_from"):
             month = getattr(self, name)
             if month is not None and not re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month):
                 raise InputError(name, month, "a month, as 2024-03")
@@ -75,6 +80,15 @@ class Prices(Settings):
         if self.series is not None and self.energy_price_eur_per_kwh == 0.0:
             raise InputError("energy_price_eur_per_kwh", 0.0, "a number > 0 with a series")
         return self
+
+    def months(self, seed: int) -> tuple[str | None, str | None]:
+        """Return the month from which random starts of a seed are, and the month before which; None: of the series."""
+        held_out = [month for month in (self.validation_from, self.test_from) if month is not None]
+        if seed in TEST_SEEDS and self.test_from is not None:
+            return self.test_from, None
+        if seed in VALIDATION_SEEDS and self.validation_from is not None:
+            return self.validation_from, self.test_from
+        return self.first_month, min(held_out, default=None)
 
     @property
     def published_h(self) -> float:
