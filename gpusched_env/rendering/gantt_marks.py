@@ -213,7 +213,7 @@ def draw_labels(chart: GanttChart) -> None:
             label.set_path_effects([withStroke(linewidth=2.0, foreground=colour_of(bar.job))])
 
 
-Curve = tuple["NDArray[np.float64]", "NDArray[np.int64]"]
+Curve = tuple["NDArray[np.float64]", "NDArray[Any]"]
 """Times [s], and the value from each on; the curve ends at the last time."""
 
 

@@ -13,7 +13,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.result import gpus_on_nodes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gpusched_env.model import Instance
     from gpusched_env.simulator import Result
@@ -34,8 +34,9 @@ def summed(changes: Sequence[tuple[float, float]]) -> Curve:
 def power_over_time(result: Result, timeline: Timeline | None = None) -> Curve | None:
     """Return times [s], and from each of them on the power of all nodes [kW], both (T,); `timeline` is that of the run.
 
-    A node's power is that of its busy GPUs, less what their power limits and applications save. None where the energy of the run is another: GPUs draw less while they
-    do nothing, cells have hosts, CPU machines help, or nothing was recorded.
+    A node's power is that of its busy GPUs, less what their power limits and applications save. None where the energy
+    of the run is another: GPUs draw less while they do nothing, cells have hosts, CPU machines help, or nothing was
+    recorded.
     """
     instance, watts = result.instance, kilowatts(result.instance)
     if not len(result.log):
@@ -47,18 +48,24 @@ def power_over_time(result: Result, timeline: Timeline | None = None) -> Curve |
         of_type = watts[instance.type_of_node[node]]
         before, busy[node] = busy[node], busy[node] + gpus
         changes.append((time, of_type[busy[node]] - of_type[before]))
-    saved, gpus = saved_kilowatts(instance), gpus_on_nodes(instance, result.log)
-    for row, held_gpus in zip(result.log if saved.size else (), gpus, strict=False):
-        config = int(row[at.LOG_CONFIG])
-        own = instance.configurations[config]
-        less = (
-            saved[instance.jobs.application[int(row[at.LOG_JOB])], config] * held_gpus / (own.gpus_per_node * own.nodes)
-        )
-        changes += [(row[at.LOG_START], -less), (row[at.LOG_END], less)]
+    changes += _savings(result)
     times, drawn = summed(changes)
     drawn = np.maximum(0.0, drawn)
     kwh = float(np.sum(energy_between(instance, (times, drawn), times)[0]))
     return (times, drawn) if abs(kwh - result.energy_kwh) <= TOLERANCE * max(kwh, result.energy_kwh) else None
+
+
+def _savings(result: Result) -> Iterator[tuple[float, float]]:
+    """Yield when GPUs with a power limit, or of an application that draws less, begin and cease to save power [kW]."""
+    saved, instance = saved_kilowatts(result.instance), result.instance
+    if not saved.size:
+        return
+    for row, gpus in zip(result.log, gpus_on_nodes(instance, result.log).tolist(), strict=True):
+        config, own = int(row[at.LOG_CONFIG]), instance.configurations[int(row[at.LOG_CONFIG])]
+        of_all = saved[instance.jobs.application[int(row[at.LOG_JOB])], config]
+        less = float(of_all) * gpus / (own.gpus_per_node * own.nodes)
+        yield float(row[at.LOG_START]), -less
+        yield float(row[at.LOG_END]), less
 
 
 def prices_over_time(instance: Instance) -> Curve:
