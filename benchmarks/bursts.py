@@ -44,7 +44,7 @@ def tight_share(instance: Instance) -> float:
     plans = (
         solve_single_job(
             jobs.seconds_per_epoch[j, of_type],
-            jobs.seconds_per_epoch[j, of_type] * rate[of_type],
+            jobs.seconds_per_epoch[j, of_type] * rate[jobs.application[j], of_type],
             jobs.distributions[jobs.distribution[j]],
             jobs.max_epochs[j],
             jobs.due_s[j],

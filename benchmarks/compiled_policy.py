@@ -34,7 +34,7 @@ class InPython:
             seconds = left * view.tau[job]
             time_left_s = view.jobs[job, at.DUE] - view.now_s
             late_eur = view.jobs[job, at.WEIGHT] * np.maximum(0.0, seconds - time_left_s)
-            cost_eur = seconds * view.planning_rate + late_eur
+            cost_eur = seconds * view.planning_rate[int(view.jobs[job, at.APPLICATION])] + late_eur
             for config in np.argsort(cost_eur, kind="stable"):
                 if not np.isfinite(cost_eur[config]) or view.place(job, config):
                     break

@@ -57,7 +57,8 @@ def tight_problems(instance: Instance, most: int) -> list[Problem]:
             tau = jobs.seconds_per_epoch[job, allowed]
             distribution = jobs.distributions[jobs.distribution[job]]
             time_left = jobs.due_s[job] - jobs.submission_s[job]
-            problem = SingleJobProblem(tau, tau * rate[allowed], distribution, jobs.max_epochs[job], time_left)
+            own = rate[jobs.application[job], allowed]
+            problem = SingleJobProblem(tau, tau * own, distribution, jobs.max_epochs[job], time_left)
             plan = solve_exactly(problem)
             if plan.status == "tight":
                 chosen.append(Problem(problem, plan.expected_cost_eur))

@@ -9,10 +9,11 @@ def cheapest(board: Board, job: int) -> int:
     """Return the configuration, of those that fit now, in which the job is expected to cost least; -1: none fits."""
     best, least_eur, left = -1, float("inf"), expected_left(board, job)
     time_left_s = board.jobs[job, at.DUE] - board.clock[at.NOW]
+    rate = board.planning_rate[int(board.jobs[job, at.APPLICATION])]  # what each configuration costs, alone [€/s]
     for config in range(board.tau.shape[1]):
         seconds = left * board.tau[job, config]  # inf where the job may not use it
         late_eur = board.jobs[job, at.WEIGHT] * max(0.0, seconds - time_left_s)
-        cost_eur = seconds * board.planning_rate[config] + late_eur
+        cost_eur = seconds * rate[config] + late_eur
         if cost_eur < least_eur and fits(board, config):
             best, least_eur = config, cost_eur
     return best

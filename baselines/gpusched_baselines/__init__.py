@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.dispatching.slack_slice import SlackSlice
     from gpusched_baselines.dispatching.time_slice import HiveD, TimeSlice
     from gpusched_baselines.dispatching.tiresias import Tiresias
+    from gpusched_baselines.dispatching.zeus_limit import ZeusLimit
     from gpusched_baselines.gavel import Gavel, GavelCost
     from gpusched_baselines.hindsight import hindsight_cost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
@@ -68,6 +69,7 @@ __all__ = [
     "StsX",
     "TimeSlice",
     "Tiresias",
+    "ZeusLimit",
     "atc",
     "atc_co_located",
     "atc_worst",

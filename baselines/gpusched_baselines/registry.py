@@ -267,6 +267,15 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "index_rules.policy:las",
             "Least GPU-seconds attained per weight first, by quanta",
         ),
+        "zeus-limit": _variant(
+            "dispatching.zeus_limit:ZeusLimit",
+            "Preemptive EDF; each application has the power limit with which its GPUs draw least energy, as in Zeus",
+        ),
+        "zeus-limit-balanced": _variant(
+            "dispatching.zeus_limit:ZeusLimit",
+            "The same with equal weights of energy and of time at full power",
+            {"eta": 0.5, "name": "zeus-limit-balanced"},
+        ),
         "tiresias": _variant(
             "dispatching.tiresias:Tiresias",
             "Tiresias: queues by the GPU-seconds attained, first come, first served within a queue",

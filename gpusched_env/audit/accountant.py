@@ -267,13 +267,8 @@ def _drawn(
         if interval.configuration.is_shared:
             gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
         parts.append(Drawn(interval.job, *times, kwh * gpus / busy))
-        working = gpus
-        if power.idle_saving_w > 0.0:
-            idle = _idle_gpus(record, interval, times, pieces_of, gpus)
-            working -= idle
-            saved.append(Drawn(interval.job, *times, -power.idle_saving_w / 1000.0 * idle * hours))
-        if record.saved_kw:
-            saved.append(Drawn(interval.job, *times, -_saved_kw_of_a_gpu(record, interval) * working * hours))
+        for less in _saved_kw(record, interval, times, pieces_of, gpus):
+            saved.append(Drawn(interval.job, *times, -less * hours))
     return [Drawn(-1, *times, kwh), *saved], [*parts, *saved]
 
 
@@ -296,10 +291,23 @@ def _bill_of(record: Record, nodes: list[Drawn], parts: list[Drawn]) -> _Bill:
     return _Bill(total, [math.fsum(own) for own in costs], meter)
 
 
-def _saved_kw_of_a_gpu(record: Record, interval: IntervalRecord) -> float:
-    """Return what each working GPU of an interval draws less than a full busy one [kW]."""
-    own = interval.configuration
-    return record.saved_kw[record.jobs[interval.job].application][own.column] / (own.gpus * own.nodes)
+def _saved_kw(
+    record: Record,
+    interval: IntervalRecord,
+    times: tuple[float, float],
+    pieces_of: dict[int, list[SpeedPeriod]],
+    gpus: float,
+) -> Iterator[float]:
+    """Yield what the GPUs that an interval is charged for save while they idle [kW], and while they work."""
+    own, working = interval.configuration, gpus
+    idle_saving_w = record.gpu_types[record.nodes[interval.node].gpu_type].idle_saving_w
+    if idle_saving_w > 0.0:
+        idle = _idle_gpus(record, interval, times, pieces_of, gpus)
+        working -= idle
+        yield idle_saving_w / 1000.0 * idle
+    if record.saved_kw:
+        saved_kw = record.saved_kw[record.jobs[interval.job].application][own.column]
+        yield saved_kw / (own.gpus * own.nodes) * working
 
 
 def _idle_gpus(

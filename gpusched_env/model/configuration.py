@@ -172,6 +172,18 @@ class GpuType:
         idle = max(self.max_gpus_per_node - busy, 0) * self.idle_gpu_power_w
         return self.node_base_power_w + idle + self.gpu_power_w * busy
 
+    def saved_w(self, configuration: Configuration, drawn: float = 1.0) -> float:
+        """Return what the GPUs of a configuration of this type draw less than full busy ones [W].
+
+        It is (1 - r) of the power of each, r the least of its power limit and of the part `drawn` without one. With a
+        table of `node_power_w` the power of a GPU is what a further busy one adds in the mean.
+        """
+        each, table = self.gpu_power_w, self.node_power_w
+        if table is not None and len(table) > 1:
+            each = min(each, max(0.0, table[-1] - table[0]) / (len(table) - 1))
+        part = min(configuration.power_limit, drawn)
+        return (1.0 - part) * each * configuration.gpus_per_node * configuration.nodes
+
     def _checked_table(self, field: str) -> tuple[float, ...]:
         table = tuple(self.node_power_w or ())
         if len(table) != self.max_gpus_per_node:

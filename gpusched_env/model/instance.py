@@ -65,8 +65,8 @@ class Instance:
             0, a round at every event, to `checks.LONGEST_S`.
         host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
             has a link of its own.
-        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C), on a
-            share as whole GPUs; None: what their power limit takes from `gpu_power_w`, for every application.
+        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
+            whole GPUs, (A, C); None: what their power limit takes, for every application (`GpuType.saved_w`).
         site: The cap on the power of all nodes; None: there is none.
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
@@ -231,9 +231,8 @@ class Instance:
         if rows is None:
             if all(c.power_limit == 1.0 for c in wanted):
                 return
-            each_w = [self.gpu_types[v].gpu_power_w for v in self.type_of_configuration]
-            row = [(1.0 - c.power_limit) * w * c.gpus_per_node * c.nodes for c, w in zip(wanted, each_w, strict=True)]
-            rows = (tuple(watts / 1000.0 for watts in row),) * len(self.jobs.applications)
+            row = [self.gpu_types[self._type_index[c.gpu_type]].saved_w(c) / 1000.0 for c in wanted]
+            rows = (tuple(row),) * len(self.jobs.applications)
         rows = tuple(tuple(map(float, row)) for row in rows)
         shape = len(self.jobs.applications), len(wanted)
         if len(rows) != shape[0] or {len(row) for row in rows} != {shape[1]}:

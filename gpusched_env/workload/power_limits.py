@@ -1,8 +1,8 @@
 """Power limits of GPUs: the configurations that they make, what they take in time, and what GPUs save.
 
 A limit r lets a board draw at most r times what a full busy one draws. A job that draws a part d of that without a
-limit is slower where r < d, by the factor 1 + a · (d/r - 1)^b, as fitted to public sweeps (`power_curves.csv`). A node
-draws more than its boards do; the saving of a board counts with what the tables count for a watt of it.
+limit is slower where r < d, by the factor 1 + a · (d/r - 1)^b, as fitted to public sweeps (`power_curves.csv`). What a
+node draws for a busy GPU falls to the part r, a node's base power stays.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 USUAL_TYPE = "V100"
 """GPU type whose curve holds for those without one of their own."""
-NODE_PER_BOARD = 1.279
-"""Power of a node for each watt of a board, in the powers of the built-in GPU types."""
 SAME_LIMIT = 1e-9
 
 
@@ -67,6 +65,13 @@ def power_of_type(name: str) -> TypePower:
         a, b, least, waiting = table[name]
         return TypePower(PowerCurve(a, b), least, waiting)
     return TypePower(PowerCurve(*table[USUAL_TYPE][:2]), 0.0, 1.0)
+
+
+def limited_time_s(application: Application, configuration: Configuration) -> float:
+    """Return the time of an epoch of an application that draws full power, at the limit of a configuration [s]."""
+    return application.time_s(configuration) * power_of_type(configuration.gpu_type).curve.time(
+        configuration.power_limit
+    )
 
 
 def with_limits(scenario: Scenario, configurations: tuple[Configuration, ...]) -> tuple[Configuration, ...]:
@@ -109,13 +114,12 @@ def with_power(
         name = names.get(c.gpu_type, c.gpu_type)
         for a, application in enumerate(applications):
             drawn, curve = _drawn(application.name, name) if measured else (1.0, power_of_type(name).curve)
-            part = min(c.power_limit, drawn)
             if c.power_limit < 1.0:
                 does_nothing = c.power_limit >= drawn - SAME_LIMIT
-                seconds[a, i] *= np.inf if does_nothing else curve.time(part / drawn)
-            speed_up = _efficiency(index, c, full_s[a]) if measured and c.nodes > 1 and not c.spread else 1.0
-            saved[a, i] = _saved_w(types[c.gpu_type], c, part, speed_up, power_of_type(name).waiting) / 1000.0
-    return seconds, tuple(map(tuple, saved.tolist()))
+                seconds[a, i] *= np.inf if does_nothing else curve.time(c.power_limit / drawn)
+            efficiency = _efficiency(index, c, full_s[a]) if measured and c.nodes > 1 and not c.spread else 1.0
+            saved[a, i] = _saved_w(types[c.gpu_type], c, drawn, efficiency, power_of_type(name).waiting) / 1000.0
+    return seconds, tuple(tuple(row) for row in saved.tolist())
 
 
 def _base_types(scenario: Scenario) -> Mapping[str, str]:
@@ -136,27 +140,13 @@ def _efficiency(index: Mapping[Configuration, int], c: Configuration, full_s: ND
     return float(min(1.0, alone / (c.nodes * together))) if np.isfinite(alone) and np.isfinite(together) else 1.0
 
 
-def _saved_w(gpu_type: GpuType, c: Configuration, part: float, efficiency: float, waiting: float) -> float:
+def _saved_w(gpu_type: GpuType, c: Configuration, drawn: float, efficiency: float, waiting: float) -> float:
     """Return what the GPUs of a configuration draw less than full busy ones [W].
 
-    Boards that draw a `part` of the power save so much of it. On several nodes the rest falls to the power of waiting
-    nodes where the job waits: P = P_wait + (P_1 - P_wait) · efficiency.
+    On several nodes the power falls to that of waiting nodes while the job waits: P_wait + (P_1 - P_wait) · efficiency.
     """
-    gpus = c.gpus_per_node * c.nodes
-    saved = (1.0 - part) * board_w(gpu_type) * gpus
+    saved = gpu_type.saved_w(c, drawn)
     if c.nodes == 1 or waiting >= 1.0 or efficiency >= 1.0:
         return saved
     full = gpu_type.power_w(c.gpus_per_node) * c.nodes
     return saved + max(0.0, full - saved - waiting * full) * (1.0 - efficiency)
-
-
-def board_w(gpu_type: GpuType) -> float:
-    """Return what a node draws for the board of a busy GPU [W], that for its idle part included.
-
-    Where only the power of whole nodes is given, it is what a further busy GPU adds.
-    """
-    if gpu_type.node_power_w is not None:
-        table = gpu_type.node_power_w
-        added = (table[-1] - table[0]) / (len(table) - 1) if len(table) > 1 else gpu_type.gpu_power_w
-        return min(gpu_type.gpu_power_w, added)
-    return gpu_type.gpu_power_w + (NODE_PER_BOARD - 1.0) * gpu_type.idle_gpu_power_w

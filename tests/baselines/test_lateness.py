@@ -230,7 +230,7 @@ def test_what_waiting_costs_is_what_the_plan_that_begins_later_costs_more(share:
     state = State(instance)
     while state.board.count[at.SUBMITTED] < 15:
         state.advance()
-    rate, configs = state.board.least_rate, len(instance.configurations)
+    rate, configs = state.board.least_rate[0], len(instance.configurations)
     scratch, compared = new_scratch(configs + 1), 0
     for job in range(15):
         tau, weight = state.board.tau[job], float(state.board.jobs[job, at.WEIGHT]) / 300.0

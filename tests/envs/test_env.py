@@ -386,7 +386,8 @@ def test_with_deadline_wake_ups_a_job_that_waits_is_asked_just_before_it_is_too_
     env = GpuClusterEnv(load_scenario("tiny").replace({"jobs.count": 1}), due_date_timers=True)
     for seed in range(5):
         env.reset(seed=seed)
-        job, price = env.view.jobs[0], env.view.tau[0] * env.view.least_rate
+        job = env.view.jobs[0]
+        price = env.view.tau[0] * env.view.least_rate[int(job[at.APPLICATION])]
         worst_s = env.view.tau[0] * job[at.MAX_EPOCHS]
         cheapest = int(np.argmin(np.where(1.01 * worst_s < job[at.DUE], price, np.inf)))
         observation, _, _, _, info = env.step(0)

@@ -186,7 +186,8 @@ def alone(seed: int, restart_s: float) -> Instance:
 
 def cheapest_in_time(state: State, time_left: float) -> int:
     """Return the cheapest configuration in full nodes that has `LEAST_MARGIN` to spare in so many seconds; -1: none."""
-    jobs, tau, rate = state.view.jobs, state.view.tau[0].tolist(), state.view.least_rate.tolist()
+    jobs, tau = state.view.jobs, state.view.tau[0].tolist()
+    rate = state.view.least_rate[int(jobs[0, at.APPLICATION])].tolist()
     left = float(jobs[0, at.MAX_EPOCHS] - jobs[0, at.EPOCHS])
     in_time = [c for c in range(len(tau)) if (1.0 + LEAST_MARGIN) * left * tau[c] < time_left]
     return min(in_time, key=lambda c: tau[c] * rate[c], default=-1)

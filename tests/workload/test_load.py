@@ -81,7 +81,7 @@ def test_the_worst_case_forces_jobs_as_the_pages_say(name, median, free):
 def _forced(instance: Instance) -> np.ndarray:
     jobs = instance.jobs
     known = np.isfinite(jobs.seconds_per_epoch)
-    cost = np.where(known, jobs.seconds_per_epoch, 1.0) * planning_rate_eur_per_s(instance)
+    cost = np.where(known, jobs.seconds_per_epoch, 1.0) * planning_rate_eur_per_s(instance)[jobs.application]
     time_left = (jobs.due_s - jobs.submission_s)[:, None]
     in_time = known & (jobs.seconds_per_epoch * jobs.max_epochs[:, None] <= time_left)
     return np.where(in_time, cost, np.inf).min(axis=1) / np.where(known, cost, np.inf).min(axis=1)

@@ -133,7 +133,7 @@ def _holds(board: Board, job: int, decisions: Floats, chain: Ints) -> bool:
 OWN = ("facts", "memory", "keys", "order")
 """What is not sent again: facts never change, and the others are the policy's own scratch."""
 SEEN = tuple(name for name in Board.__annotations__ if name not in OWN)
-CONFIGURATION = ("gpu_type", "gpus_per_node", "nodes", "share", "priority", "spread")
+CONFIGURATION = ("gpu_type", "gpus_per_node", "nodes", "share", "priority", "spread", "power_limit")
 
 
 def rows_of(array: NDArray[Any]) -> NDArray[np.int64]:

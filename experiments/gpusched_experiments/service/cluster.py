@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 import numpy as np
@@ -33,6 +33,7 @@ from gpusched_experiments.service.fields import (
 _NAME = re.compile(
     r"(?:(?P<nodes>\d{1,6})\*)?(?P<type>.+)x(?P<gpus>\d{1,6}|0?\.\d{1,12})(?P<mark>!(?P<priority>\d)?)?", re.ASCII
 )
+_LIMIT = re.compile(r"0?\.\d{1,12}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +159,17 @@ def configuration_of(name: str) -> Configuration:
     Raises:
         InputError: It is none.
     """
+    whole, at_limit, limit = name.rpartition("@")
+    if at_limit and _LIMIT.fullmatch(limit):
+        return replace(configuration_of(whole), power_limit=float(limit))
     found = _NAME.fullmatch(name)
     if found is None:
         gpu_type, spread, count = name.rpartition("~")
         if spread and gpu_type and count.isdigit():
             return Configuration(gpu_type, 1, int(count), spread=True)
-        raise InputError("configuration", name, "a name such as V100x4, 2*V100x8, V100~4, V100x0.5 or V100x0.6!")
+        raise InputError(
+            "configuration", name, "a name such as V100x4, 2*V100x8, V100~4, V100x0.5, V100x0.6! or V100x4@0.7"
+        )
     gpus, nodes = found["gpus"], int(found["nodes"] or 1)
     if "." not in gpus:
         return Configuration(found["type"], int(gpus), nodes)

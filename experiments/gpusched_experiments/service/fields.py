@@ -171,6 +171,7 @@ class ConfigurationFields(Fields):
     share: float = Field(default=1.0, gt=0.0, le=1.0)
     priority: int = Field(default=0, ge=0)
     spread: bool = Field(default=False, description="Whether `nodes` is a number of GPUs, on any nodes.")
+    power_limit: float = Field(default=1.0, gt=0.0, le=1.0, description="Most power, as a part of that of a busy GPU.")
 
 
 TimesList: TypeAlias = Annotated[list[Positive | None], Field(max_length=MOST_CONFIGURATIONS)]
@@ -242,6 +243,12 @@ class ApplicationFields(Fields):
     memory_gib: NotNegative | None = None
     distribution: Distribution | None = None
     restart_s: Time | None = None
+    saved_kw: list[NotNegative] | None = Field(
+        default=None,
+        max_length=MOST_CONFIGURATIONS,
+        description="What the GPUs of each of `configurations` draw less than full busy ones [kW], on a share as whole "
+        "GPUs; by default what their power limit takes.",
+    )
 
 
 class RunningFields(Fields):
@@ -330,7 +337,8 @@ class DecideRequest(Fields):
         default=[],
         max_length=MOST_CONFIGURATIONS,
         description="What jobs may be given, by name (V100x4, 2*V100x8 for whole nodes, V100x0.5 for a share, "
-        "V100x0.6! for one with priority) or fields. By default every number of GPUs of a node.",
+        "V100x0.6! for one with priority, V100x4@0.7 for a power limit) or fields. By default every "
+        "number of GPUs of a node.",
     )
     prices: PriceFields = PriceFields()
     site: SiteFields | None = Field(default=None, description="The cap on the power of all nodes; null: none.")

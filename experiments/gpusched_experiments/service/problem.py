@@ -14,6 +14,7 @@ from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, sync
 from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, PowerCap, UtilisationModel
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
+from gpusched_env.workload.power_limits import limited_time_s
 from gpusched_experiments.service.cluster import ClusterNames, distribution_of, no_node_now, usable
 from gpusched_experiments.service.fields import MOST_CELLS, ApplicationFields, DecideRequest, JobFields
 
@@ -97,6 +98,7 @@ class Problem:
                 site=self._site(),
                 interference=self._interference(),
                 synchronisation=synchronisation,
+                saved_kw=self._saved_kw(),
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
             )
@@ -122,6 +124,19 @@ class Problem:
             allowed = "0: give jobs of applications that are not profiled yet no times on shares"
             raise InputError("interference.profile_s", model.profile_s, allowed)
         return model
+
+    def _saved_kw(self) -> tuple[tuple[float, ...], ...] | None:
+        """Return what GPUs save by application; None: what the power limits of the configurations take."""
+        given = {name: own.saved_kw for name, own in self.request.applications.items() if own.saved_kw is not None}
+        if not given:
+            return None
+        types = {v.name: v for v in self.names.gpu_types}
+        usual = [types[c.gpu_type].saved_w(c) / 1000.0 for c in self.names.configurations]
+        for name, row in given.items():
+            if len(row) != len(usual):
+                allowed = f"{len(usual)}, one for each configuration"
+                raise InputError(f"applications.{name}.saved_kw", f"{len(row)} numbers", allowed)
+        return tuple(tuple(given.get(name, usual)) for name in self._applications)
 
     def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
         """Return an error the place that its field has in the request."""
@@ -235,7 +250,7 @@ class Problem:
             if given is None and built_in is None:
                 raise InputError(where, None, "a value: neither the job nor its application has it")
             self._times[key] = (
-                np.array([built_in.time_s(c) for c in self.names.configurations])
+                np.array([limited_time_s(built_in, c) for c in self.names.configurations])
                 if given is None and built_in is not None
                 else self._row_of_times(where, given)
             )

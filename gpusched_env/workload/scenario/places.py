@@ -27,8 +27,8 @@ SUITE_VERSION = 7
 
 SUITE = (
     "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600",
-    "restarts-1800", "few-jobs", "two-point", "lognormal", "flow-time", "whole-nodes", "h100-l4", "a100-h200", "rented",
-    "philly", "openb", "pairs", "hosts", "colocation", "cap",
+    "restarts-1800", "few-jobs", "two-point", "lognormal", "flow-time", "whole-nodes", "h100-l4", "a100-h200", "limits",
+    "rented", "philly", "openb", "pairs", "hosts", "colocation", "cap",
     "tenants", "surge", "shift", "mixture", "fleet", "drawn",
 )  # fmt: skip
 """Names of the tracks, in the order of tables; each has a file in `tracks`."""
