@@ -210,3 +210,13 @@ def test_policies_are_compared_with_the_schedule_that_really_ran(trace, tmp_path
     assert again.exit_code == 0, again.output
     repeated = json.loads((tmp_path / "again" / "results.json").read_text())
     assert [run["total_eur"] for run in repeated["runs"]] == [run["total_eur"] for run in results["runs"]]
+
+
+def test_the_option_of_prices_names_a_series_and_settings_win():
+    assert ScenarioOptions(scenario="tiny", prices="de-lu-2024").make().prices.series == "de-lu-2024"
+    assert ScenarioOptions(scenario="tiny", prices="mine.csv").make().prices.series == str(Path("mine.csv").resolve())
+    more = ["prices.series=caiso-2022", "prices.levy_eur_per_kwh=0.1"]
+    made = ScenarioOptions(scenario="tiny", prices="de-lu-2024", settings=more).make().prices
+    assert (made.series, made.levy_eur_per_kwh) == ("caiso-2022", 0.1)
+    with refused("prices.series", "mars"):
+        ScenarioOptions(scenario="tiny", prices="mars").make()
