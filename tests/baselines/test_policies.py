@@ -9,10 +9,14 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import (
+    CapacityCurve,
+    CarbonScaler,
     DispatchPolicy,
     Greedy,
+    PauseByPrice,
     RandomGreedy,
     SlackSlice,
+    StartByPrice,
     Sts,
     TimeSlice,
     make_policy,
@@ -31,6 +35,9 @@ from gpusched_env.simulator.policy import memory_columns
 from instances import HOUR, random_instance, three_jobs
 from policies import quick_policy
 from refusals import refused
+
+
+BY_PRICE = StartByPrice | PauseByPrice | CarbonScaler | CapacityCurve
 
 
 def first_round(instance, policy: Policy, seed: int = 0) -> State:
@@ -86,11 +93,13 @@ def test_the_record_of_a_policy_is_true():
         policy = shipped.make()
         assert shipped.slow == (getattr(policy, "constructions", 0) >= 1000), name
         interpreted = (
-            isinstance(policy, TimeSlice | SlackSlice | RolloutPolicy) or getattr(policy, "solver", "exact") != "exact"
+            isinstance(policy, TimeSlice | SlackSlice | RolloutPolicy | BY_PRICE)
+            or getattr(policy, "solver", "exact") != "exact"
         )
         assert shipped.compiled == (not interpreted), name
         expects = "mean" in getattr(policy, "epochs", "worst") or getattr(policy, "work", "") == "expected"
         expects &= not getattr(policy, "co_located", False)  # its twin would plan with co-runners too
+        expects &= not isinstance(policy, BY_PRICE)  # which knows of a length what its source does
         assert (shipped.worst_case is not None) == expects, name
         assert shipped.expert is None or isinstance(policy, JobPolicy), name
         assert {shipped.ablation_of, shipped.worst_case} - {None} <= set(POLICIES), name

@@ -64,7 +64,7 @@ def test_two_hours_of_work_in_four_hours(name, start_h, end_h, cost):
 
 @pytest.mark.parametrize("name", ["ecovisor", "wait-awhile"])
 def test_a_pause_costs_a_restart_and_the_due_date_is_kept(name):
-    """From 2 h on an hour of work is left. A pause adds a restart of half an hour, so it ends at 2.5 h, at 4 h all is done.
+    """From 2 h on an hour of work is left. A pause adds half an hour, so it ends at 2.5 h; at 4 h all is done.
 
     Hours 1 and 3 and the half of hour 2 cost 1 + 2 + 1.5 €. With a restart of an hour there is no time for a pause.
     """

@@ -74,7 +74,7 @@ def test_carbon_time_waits_for_an_hour_only_if_it_saves_enough_by_then():
 
 
 def test_ecovisor_runs_below_the_quantile_of_the_next_day_and_after_its_waiting():
-    """The next 24 values are 23, 22, ..., 0, of which 30 % are 7.2: the threshold is 7; from hour 17 on they are less."""
+    """Of 23, 22, ..., 0 the 30 % quantile of 24 values, the 7.2th, is 7; from hour 17 on they are less."""
     signal = hourly(*range(23, -1, -1), 50.0)
     assert rules.threshold(signal, 0.0) == 7.0
     assert in_hours(rules.below_threshold_pieces(signal, 0.0, 2 * HOUR, 24 * HOUR)) == [(17.0, 19.0)]

@@ -75,7 +75,7 @@ def read_signal(path: Path) -> Signal:
         InputError: It has no column g_per_kwh.
     """
     values = _read(path, "g_per_kwh")[SKIPPED.get(path.stem.removeprefix("signal_"), 0) :, 0]
-    return Signal(HOUR * np.arange(len(values)), values)
+    return Signal(HOUR * np.arange(len(values), dtype=np.float64), values)
 
 
 def _read(path: Path, header: str) -> NDArray[np.float64]:
