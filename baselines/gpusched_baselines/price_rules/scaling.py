@@ -137,7 +137,15 @@ def ladders(view: View, job: int) -> list[Ladder]:
         faster = 1.0 / tau[of_type] > np.maximum.accumulate(np.append(0.0, 1.0 / tau[of_type]))[:-1]
         config = of_type[faster]
         gpus = configs[config, at.CONFIG_SIZE] / at.UNITS
-        found.append(Ladder(gpu_type, config, gpus, 1.0 / tau[config], view.planning_rate[config]))
+        found.append(
+            Ladder(
+                gpu_type,
+                config,
+                gpus,
+                1.0 / tau[config],
+                view.planning_rate[int(view.jobs[job, at.APPLICATION]), config],
+            )
+        )
     return found
 
 
