@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import find_node
-from gpusched_env.simulator.placement.shared_gpus import best_slot
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.site_power import has_hard_cap, is_above_cap, saved_kw
 
@@ -18,24 +17,17 @@ def within_cap(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def added_kw(board: Board, job: int, config: int) -> float:
-    """Return the power that a configuration, which fits, would add where a job would be placed [kW]."""
+    """Return the power that a configuration, which fits, would add where a job would be placed [kW].
+
+    Of a share it is the most that it can add, that of nodes that were off: it may go to GPUs that are shared already.
+    """
     nodes, configs, drawn = board.nodes, board.facts.configs, board.facts.kilowatts
     v, gpus, many = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_NODES]
-    if configs[config, at.CONFIG_UNITS] == 0 and many > 1:
+    if configs[config, at.CONFIG_UNITS] > 0 or many > 1:
         return many * drawn[v, gpus] - saved_kw(board, job, config)
-    first, slot = -1, 0
-    if configs[config, at.CONFIG_UNITS] > 0:
-        first, slot = best_slot(board, job, config)
-    else:
-        first = find_node(board, v, gpus, int(board.jobs[job, at.PREFERRED_NODE]))
-    total = 0.0
-    for n in range(first, first + many):
-        opened = gpus
-        for gpu in range(slot, slot + gpus if configs[config, at.CONFIG_UNITS] > 0 else slot):
-            opened -= 1 if nodes[n, at.NODE_COLUMNS + gpu] > 0 else 0
-        busy = nodes[n, at.USABLE] - nodes[n, at.FREE]
-        total += drawn[v, busy + opened] - drawn[v, busy]
-    return total - saved_kw(board, job, config)
+    node = find_node(board, v, gpus, int(board.jobs[job, at.PREFERRED_NODE]))
+    busy = nodes[node, at.USABLE] - nodes[node, at.FREE]
+    return drawn[v, busy + gpus] - drawn[v, busy] - saved_kw(board, job, config)
 
 
 @kernel
