@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_env.audit.network import drawn_by_cpu_machines
-from gpusched_env.audit.prices import Drawn, demand_eur, metered
+from gpusched_env.audit.prices import EnergyDrawn, demand_eur, metered
 from gpusched_env.audit.progress import (
     check_lines,
     check_profiles,
@@ -230,8 +230,8 @@ def _bill(record: Record) -> tuple[_Bill, list[Difference]]:
     hosts = record.tenants.hosts
     for interval in record.intervals:
         on_node[len(record.nodes) - hosts + interval.host if hosts else interval.node].append(interval)
-    nodes: list[Drawn] = []  # what they draw, of which jobs have parts
-    parts: list[Drawn] = drawn_by_cpu_machines(record)
+    nodes: list[EnergyDrawn] = []  # what they draw, of which jobs have parts
+    parts: list[EnergyDrawn] = drawn_by_cpu_machines(record)
     nodes += parts
     overfull: list[Difference] = []
     pieces_of = speed_pieces(record)
@@ -256,7 +256,7 @@ def _drawn(
     holding: list[IntervalRecord],
     times: tuple[float, float],
     pieces_of: dict[int, list[SpeedPeriod]],
-) -> tuple[list[Drawn], list[Drawn]]:
+) -> tuple[list[EnergyDrawn], list[EnergyDrawn]]:
     """Return what a node draws between two times in which its jobs stay, and what each of these is charged for."""
     power, hours = record.gpu_types[record.nodes[node].gpu_type], (times[1] - times[0]) / 3600.0
     busy, shares = busy_gpus(holding), _shares(holding)
@@ -266,13 +266,13 @@ def _drawn(
         gpus = float(interval.held)
         if interval.configuration.is_shared:
             gpus = math.fsum(interval.configuration.share / math.fsum(shares[gpu]) for gpu in gpus_of(interval))
-        parts.append(Drawn(interval.job, *times, kwh * gpus / busy))
-        for less in _saved_kw(record, interval, times, pieces_of, gpus):
-            saved.append(Drawn(interval.job, *times, -less * hours))
-    return [Drawn(-1, *times, kwh), *saved], [*parts, *saved]
+        parts.append(EnergyDrawn(interval.job, *times, kwh * gpus / busy))
+        less_kw = _saved_kw(record, interval, times, pieces_of, gpus)
+        saved += [EnergyDrawn(interval.job, *times, -kilowatts * hours) for kilowatts in less_kw]
+    return [EnergyDrawn(-1, *times, kwh), *saved], [*parts, *saved]
 
 
-def _bill_of(record: Record, nodes: list[Drawn], parts: list[Drawn]) -> _Bill:
+def _bill_of(record: Record, nodes: list[EnergyDrawn], parts: list[EnergyDrawn]) -> _Bill:
     """Make the bill of what nodes draw and of the parts of jobs, with the demand charges."""
     costs: list[list[float]] = [[] for _ in record.jobs]
     for part in parts:

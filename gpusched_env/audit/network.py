@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpusched_env.audit.instance_record import SynchronisationRecord
-from gpusched_env.audit.prices import Drawn
+from gpusched_env.audit.prices import EnergyDrawn
 from gpusched_env.audit.record import IntervalRecord, Record, stretches
 
 
@@ -77,12 +77,12 @@ def seconds_on_several_nodes(record: Record) -> dict[int, float]:
     return {line: math.fsum(parts) for line, parts in pieces.items()}
 
 
-def drawn_by_cpu_machines(record: Record) -> list[Drawn]:
+def drawn_by_cpu_machines(record: Record) -> list[EnergyDrawn]:
     """Return what the CPU machines draw that make jobs faster, for each job, stretch and period of prices.
 
     A job that they help pays for its part of them, by its nodes.
     """
-    own, drawn = record.synchronisation, list[Drawn]()
+    own, drawn = record.synchronisation, list[EnergyDrawn]()
     if own is None or own.cpu_machine_w == 0.0:
         return drawn
     for stretch in _stretches(record, own):
@@ -91,5 +91,5 @@ def drawn_by_cpu_machines(record: Record) -> list[Drawn]:
             alone_s = _iteration_s(record, own, line, 0.0, stretch.busy)
             if _iteration_s(record, own, line, stretch.helped, stretch.busy) < alone_s:
                 for start, end, _ in record.prices.cuts(stretch.start_s, stretch.end_s):
-                    drawn.append(Drawn(line.job, start, end, kw * (end - start) / 3600.0))
+                    drawn.append(EnergyDrawn(line.job, start, end, kw * (end - start) / 3600.0))
     return drawn

@@ -19,7 +19,7 @@ _FIELDS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class EnergyDrawn:
     """Energy that nodes draw for a job between two times in one period, at constant power [kWh]."""
 
     job: int
@@ -50,7 +50,7 @@ class PricesRecord:
         """Return the period that holds at a time."""
         return bisect_right(self.start_s, time_s) - 1 if self.start_s else 0
 
-    def eur(self, drawn: Drawn) -> float:
+    def eur(self, drawn: EnergyDrawn) -> float:
         """Return what energy in one period costs [€]."""
         p = self.at(drawn.start_s)
         return drawn.kwh * self.eur_per_kwh[p] * self.pue[p]
@@ -87,7 +87,7 @@ def read_prices(instance: FieldReader) -> PricesRecord:
     return PricesRecord(starts, prices, pue, emitted, per_kw, interval, months, price * usual)
 
 
-def metered(prices: PricesRecord, drawn: Sequence[Drawn]) -> dict[str, float]:
+def metered(prices: PricesRecord, drawn: Sequence[EnergyDrawn]) -> dict[str, float]:
     """Return what the meter of the site says: kWh, and kg if the carbon intensity is known."""
     at_meter = [(each.kwh * prices.pue[p], p) for each in drawn for p in [prices.at(each.start_s)]]
     found = {"energy_kwh": math.fsum(kwh for kwh, _ in at_meter)}
@@ -96,7 +96,7 @@ def metered(prices: PricesRecord, drawn: Sequence[Drawn]) -> dict[str, float]:
     return found
 
 
-def demand_eur(prices: PricesRecord, drawn: Sequence[Drawn]) -> dict[int, list[float]]:
+def demand_eur(prices: PricesRecord, drawn: Sequence[EnergyDrawn]) -> dict[int, list[float]]:
     """Return what each job pays of the demand charges [€]: by its part of the power while the maximum rises."""
     costs: dict[int, list[float]] = defaultdict(list)
     if prices.kw_eur == 0.0:
@@ -116,10 +116,10 @@ def demand_eur(prices: PricesRecord, drawn: Sequence[Drawn]) -> dict[int, list[f
     return costs
 
 
-def _together(prices: PricesRecord, drawn: Sequence[Drawn]) -> Iterator[tuple[float, float, dict[int, float]]]:
+def _together(prices: PricesRecord, drawn: Sequence[EnergyDrawn]) -> Iterator[tuple[float, float, dict[int, float]]]:
     """Yield the stretches of time in which no power changes, each in one interval, and the kW of each job."""
     coming = sorted(drawn, key=lambda each: each.start_s, reverse=True)
-    now: list[Drawn] = []
+    now: list[EnergyDrawn] = []
     for start, end in pairwise(sorted({time for each in drawn for time in (each.start_s, each.end_s)})):
         now = [each for each in now if each.end_s > start]
         while coming and coming[-1].start_s <= start:

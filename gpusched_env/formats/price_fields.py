@@ -49,7 +49,7 @@ def prices_of(read: dict[str, Any]) -> PriceSeries:
     Raises:
         InputError: Columns are not equally long, or a value is out of its range.
     """
-    columns = {name: read[name] for name in ARRAYS if name in read}
+    columns: dict[str, Any] = {name: read[name] for name in ARRAYS if name in read}
     check_lengths("prices", columns)
     for index, value in enumerate(columns.get("published_s", ())):
         if value is not None:
@@ -61,4 +61,5 @@ def prices_of(read: dict[str, Any]) -> PriceSeries:
     rest = {name: value for name, value in read.items() if name not in ARRAYS}
     if "demand" in rest:
         rest["demand"] = DemandCharge(**(rest["demand"] | {"months_s": tuple(rest["demand"]["months_s"])}))
-    return PriceSeries(**{name: np.array(column) for name, column in columns.items()}, **rest)
+    arrays: dict[str, Any] = {name: np.array(column) for name, column in columns.items()}
+    return PriceSeries(**arrays, **rest)

@@ -134,7 +134,9 @@ class PriceSeries:
         if not isinstance(other, PriceSeries):
             return False
         pairs = [(getattr(self, each.name), getattr(other, each.name)) for each in fields(self)]
-        return all(np.array_equal(a, b) if isinstance(a, np.ndarray) else type(a) is type(b) and a == b for a, b in pairs)
+        return all(
+            np.array_equal(a, b) if isinstance(a, np.ndarray) else type(a) is type(b) and a == b for a, b in pairs
+        )
 
     __hash__ = None  # type: ignore[assignment]
 

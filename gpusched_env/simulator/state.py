@@ -21,7 +21,7 @@ from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
-from gpusched_env.simulator.priced_time import publish
+from gpusched_env.simulator.priced_time import price_rows, publish, tariff_of, unpublished_rows
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.site_power import see_cap
@@ -193,8 +193,8 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         edges=np.full_like(table.edges, np.nan),
         survival=np.full_like(table.survival, np.nan),
         tail=np.full_like(table.tail, np.nan),
-        prices=_prices_before(instance),
-        tariff=_tariff(instance),
+        prices=unpublished_rows(instance),
+        tariff=tariff_of(instance),
         clock=np.zeros(at.CLOCK_COLUMNS),
         count=np.zeros(at.COUNT_COLUMNS, dtype=np.int64),
         active=np.zeros(jobs, dtype=np.int64),
@@ -213,38 +213,6 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
     board.clock[at.GPU_EUR_PER_S] = instance.gpu_hour_eur / 3600.0
     board.clock[[at.CAP_KW, at.NEXT_CAP_S, at.NEXT_CAP_KW]] = np.inf
     return board
-
-
-def _prices(instance: Instance) -> NDArray[np.float64]:
-    """Make the rows of all periods of the series of prices, (P, PRICE_COLUMNS)."""
-    series = instance.prices
-    rows = np.zeros((0 if series is None else len(series.start_s), at.PRICE_COLUMNS))
-    if series is not None:
-        rows[:, at.PERIOD_START] = series.start_s
-        rows[:, at.PERIOD_PRICE] = series.eur_per_kwh
-        rows[:, at.PERIOD_PUE] = series.known_pue(instance.pue)
-        rows[:, at.PERIOD_G] = 0.0 if series.g_per_kwh is None else series.g_per_kwh
-        rows[:, at.PERIOD_PUBLISHED] = -np.inf if series.published_s is None else series.published_s
-        rows[:, at.PERIOD_NOISE] = series.noise
-    return rows
-
-
-def _prices_before(instance: Instance) -> NDArray[np.float64]:
-    """Make these rows as they are before anything is published."""
-    rows = _prices(instance)
-    rows[:, [at.PERIOD_PRICE, at.PERIOD_PUE, at.PERIOD_G]] = np.nan
-    return rows
-
-
-def _tariff(instance: Instance) -> NDArray[np.float64]:
-    """Return the numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,)."""
-    series = instance.prices
-    if series is None:
-        return np.zeros(0)
-    demand = series.demand
-    if demand is None:
-        return np.array([0.0, 1.0, series.monday_s])
-    return np.array([demand.eur_per_kw, demand.interval_s, series.monday_s, *demand.months_s])
 
 
 def _facts(instance: Instance, common: Common) -> Facts:
@@ -367,7 +335,7 @@ def _new_hidden(instance: Instance, board: Board, distributions: DistributionTab
         edges=distributions.edges,
         survival=distributions.survival,
         tail=distributions.tail,
-        prices=_prices(instance),
+        prices=price_rows(instance),
         log=np.full((log_rows, log_columns(instance)), -1.0),
         caps=_caps(instance),
     )

@@ -7,4 +7,14 @@ from gpusched_env.simulator.run import Hidden
 from gpusched_env.simulator.simulate import check_stalled
 from gpusched_env.simulator.state import State
 
-__all__ = ["Hidden", "State", "accrue", "advance", "begin_round", "check_stalled", "commit_round", "expected_rows", "next_event"]
+__all__ = [
+    "Hidden",
+    "State",
+    "accrue",
+    "advance",
+    "begin_round",
+    "check_stalled",
+    "commit_round",
+    "expected_rows",
+    "next_event",
+]

@@ -25,9 +25,10 @@ class View:
     """The present state of a run, without what is hidden from policies.
 
     `jobs`, `tau`, `nodes`, `capacity`, `quota`, `cells`, `hosts`, `node_rate`, `planning_rate`, `least_rate`, `edges`,
-    `survival`, `tail`, `prices`, `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` and
-    `slowdown` those of its `Facts`: the simulator's own arrays (their columns are in `gpusched_env.simulator.layout`),
-    but read-only, except `memory`, which is the policy's. Rows of jobs that are not submitted yet are NaN.
+    `survival`, `tail`, `prices`, `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and
+    `configs` and `slowdown` those of its `Facts`: the simulator's own arrays (their columns are in
+    `gpusched_env.simulator.layout`), but read-only, except `memory`, which is the policy's. Rows of
+    jobs that are not submitted yet are NaN.
 
     Attributes:
         board: The argument of kernels: compiled policies pass it to theirs.

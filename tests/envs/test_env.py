@@ -103,6 +103,15 @@ def test_rewards_sum_to_minus_the_cost_exactly(settings_):
     assert info["job"] == -1
 
 
+def test_rewards_sum_to_minus_the_bill_with_prices_and_a_demand_charge():
+    prices = {"series": "caiso-2022", "demand_charge_eur_per_kw": 5.0}
+    env = GpuClusterEnv("tiny", settings={f"prices.{name}": value for name, value in prices.items()})
+    rows, result = play(env), env.unwrapped.result()
+    assert -sum(row[1] for row in rows) * env.unwrapped.reward_scale == pytest.approx(result.total_eur, rel=1e-12)
+    assert result.demand_eur > 0.0
+    assert result.co2_kg > 0.0
+
+
 def test_the_reward_scale_divides_the_cost():
     plain, scaled = play(make()), play(make(reward_scale=50.0))
     assert sum(r[1] for r in scaled) == pytest.approx(sum(r[1] for r in plain) / 50.0)

@@ -21,8 +21,7 @@ from gpusched_env.model.rates import (
     planning_rate_eur_per_s,
 )
 from gpusched_env.simulator import State
-from gpusched_env.simulator import layout as at
-from instances import HOUR, random_instance, three_jobs
+from instances import random_instance, three_jobs
 from refusals import refused
 
 if TYPE_CHECKING:

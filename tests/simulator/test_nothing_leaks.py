@@ -10,9 +10,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compiled_policies import POLICIES
+from gpusched_baselines import make_policy
 from gpusched_env import Instance, Result, simulate
-from gpusched_env.simulator import State
+from gpusched_env.model import PriceSeries
+from gpusched_env.simulator import State, View
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernels import forecast_prices
 from instances import random_instance
 
 
@@ -71,6 +74,40 @@ def test_the_past_does_not_depend_on_jobs_to_come(name: str, seed: int, share: f
         ),
     )
     first, second = simulate(instance, POLICIES[name]), simulate(other, POLICIES[name])
+    np.testing.assert_array_equal(until(first, time_s), until(second, time_s))
+
+
+class ByPrice:
+    """Starts jobs by what it can know of prices: the mean of all that is published and forecast from now on."""
+
+    name, preemption = "by-price", False
+
+    def decide(self, view: View, rng: np.random.Generator) -> None:
+        """Wait, if the next hour costs more than the mean."""
+        edges = view.now_s + 300.0 * np.arange(13.0)
+        ahead = np.empty(12)
+        forecast_prices(view.board, edges, ahead)
+        known = np.nansum(view.prices[:, at.PERIOD_PRICE]) + min(view.known_until_s, 1e9)
+        for job in view.waiting:
+            if ahead[0] <= ahead.mean() or view.now_s > 4_000.0:
+                options = np.flatnonzero(np.isfinite(view.tau[job]))
+                view.place(int(job), int(options[int(known * 1000.0) % len(options)]))
+            else:
+                view.set_timer(int(job), view.now_s + 100.0)
+
+
+@pytest.mark.parametrize("name", ["by-price", "sts-x", "rollout"])
+@pytest.mark.parametrize("seed", range(4))
+def test_the_past_does_not_depend_on_prices_that_are_not_published(name: str, seed: int):
+    instance, rng = random_instance(seed, jobs=10, nodes=3), np.random.default_rng(seed)
+    starts = np.arange(-20.0, 100.0) * 300.0
+    series = PriceSeries(starts, rng.uniform(0.01, 0.5, 120), published_s=starts - 400.0, forecast_noise=0.1)
+    time_s = float(rng.uniform(600.0, 3_000.0))
+    later = starts - 400.0 > time_s
+    other = replace(series, eur_per_kwh=np.where(later, rng.uniform(0.01, 0.5, 120), series.eur_per_kwh))
+    policy = ByPrice() if name == "by-price" else make_policy(name)
+    first, second = (simulate(replace(instance, prices=each), policy) for each in (series, other))
+    assert first.energy_eur != second.energy_eur
     np.testing.assert_array_equal(until(first, time_s), until(second, time_s))
 
 

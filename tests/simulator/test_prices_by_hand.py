@@ -15,7 +15,6 @@ from gpusched_env.model import DemandCharge, Instance, PriceSeries
 from gpusched_env.simulator import Result, View, simulate
 from instances import HOUR, random_instance, three_jobs
 
-
 EDGES = np.array([0.0, 1.0, 3.0]) * HOUR
 SERIES = PriceSeries(EDGES, np.array([1.0, 3.0, 0.5]), g_per_kwh=np.array([100.0, 200.0, 1000.0]))
 
@@ -28,7 +27,7 @@ class OneAfterTheOther:
     def __init__(self) -> None:
         self.seen: list[tuple[float, float, float]] = []
 
-    def decide(self, view: View, rng: np.random.Generator) -> None:  # noqa: ARG002
+    def decide(self, view: View, rng: np.random.Generator) -> None:
         """Place the first job that waits, if node 0 is free."""
         self.seen.append((view.now_s / HOUR, view.known_until_s / HOUR, view.price(0.5 * HOUR, 2.0 * HOUR)))
         if len(view.waiting) == len(view.active):

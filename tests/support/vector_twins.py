@@ -53,6 +53,12 @@ def profiled(jobs: int = 6, nodes: int = 2) -> Scenario:
     )
 
 
+def priced(jobs: int = 4, nodes: int = 2) -> Scenario:
+    """Make a scenario with hourly prices from a random day of 2022, their emissions, and a demand charge."""
+    prices = {"series": "caiso-2022", "demand_charge_eur_per_kw": 5.0, "carbon_eur_per_t": 50.0}
+    return few_jobs(jobs, nodes, **{f"prices.{name}": value for name, value in prices.items()})
+
+
 class Twins:
     """Both, with the same arguments."""
 

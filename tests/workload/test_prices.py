@@ -187,7 +187,9 @@ def test_every_built_in_series_is_whole():
     assert builtin_prices("ercot-2023").g_per_kwh is None
 
 
-@pytest.mark.skipif(not (DATA / "electricity_prices").is_dir(), reason="the public prices are not beside the repository")
+@pytest.mark.skipif(
+    not (DATA / "electricity_prices").is_dir(), reason="the public prices are not beside the repository"
+)
 def test_the_built_in_prices_are_those_of_the_source():
     with (DATA / "electricity_prices" / "hourly_prices_2020_2024.csv").open() as file:
         rows = list(csv.DictReader(file))

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, synchronisation_field
+from gpusched_env.formats.price_fields import price_fields
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.model import GpuType, Instance
+    from gpusched_env.model import GpuType, Instance, PriceSeries
 
 _FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w")
 
@@ -89,6 +90,7 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
         "times": {name: _times(np.frombuffer(row)) for row, name in times.items()},
         "distributions": {name: _curve(board.edges[bins], board.survival[row]) for (bins, row), name in curves.items()},
         "idle_rounds": int(board.count[at.IDLE]),
+        **({} if instance.prices is None else {"prices": _prices(view, instance, instance.prices)}),
         **_site(view, instance),
     }
 
@@ -106,6 +108,16 @@ def _site(view: View, instance: Instance) -> dict[str, Any]:
     if clock[at.NEXT_CAP_S] < np.inf:
         told |= {"next_cap_s": float(clock[at.NEXT_CAP_S]), "next_cap_kw": float(clock[at.NEXT_CAP_KW])}
     return {"site": told}
+
+
+def _prices(view: View, instance: Instance, series: PriceSeries) -> dict[str, Any]:
+    """Return the price, and of the series what is published; 0, or 1 of the PUE, stands for all else."""
+    fields, known = price_fields(series), int(view.count[at.PUBLISHED])
+    for name, unknown in (("eur_per_kwh", 0.0), ("g_per_kwh", 0.0), ("pue", 1.0)):
+        if name in fields:
+            fields[name][known:] = [unknown] * (len(series.start_s) - known)
+    own = {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue}
+    return own | _gpu_price(instance) | {"series": fields, "peak_kw": float(view.clock[at.PEAK_KW])}
 
 
 def _gpu_type(v: GpuType) -> dict[str, Any]:

@@ -313,6 +313,15 @@ class PriceFields(Fields):
         default=1.58, ge=1.0, le=LARGEST, allow_inf_nan=False, description="Power usage effectiveness of the site."
     )
     gpu_hour_eur: NotNegative = Field(default=0.0, description="Price of a GPU for an hour for which it is held [€/h].")
+    series: dict[str, Any] | None = Field(
+        default=None,
+        description="Prices by period, as the field `prices` of an instance file, on the clock of `now_s`: {start_s, "
+        "eur_per_kwh} and the optional g_per_kwh, pue, published_s, demand, monday_s. Policies see what is published "
+        "by then; other values are not read. Costs in answers are at energy_eur_per_kwh, the reference.",
+    )
+    peak_kw: NotNegative = Field(
+        default=0.0, description="Largest mean power of an interval of the demand charge in this month so far [kW]."
+    )
 
 
 class SiteFields(Fields):

@@ -15,6 +15,7 @@ from gpusched_env.simulator.events import charge, seconds_per_epoch, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
 from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
 from gpusched_env.simulator.placement.held_nodes import add_to_mark
+from gpusched_env.simulator.priced_time import publish
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
 
@@ -56,7 +57,8 @@ def present_state(
         _past(f"jobs[{index}].submission_s", request.jobs[index].submission_s, request.now_s)
     state = State(instance, record=False, memory_columns=memory_columns)
     board = state.board
-    board.clock[at.NOW] = request.now_s
+    board.clock[at.NOW], board.clock[at.PEAK_KW] = request.now_s, request.prices.peak_kw
+    publish(board, state.hidden)
     submit(board, state.hidden, request.now_s)
     submitted = int(board.count[at.SUBMITTED])
     board.count[at.ACTIVE], board.count[at.DONE] = len(order), submitted - len(order)

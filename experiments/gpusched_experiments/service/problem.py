@@ -11,7 +11,18 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, synchronisation_of
-from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, PowerCap, UtilisationModel
+from gpusched_env.formats.json_fields import checked
+from gpusched_env.formats.price_fields import SCHEMA as PRICE_SCHEMA
+from gpusched_env.formats.price_fields import prices_of
+from gpusched_env.model import (
+    EpochDistribution,
+    Instance,
+    Interference,
+    JobTable,
+    PowerCap,
+    PriceSeries,
+    UtilisationModel,
+)
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
 from gpusched_env.workload.power_limits import limited_time_s
@@ -96,6 +107,7 @@ class Problem:
                 pue=self.request.prices.pue,
                 gpu_hour_eur=self.request.prices.gpu_hour_eur,
                 site=self._site(),
+                prices=self._series(),
                 interference=self._interference(),
                 synchronisation=synchronisation,
                 saved_kw=self._saved_kw(),
@@ -117,6 +129,10 @@ class Problem:
             starts, caps = [0.0, given.next_cap_s], [given.cap_kw, given.next_cap_kw]
         told = [0.0] * len(starts)
         return PowerCap((*starts, LONGEST_S), (*caps, NO_CAP_KW), (*told, LONGEST_S), given.soft_eur_per_kwh)
+
+    def _series(self) -> PriceSeries | None:
+        given = self.request.prices.series
+        return None if given is None else prices_of(checked("prices", given, PRICE_SCHEMA))
 
     def _interference(self) -> Interference | UtilisationModel | None:
         model = interference_of(self.request.interference)
@@ -141,6 +157,8 @@ class Problem:
     def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
         """Return an error the place that its field has in the request."""
         name = error.field
+        if name.startswith("prices."):
+            return InputError(f"prices.series{name[6:]}", error.value, error.allowed)
         if name.startswith("jobs["):
             row, rest = name[5:].split("]", 1)
             if int(row) >= len(like):

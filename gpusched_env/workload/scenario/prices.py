@@ -20,7 +20,7 @@ class Prices(Settings):
 
     energy_price_eur_per_kwh: NotNegative = setting(
         USUAL["energy_price_eur_per_kwh"],
-        "Energy price [€/kWh]. With a series the mean of the 28 days before the run is used to plan with, if they are known.",
+        "Energy price [€/kWh]. With a series, plans use the mean of the 28 days before the run, if there are any.",
     )
     pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
     co2_g_per_kwh: NotNegative | None = setting(
@@ -32,22 +32,25 @@ class Prices(Settings):
         "default the one price.",
     )
     start: str = setting(
-        RANDOM, "Local time of the market at which the run begins, as 2024-03-01T00:00; random: a day drawn by the seed."
+        RANDOM,
+        "Local time of the market at which the run begins, as 2024-03-01T00:00; random: a day drawn by the seed.",
     )
     first_month: str | None = setting(None, "First month of random starts, as 2020-01. By default that of the series.")
     last_month: str | None = setting(None, "Last month of random starts. By default that of the series.")
-    levy_eur_per_kwh: NotNegative = setting(0.0, "Levies and charges that are added to the price of the series [€/kWh].")
+    levy_eur_per_kwh: NotNegative = setting(
+        0.0, "Levies and charges that are added to the price of the series [€/kWh]."
+    )
     carbon_eur_per_t: NotNegative = setting(0.0, "Price of emissions, added too [€/t CO₂].")
     floor_eur_per_kwh: NotNegative = setting(
         0.005, "Least price that is billed [€/kWh]: at negative prices it would be best to waste energy."
     )
     known: Literal["day-ahead", "all", "none"] = setting(
         "day-ahead",
-        "What policies know: day-ahead (prices of a day from published_at of the day before on), all, or none (only the "
-        "price of the present period).",
+        "What policies know: day-ahead (prices of a day from published_at of the day before on), all, or none (that of "
+        "the present period).",
     )
     published_at: str = setting("12:45", "Local time at which the prices of the next day are published.")
-    forecast_noise: NotNegative = setting(0.0, "Noise σ of forecasts: they are multiplied by exp(σ z - σ²/2).")
+    forecast_noise: NotNegative = setting(0.0, "Noise of forecasts: standard deviation of their logarithm.")
     demand_charge_eur_per_kw: NotNegative = setting(
         0.0, "Demand charge for the largest mean power of an interval in each calendar month [€/kW]."
     )

@@ -15,7 +15,7 @@ from gpusched_env import GpuClusterVectorEnv, make_instance
 from gpusched_env.envs.vector.checkpoint import NAMES
 from gpusched_env.simulator import layout as at
 from refusals import refused
-from vector_twins import all_kinds, assert_same, few_jobs, helped, profiled, random_actions
+from vector_twins import all_kinds, assert_same, few_jobs, helped, priced, profiled, random_actions
 
 SCENARIOS = [all_kinds(3), all_kinds(5, 6)]
 SETTINGS = {"due_date_timers": True, "milestones": 2}
@@ -49,6 +49,19 @@ def test_a_checkpoint_keeps_what_has_been_profiled():
     state, masks = env.get_state(), env.action_masks()
     other.set_state(state)
     assert_same(other.action_masks(), masks)
+    assert_same(play(other, 60, 1), play(env, 60, 1))
+
+
+def test_a_checkpoint_keeps_the_meter_and_what_is_published():
+    env, other = (GpuClusterVectorEnv(2, priced(8, 1)) for _ in range(2))
+    env.reset(seed=8)
+    play(env, 40, 0)
+    state = env.get_state()
+    other.set_state(state)
+    for one, two in zip(env.views(), other.views(), strict=True):
+        np.testing.assert_array_equal(one.prices, two.prices)
+        assert one.clock[at.KWH] == two.clock[at.KWH] > 0.0
+        assert one.clock[at.PEAK_KW] == two.clock[at.PEAK_KW] > 0.0
     assert_same(play(other, 60, 1), play(env, 60, 1))
 
 

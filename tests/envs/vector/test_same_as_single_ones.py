@@ -14,7 +14,7 @@ from gpusched_env import load_scenario, make_instance
 from gpusched_env.simulator import layout as at
 from instances import with_switching
 from refusals import refused
-from vector_twins import Twins, all_kinds, assert_same, few_jobs, helped, profiled, random_actions
+from vector_twins import Twins, all_kinds, assert_same, few_jobs, helped, priced, profiled, random_actions
 
 MODES = list(AutoresetMode)
 HOST_MEMORY = {"switching.model": "pipelined", "switching.pool_gib": 0.5, "switching.gpus_per_link": 2}
@@ -36,6 +36,7 @@ SIZES = [
         pytest.param([helped()], {}, id="helped"),
         pytest.param([few_jobs(6, **HOST_MEMORY)], {"shared_features": True}, id="host memory"),
         pytest.param([profiled()], {}, id="profiled"),
+        pytest.param([priced()], {}, id="prices"),
         pytest.param([few_jobs(4)], {"preemption": False, "job_order": "due", "milestones": 0}, id="no preemption"),
         pytest.param([few_jobs(6, 3), few_jobs(2)], {"job_features": 3, "threads": 2}, id="rows"),
         pytest.param([all_kinds(3)], {"due_date_timers": True, "milestones": 1, "reward_scale": 7.0}, id="timers"),

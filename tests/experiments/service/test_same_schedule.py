@@ -17,7 +17,12 @@ from gpusched_env import Instance, Result, Tenant, load_scenario, make_instance,
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.service.client import ServicePolicy
+from gpusched_experiments.service.cluster import ClusterNames
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_experiments.service.fields import DecideRequest
+from gpusched_experiments.service.openapi import EXAMPLE
+from gpusched_experiments.service.present import present_state
+from gpusched_experiments.service.problem import Problem
 from instances import by_utilisation, random_instance, with_host_memory, with_switching
 from mixed import mixed_instance
 from refusals import refused
@@ -47,6 +52,40 @@ def assert_same(one: Result, other: Result) -> None:
 def test_every_policy_makes_the_same_schedule_through_a_service(name: str):
     instance = random_instance(3, jobs=8, span_s=1500.0, restart_s=20.0)
     assert_same(over_requests(instance, name, seed=5), simulate(instance, make_any_policy(name), seed=5))
+
+
+def test_a_service_is_told_the_prices_that_are_published_and_no_others():
+    settings_ = {"jobs.count": 12, "cluster.nodes": 2, "prices.published_at": "06:00"}
+    instance = make_instance(load_scenario("de-lu").replace(settings_), 1)
+    bodies: list[dict[str, Any]] = []
+
+    def post(_: str, body: bytes) -> bytes:
+        bodies.append(json.loads(body))
+        return DECIDER(body)
+
+    there = simulate(instance, ServicePolicy("", "sts", instance, post=post))
+    assert_same(there, simulate(instance, make_any_policy("sts")))
+    series = instance.prices
+    assert series is not None
+    numbers = set()
+    for body in bodies:
+        told, known = body["prices"]["series"], series.published_s <= body["now_s"]
+        numbers.add(int(known.sum()))
+        assert told["eur_per_kwh"] == np.where(known, series.eur_per_kwh, 0.0).tolist()
+    assert numbers == {28 * 24 + 24, 28 * 24 + 48}
+
+
+def test_a_service_publishes_the_prices_of_a_request():
+    request = json.loads(json.dumps(EXAMPLE)) | {"now_s": 5_000.0}
+    series = {"start_s": [0.0, 3600.0, 7200.0], "eur_per_kwh": [1.0, 2.0, 0.0], "published_s": [None, 0.0, 6000.0]}
+    request["prices"] = {"energy_eur_per_kwh": 1.0, "pue": 1.0, "series": series, "peak_kw": 3.0}
+    parsed = DecideRequest.model_validate(request)
+    names = ClusterNames.of(parsed)
+    instance = Problem(parsed, names, [0]).instance(np.array([0]))
+    state = present_state(parsed, names, [0], np.array([0]), instance, 40)
+    assert state.view.price(3600.0, 7200.0) == 2.0
+    assert state.view.known_until_s == 7200.0
+    assert state.view.clock[at.PEAK_KW] == 3.0
 
 
 def test_policies_that_number_jobs_by_the_run_are_refused():
