@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def with_power_limits(instance: Instance, seed: int, limits: tuple[float, ...] = (0.8, 0.6)) -> Instance:
-    """Let jobs use each configuration on less power, up to 1.5 times as slowly; applications draw less than they may."""
+    """Let jobs use each configuration on less power, up to 1.5 times as slowly; applications draw less, too."""
     rng, jobs, base = np.random.default_rng(seed), instance.jobs, instance.configurations
     configurations = (*base, *(replace(c, power_limit=r) for r in limits for c in base))
     slower = rng.uniform(1.0, 1.5, (len(jobs.applications), len(limits) * len(base)))

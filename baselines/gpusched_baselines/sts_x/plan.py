@@ -362,7 +362,7 @@ def cost_with_changes(
 ) -> tuple[float, bool]:
     """Return the expected cost of the plan in `scratch`, the energy of the restarts of its changes included [€].
 
-    A change after w' epochs happens with the probability S(w')/S(w). Tardiness until now is left out.
+    A change of GPUs after w' epochs happens with the probability S(w')/S(w). Tardiness until now is left out.
 
     Args:
         points: Points of the hull, the late one included.
@@ -379,7 +379,7 @@ def cost_with_changes(
         config = scratch.hull[k]
         if starts[k + 1] <= starts[k] or config == before:
             continue
-        if before >= 0:
+        if before >= 0 and not sim.same_gpus(board, before, config):
             changes = True
             b = sim.bin_of(curve.edges, min(starts[k] / largest, 1.0))
             total += restart * rate[config] * (curve.survival[b] / alive if alive > 0.0 else 1.0)

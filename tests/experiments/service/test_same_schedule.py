@@ -24,6 +24,7 @@ from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.present import present_state
 from gpusched_experiments.service.problem import Problem
 from instances import by_utilisation, random_instance, with_host_memory, with_switching
+from limited import with_power_limits
 from mixed import mixed_instance
 from refusals import refused
 
@@ -212,3 +213,9 @@ def test_shares_of_several_gpus_and_memory_that_moves_are_told_whole(name: str):
     run = simulate(instance, make_any_policy(name))
     assert any(row.gpus_per_node > 1 for row in (shared[int(c)] for c in run.log[:, at.LOG_CONFIG]))
     assert_same(over_requests(instance, name), run)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_power_limits_and_what_applications_save_are_told(seed: int):
+    instance = with_power_limits(random_instance(seed, restart_s=4.0), seed)
+    assert_same(over_requests(instance, "edf-preemptive"), simulate(instance, make_any_policy("edf-preemptive")))
