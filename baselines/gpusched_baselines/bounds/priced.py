@@ -237,7 +237,8 @@ def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> fl
     Args:
         instance: The instance.
         grid_s: Starts of periods and end of the last one [s], rising, from the first submission or before, (K + 1,).
-        prices: The price of holding a GPU of each type in each period [€ per GPU and s], ≥ 0, (V, K).
+        prices: The price of holding a GPU of each type in each period [€ per GPU and s], ≥ 0, (V, K); with a cap one
+            more row, the price of power [€ per kW and s], at most that of a soft cap.
 
     Raises:
         InputError: An argument has another shape, or is out of its range.
@@ -251,6 +252,8 @@ def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> fl
     shape = supply.there_is.shape
     if prices.shape != shape or not np.all(np.isfinite(prices) & (prices >= 0.0)):
         raise InputError("prices", prices.tolist(), f"finite numbers >= 0, shape {shape}")
+    if np.any(prices > supply.highest):
+        raise InputError("prices", prices.tolist(), "of power at most what a soft cap costs")
     return value_and_used(Demand.of(instance, Options.of(instance), grid_s), supply, grid_s, prices)[0]
 
 
