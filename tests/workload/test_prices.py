@@ -53,11 +53,11 @@ def test_levies_and_carbon_are_added_and_the_floor_holds():
     first = np.flatnonzero(table.local_s == (np.datetime64("2022-04-10", "s") - np.datetime64(0, "s")).astype(float))[0]
     raw = table.eur_per_kwh[first : first + 48]
     np.testing.assert_allclose(plain.eur_per_kwh[672 : 672 + 48], np.maximum(raw, 0.0))
-    settings = {"levy_eur_per_kwh": 0.03, "carbon_eur_per_t": 100.0, "floor_eur_per_kwh": 0.06}
+    settings = {"levy_eur_per_kwh": 0.03, "carbon_eur_per_t": 100.0, "floor_eur_per_kwh": 0.09}
     added = make_instance(scenario(series="caiso-2022", start="2022-04-10T00:00", **settings), 0).prices
-    expected = np.maximum(raw + 0.03 + 1e-4 * table.g_per_kwh[first : first + 48], 0.06)
+    expected = np.maximum(raw + 0.03 + 1e-4 * table.g_per_kwh[first : first + 48], 0.09)
     np.testing.assert_allclose(added.eur_per_kwh[672 : 672 + 48], expected)
-    assert 0 < np.sum(expected == 0.06) < 48
+    assert 0 < np.sum(expected == 0.09) < 48
 
 
 def year_of(made: Scenario, seed: int) -> int:

@@ -69,7 +69,7 @@ def builtin_prices(name: str) -> PriceTable:
     """
     market, _, year = name.rpartition("-") if name not in MARKETS else (name, "", "")
     column, rows = market.replace("-", "_"), _rows()
-    time_s = _seconds("2020-01-01T00:00+00:00") + HOUR_S * np.arange(len(rows))
+    time_s: NDArray[np.float64] = _seconds("2020-01-01T00:00+00:00") + HOUR_S * np.arange(len(rows), dtype=np.float64)
     local_h = rows[f"{column}_local_h"].to_numpy().astype(np.float64)
     table = PriceTable(
         time_s,
@@ -149,7 +149,8 @@ def read_prices(path: str) -> PriceTable:
 
 
 def _times(path: str, cells: list[str | None]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    times, offsets = [], []
+    times: list[float] = []
+    offsets: list[float] = []
     for line, cell in enumerate(cells, start=2):
         where = f"{path}: line {line}, time"
         try:

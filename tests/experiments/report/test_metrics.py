@@ -102,7 +102,7 @@ def test_what_must_hold_of_any_run(seed):
 
 
 def test_with_prices_by_period_kwh_and_kg_are_those_of_the_meter():
-    """Nodes of 200 W for 400 s, at a PUE of 2; a kWh emits 100 g, then from 100 s on 300 g, whatever a scenario says."""
+    """Nodes of 200 W for 400 s, at a PUE of 2; a kWh emits 100 g, from 100 s on 300 g, whatever a scenario says."""
     series = PriceSeries(np.array([0.0, 100.0]), np.array([1.0, 3.0]), g_per_kwh=np.array([100.0, 300.0]))
     result = simulate(replace(one_after_the_other(), prices=series), make_policy("edf"))
     run = RunSummary.of(result, 0, 0.0, float("nan"), Billing(co2_g_per_kwh=380.0))
