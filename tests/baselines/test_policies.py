@@ -36,7 +36,6 @@ from instances import HOUR, random_instance, three_jobs
 from policies import quick_policy
 from refusals import refused
 
-
 BY_PRICE = StartByPrice | PauseByPrice | CarbonScaler | CapacityCurve
 
 
