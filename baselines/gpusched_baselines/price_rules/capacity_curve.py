@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.price_rules.terms import Terms
+    from gpusched_baselines.price_rules.terms import JobTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class CapacityCurve:
                 view.place(job, config)
                 held += float(view.configs[config, at.CONFIG_SIZE]) / at.UNITS
 
-    def _curve(self, view: View, known: dict[int, Terms]) -> tuple[float, float]:
+    def _curve(self, view: View, known: dict[int, JobTerms]) -> tuple[float, float]:
         """Return the GPUs of the curve now, and when the period ends [s]."""
         order = sim.ask_order(view, "due", waiting_only=False).tolist()
         starts, due_s = view.prices[:, at.PERIOD_START], view.jobs[order, at.DUE]

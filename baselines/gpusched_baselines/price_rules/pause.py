@@ -14,7 +14,7 @@ from gpusched_baselines.dispatching.dispatch import dispatch
 from gpusched_baselines.planning.cheapest import WORST_CASE, Epochs, check_epochs, left_of_all
 from gpusched_baselines.price_rules import rules
 from gpusched_baselines.price_rules.rules import DAY
-from gpusched_baselines.price_rules.terms import Terms, Waiting, signal_of, terms_of
+from gpusched_baselines.price_rules.terms import JobTerms, Waiting, signal_of, terms_of
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import View, at
@@ -95,7 +95,7 @@ class PauseByPrice:
             view.set_timer(job, change_s if change_s > now_s + sim.SAME_TIME_S else np.inf)
         return paused
 
-    def _count_waiting(self, view: View, job: int, terms: Terms) -> None:
+    def _count_waiting(self, view: View, job: int, terms: JobTerms) -> None:
         """Count what a job has waited since it was counted last; begin with a new one."""
         memory, now_s = view.memory, view.now_s
         if memory[job, SEEN] == 0.0:
@@ -106,7 +106,7 @@ class PauseByPrice:
             memory[job, WAITING_S] -= now_s - memory[job, UNTIL_S]
         memory[job, UNTIL_S] = now_s
 
-    def _runs(self, view: View, signal: Signal, job: int, terms: Terms) -> tuple[bool, float]:
+    def _runs(self, view: View, signal: Signal, job: int, terms: JobTerms) -> tuple[bool, float]:
         """Return whether a job runs now, and until when that holds [s]."""
         now_s, memory = view.now_s, view.memory
         if self.rule == "threshold":

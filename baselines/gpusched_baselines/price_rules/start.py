@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import WORST_CASE, Epochs, any_capacity, check_epochs, left_of
 from gpusched_baselines.planning.cheapest import cheapest_with as cheapest
 from gpusched_baselines.price_rules import rules
-from gpusched_baselines.price_rules.terms import Terms, Waiting, signal_of, terms_of
+from gpusched_baselines.price_rules.terms import JobTerms, Waiting, signal_of, terms_of
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import View, at
@@ -107,7 +107,7 @@ class StartByPrice:
     def _start_s(self, signal: Signal | None, now_s: float, length_s: float, limit_s: float) -> float:
         return now_s if signal is None else RULES[self.rule](signal, now_s, length_s, limit_s)
 
-    def _limit_s(self, terms: Terms) -> float:
+    def _limit_s(self, terms: JobTerms) -> float:
         limit_s = self.waiting.limit_s(terms.length_s)
         return min(limit_s, max(terms.slack_s, 0.0)) if self.waiting.meets_due_dates else limit_s
 

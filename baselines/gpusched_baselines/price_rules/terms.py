@@ -52,7 +52,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class JobTerms:
     """What a rule knows of a job now.
 
     Attributes:
@@ -71,7 +71,7 @@ class Terms:
     restart_s: float
 
 
-def terms_of(view: View, job: int, epochs: Epochs) -> Terms:
+def terms_of(view: View, job: int, epochs: Epochs) -> JobTerms:
     """Return what a rule knows that takes `epochs` for the epochs left."""
     board, jobs = view.board, view.jobs
     config = int(jobs[job, at.CONFIG])
@@ -89,7 +89,7 @@ def terms_of(view: View, job: int, epochs: Epochs) -> Terms:
     tau = float(view.tau[job, config])
     known = worst if epochs == "worst-case" else float(left_of(board, job, ESTIMATE[epochs]))
     slack_s = float(jobs[job, at.DUE]) - view.now_s - lost_s - worst * tau
-    return Terms(config, ready_s, ready_s + known * tau, slack_s, restart_s)
+    return JobTerms(config, ready_s, ready_s + known * tau, slack_s, restart_s)
 
 
 def signal_of(view: View, until_s: float) -> Signal:

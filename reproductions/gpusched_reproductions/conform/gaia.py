@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpusched_env import Result
-    from gpusched_reproductions.systems.gaia.replay import Replay
+    from gpusched_reproductions.systems.gaia.replay import ReplayOfTrace
 
 RESULTS = "results.csv"
 SIGNAL = "signal_*.csv"
@@ -72,7 +72,7 @@ def answers(paths: Sequence[Path]) -> Iterator[Answer]:
                 yield _starts(f"{name}, {published}", jobs[of_jobs], ours)
 
 
-def _simulated(case: str, result: Result, ours: Replay) -> Answer:
+def _simulated(case: str, result: Result, ours: ReplayOfTrace) -> Answer:
     """Compare a run of the shipped policy in the simulator with the replay: the bill, and when jobs first start."""
     first_s = np.full(len(result.start_s), np.inf)
     np.minimum.at(first_s, ours.job, ours.begin_s)
@@ -82,7 +82,7 @@ def _simulated(case: str, result: Result, ours: Replay) -> Answer:
     return Answer(f"{case}: simulator", f"{theirs:.4f} g", f"{own:.4f} g, {moved} other starts", agrees)
 
 
-def _sums(case: str, row: dict[str, str], ours: Replay, relative: float) -> Iterator[Answer]:
+def _sums(case: str, row: dict[str, str], ours: ReplayOfTrace, relative: float) -> Iterator[Answer]:
     compared = [
         ("CO2 relative to no wait", float(row["relative_to_no_wait"]), relative, RELATIVE),
         ("mean wait [h]", float(row["mean_wait_h"]), ours.mean_wait_h, WAIT_H),
@@ -94,7 +94,7 @@ def _sums(case: str, row: dict[str, str], ours: Replay, relative: float) -> Iter
         yield Answer(f"{case}: {what}", f"{theirs:.4f}", f"{own:.4f}", abs(own - theirs) <= within)
 
 
-def _starts(case: str, theirs: set[tuple[int, int, int]], ours: Replay) -> Answer:
+def _starts(case: str, theirs: set[tuple[int, int, int]], ours: ReplayOfTrace) -> Answer:
     """Compare the starts and lengths of all jobs or pieces."""
     columns = ours.job, ours.begin_s / TICK_S, ours.length_s / TICK_S
     own = {(int(job), round(begin), round(length)) for job, begin, length in zip(*columns, strict=True)}

@@ -21,7 +21,7 @@ from gpusched_reproductions.systems.gaia.trace import LIMITS_S, SHORT_S, TICK_S
 if TYPE_CHECKING:
     from gpusched_baselines.price_rules.signal import Signal
     from gpusched_env import Policy, Result
-    from gpusched_reproductions.systems.gaia.trace import Trace
+    from gpusched_reproductions.systems.gaia.trace import GaiaTrace
 
 DUE_S = 100 * 86_400.0
 _WAITING = Waiting(SHORT_S, LIMITS_S, meets_due_dates=False)
@@ -37,13 +37,13 @@ POLICIES: dict[str, Policy] = {
 """The shipped policies, with waiting limits of queues alone, by their names here."""
 
 
-def run(trace: Trace, signal: Signal, policy: str) -> Result:
+def run(trace: GaiaTrace, signal: Signal, policy: str) -> Result:
     """Run a shipped policy on the trace; those that pause know the lengths, as in GAIA's program."""
     instance = instance_of(trace, signal)
     return simulate(told(instance) if isinstance(POLICIES[policy], PauseByPrice) else instance, POLICIES[policy])
 
 
-def instance_of(trace: Trace, signal: Signal) -> Instance:
+def instance_of(trace: GaiaTrace, signal: Signal) -> Instance:
     """Make the instance: an epoch is a tick, and the mean of a job's epochs is the mean length of its queue.
 
     The price [€/kWh] is a thousandth of the signal.

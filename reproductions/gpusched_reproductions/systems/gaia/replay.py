@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_baselines.price_rules import rules
 from gpusched_baselines.price_rules.rules import HOUR
 from gpusched_reproductions.systems.gaia.queue import TickQueue
-from gpusched_reproductions.systems.gaia.trace import TICK_S, Trace
+from gpusched_reproductions.systems.gaia.trace import TICK_S, GaiaTrace
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +36,7 @@ PAUSING = ("ecovisor", "wait-awhile")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Replay:
+class ReplayOfTrace:
     """What ran when: a job, or with a policy that pauses a piece of one, by number and begin.
 
     Attributes:
@@ -58,7 +58,7 @@ class Replay:
     mean_wait_h: float
 
 
-def replay(trace: Trace, signal: Signal, policy: str, reserved: int = 0) -> Replay:
+def replay(trace: GaiaTrace, signal: Signal, policy: str, reserved: int = 0) -> ReplayOfTrace:
     """Run the trace by a policy.
 
     Args:
@@ -78,7 +78,7 @@ def replay(trace: Trace, signal: Signal, policy: str, reserved: int = 0) -> Repl
         end_s = begin_s + trace.length_s
     rented_h = float((on_demand * (end_s - begin_s)).sum()) / HOUR
     reserved_h = reserved * RESERVED_DISCOUNT * float(begin_s.max()) / HOUR
-    return Replay(
+    return ReplayOfTrace(
         job=job,
         begin_s=begin_s,
         length_s=end_s - begin_s,
@@ -89,14 +89,14 @@ def replay(trace: Trace, signal: Signal, policy: str, reserved: int = 0) -> Repl
     )
 
 
-def _pieces(trace: Trace, signal: Signal, policy: str, job: int) -> list[tuple[float, float]]:
+def _pieces(trace: GaiaTrace, signal: Signal, policy: str, job: int) -> list[tuple[float, float]]:
     now_s, length_s, limit_s = (float(x[job]) for x in (trace.arrival_s, trace.length_s, trace.limit_s))
     if policy == "ecovisor":
         return rules.below_threshold_pieces(signal, now_s, length_s, limit_s)
     return rules.cheapest_hours(signal, now_s, length_s, now_s + length_s + limit_s)
 
 
-def _run(trace: Trace, signal: Signal, policy: str, reserved: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _run(trace: GaiaTrace, signal: Signal, policy: str, reserved: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Return when jobs start [s], (J,), and their CPUs that are not reserved, (J,).
 
     Reserved machines are free for others from the tick after the end of a job.

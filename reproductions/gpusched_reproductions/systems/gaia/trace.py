@@ -28,7 +28,7 @@ value; the program counts rows, of which they are none, so it began three hours 
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Trace:
+class GaiaTrace:
     """Jobs in the order of arrival.
 
     Attributes:
@@ -46,7 +46,7 @@ class Trace:
     mean_s: NDArray[np.float64]
 
 
-def read_trace(path: Path) -> Trace:
+def read_trace(path: Path) -> GaiaTrace:
     """Read a trace with the columns arrival_time [s], length [s] and cpus.
 
     Raises:
@@ -59,7 +59,7 @@ def read_trace(path: Path) -> Trace:
         np.floor(rows[members, 1].mean() / TICK_S) * TICK_S if members.any() else 0.0
         for members in (rows[:, 1] <= SHORT_S, rows[:, 1] >= SHORT_S)
     ]
-    return Trace(
+    return GaiaTrace(
         arrival_s=whole[:, 0],
         length_s=whole[:, 1],
         cpus=rows[:, 2].astype(np.int64),
