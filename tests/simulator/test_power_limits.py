@@ -176,7 +176,7 @@ def test_sts_raises_the_limit_before_it_takes_more_gpus():
 
 def test_sts_x_runs_below_full_power_while_a_job_has_slack_and_raises_the_limit_when_it_has_none():
     """Due in 1.1 h it works 0.5 h at half its power, and 0.6 h at full power, although a restart would take 600 s."""
-    slack = cluster(TIMES, nodes=(1,), restart_s=600.0)
+    slack = cluster({ONE: 1.0, LIMITED: 1.25}, nodes=(2,), restart_s=600.0)
     assert simulate(slack, make_policy("sts-x")).log[:, at.LOG_CONFIG].tolist() == [1]
     tight = replace(slack, jobs=replace(slack.jobs, due_s=np.array([1.1 * HOUR])))
     result = simulate(tight, make_policy("sts-x"))

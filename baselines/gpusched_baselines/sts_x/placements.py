@@ -76,7 +76,8 @@ def _scaled(board: Board, job: int, config: int, rate: float, part: float) -> fl
 @lean_kernel
 def _power(board: Board, gpu_type: int, busy: float) -> float:
     """Return the cost rate of a node with so many busy GPUs, linear between whole numbers [€/s]."""
-    most, low = board.capacity[gpu_type, at.LARGEST], int(busy)
+    most = board.capacity[gpu_type, at.LARGEST]
+    low = min(int(busy), most)  # more than a node has is not placed
     rate = board.node_rate[gpu_type, low]
     return rate if low >= most else rate + (busy - low) * (board.node_rate[gpu_type, low + 1] - rate)
 
