@@ -345,7 +345,8 @@ def _instance_of(document: dict[str, Any]) -> Instance:
 
 
 def _site(read: dict[str, Any]) -> PowerCap:
-    return PowerCap(**{name: tuple(value) if isinstance(value, list) else value for name, value in read.items()})
+    made: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
+    return PowerCap(**made)
 
 
 def _rows(where: str, read: dict[str, Any], make: Callable[..., T]) -> list[T]:

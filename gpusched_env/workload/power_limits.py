@@ -119,8 +119,7 @@ def with_power(
                 seconds[a, i] *= np.inf if does_nothing else curve.time(c.power_limit / drawn)
             efficiency = _efficiency(index, c, full_s[a]) if measured and c.nodes > 1 and not c.spread else 1.0
             saved[a, i] = _saved_w(types[c.gpu_type], c, drawn, efficiency, power_of_type(name).waiting) / 1000.0
-    rows: list[list[float]] = saved.tolist()
-    return seconds, tuple(tuple(row) for row in rows)
+    return seconds, tuple(tuple(map(float, row)) for row in saved)
 
 
 def _base_types(scenario: Scenario) -> Mapping[str, str]:

@@ -296,7 +296,7 @@ def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, use
         used: Written: GPU-seconds of every type, and kW-seconds.
     """
     configs, periods, row = demand.rate.shape[1], prices.shape[1], -1
-    rates, cheapest = np.empty((periods + 2, configs)), demand.factor.min()
+    rates, cheapest = np.empty((periods + 2, configs)), float(demand.factor.min())
     steps = (periods + 3) * configs  # every interval of time, and one in which the job completes
     offered, bought_steps, best = empty_steps(configs), empty_steps(steps), empty_steps(steps)
     for job in range(demand.jobs.shape[0]):

@@ -61,8 +61,7 @@ def carbon_time(signal: Signal, now_s: float, length_s: float, limit_s: float) -
 
 
 def _hourly(now_s: float, limit_s: float) -> NDArray[np.float64]:
-    starts: NDArray[np.float64] = now_s + HOUR * np.arange(int(np.floor(limit_s / HOUR + 1e-9)) + 1)
-    return starts
+    return now_s + HOUR * np.arange(int(np.floor(limit_s / HOUR + 1e-9)) + 1, dtype=np.float64)
 
 
 def _saved(signal: Signal, starts: NDArray[np.float64], length_s: float) -> NDArray[np.float64]:
