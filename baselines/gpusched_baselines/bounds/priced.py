@@ -318,7 +318,7 @@ def _write_rates(demand: Demand, row: int, prices: Floats, rates: Floats) -> Non
             rates[k, c] = _rate_at(demand, row, c, demand.factor[k]) + demand.gpus[row, c] * prices[demand.type[c], k]
             if prices.shape[0] > demand.types:
                 rates[k, c] += demand.power[row, c] * prices[demand.types, k]
-        rates[periods, c] = _rate_at(demand, row, c, demand.factor[periods])
+        rates[periods, c] = _rate_at(demand, row, c, float(demand.factor[periods]))
 
 
 @lean_kernel
