@@ -110,6 +110,25 @@ def board() -> Board:
     return state.board
 
 
+@kernel
+def look_at_prices(board: Board, results: np.ndarray) -> None:
+    """Call the functions of prices, and write their results."""
+    results[0], results[1] = period_at(board.prices, 1.5 * HOUR), period_end(board.prices, 1) / HOUR
+    results[2], results[3] = known_until_s(board) / HOUR, mean_price(board, 0.0, 2.0 * HOUR)
+    results[4] = forecast_of(board, 2)
+
+
+def test_a_kernel_looks_at_prices():
+    """Prices of 1 and 3 € are published, that of the third hour is not: without history it is the reference, 1 €."""
+    hours, told = np.arange(3) * HOUR, np.array([-np.inf, -np.inf, HOUR])
+    series = PriceSeries(hours, np.array([1.0, 3.0, 2.0]), published_s=told)
+    state = State(replace(three_jobs(), prices=series))
+    state.advance()
+    results = np.empty(5)
+    look_at_prices(state.board, results)
+    assert results.tolist() == [1.0, 2.0, 2.0, 2.0, 1.0]
+
+
 def test_all_that_is_public_is_listed_in_order_and_nothing_else():
     public = {name for name, value in vars(kernels).items() if not name.startswith("_")}
     assert list(kernels.__all__) == sorted(kernels.__all__, key=lambda name: (not name.isupper(), name))

@@ -118,7 +118,7 @@ def stage_cost(
     return cost, status == SLACK and sim.misses(left, (last - first) * tau[0])
 
 
-class Stages(NamedTuple):
+class StageCosts(NamedTuple):
     """What a job may do in a period of one length, from each of M + 1 points of the grid.
 
     Attributes:
@@ -137,7 +137,7 @@ class Stages(NamedTuple):
 
 
 @kernel
-def write_stages(job: PricedJob, grid: Floats, seconds: float, last_row: int, stages: Stages) -> None:
+def write_stages(job: PricedJob, grid: Floats, seconds: float, last_row: int, stages: StageCosts) -> None:
     """Write what the job may do in a period of `seconds`, from the points of the grid up to `last_row`."""
     starts, width = np.empty(job.points.shape[1] + 1), stages.cost.shape[2]
     for restart in range(2):
@@ -209,7 +209,7 @@ def cheapest_path(
     width = min(size - 1, int(reach + 1e-6) + 1)
     value = np.empty((periods + 1, 2, size))
     whole = np.empty((2, 2, size, points))
-    stages = Stages(np.empty((2, size, width + 1)), np.empty((size, width + 1)), whole[0], whole[1])
+    stages = StageCosts(np.empty((2, size, width + 1)), np.empty((size, width + 1)), whole[0], whole[1])
     value[periods] = late
     made = -1.0
     for h in range(periods - 1, 0, -1):
@@ -221,7 +221,7 @@ def cheapest_path(
 
 
 @kernel
-def write_values(price: float, stages: Stages, after: Floats, value: Floats) -> None:
+def write_values(price: float, stages: StageCosts, after: Floats, value: Floats) -> None:
     """Write V_h of each point of the grid from V_{h+1}.
 
     Args:

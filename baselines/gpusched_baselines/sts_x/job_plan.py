@@ -95,10 +95,17 @@ def new_plans(chosen: Ints) -> Plans:
     )  # fmt: skip
 
 
-@lean_kernel
+@kernel
 def sees_prices(board: Board, parts: Parts) -> bool:
-    """Whether jobs are planned over the periods of prices."""
-    return parts.by_price and board.prices.shape[0] > 0
+    """Whether jobs are planned over the periods of prices: those that are not published, or differ."""
+    prices = board.prices
+    if not parts.by_price or board.count[at.PUBLISHED] < prices.shape[0]:
+        return parts.by_price
+    for period in range(1, prices.shape[0]):
+        for column in (at.PERIOD_PRICE, at.PERIOD_PUE):
+            if prices[period, column] != prices[period - 1, column]:
+                return True
+    return False
 
 
 @lean_kernel

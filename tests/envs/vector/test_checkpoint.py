@@ -58,7 +58,7 @@ def test_a_checkpoint_keeps_the_meter_and_what_is_published():
     play(env, 40, 0)
     state = env.get_state()
     other.set_state(state)
-    for one, two in zip(env.views(), other.views(), strict=True):
+    for one, two in zip(env.views, other.views, strict=True):
         np.testing.assert_array_equal(one.prices, two.prices)
         assert one.clock[at.KWH] == two.clock[at.KWH] > 0.0
         assert one.clock[at.PEAK_KW] == two.clock[at.PEAK_KW] > 0.0
