@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import gpusched_baselines
+from gpusched_env.model import PriceSeries
 from gpusched_env.simulator import State, kernels
 from gpusched_env.simulator.kernels import (
     Board,
@@ -27,13 +29,18 @@ from gpusched_env.simulator.kernels import (
     expected_left,
     expected_rest,
     fits,
+    forecast_of,
     is_opportunistic_config,
     keeps_config,
     kernel,
+    known_until_s,
     lean_kernel,
     let_empty_cells_go,
+    mean_price,
     measure,
     misses,
+    period_at,
+    period_end,
     place,
     powers_on_node,
     ranked,
