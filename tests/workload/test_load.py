@@ -31,7 +31,9 @@ def test_the_load_is_the_clusters_time_for_the_jobs_over_the_time_in_which_they_
 def stated() -> dict[str, float]:
     """The load of every scenario as the page's table states it."""
     found: dict[str, float] = {}
-    for line in PAGE.read_text(encoding="utf-8").splitlines():
+    page = PAGE.read_text(encoding="utf-8")
+    table = page.split("| name | nodes | GPU types | jobs | arrivals | load | for |\n")[1].split("\n\n")[0]
+    for line in table.splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         names = re.findall(r"`([a-z0-9-]+)`", cells[0])
         if len(cells) == 7 and names and re.fullmatch(r"[\d., ]+", cells[5]):

@@ -272,7 +272,7 @@ BAD = [
     ("[compare]\nseeds = [0.5]", "compare.seeds", "whole numbers >= 0"),
     ("[compare]\nworkers = 0", "compare.workers", "whole number >= 1"),
     ("[compare]\nout = 'x'", "compare.out", "policies, seeds, reference, gpu_demands, workers"),
-    ("colour = 3", "colour", "cluster, prices, jobs"),
+    ("colour = 3", "colour", "cluster, prices, site, jobs"),
 ]
 
 

@@ -23,7 +23,8 @@ def test_names_are_completed():
     assert completion.a_scenario("tin") == ["tiny"]
     assert completion.a_scenario("sla") == ["slack"]
     assert completion.a_track("bus") == ["busy"]
-    assert completion.policies("edf,sts-") == ["edf,sts-x", "edf,sts-published", "edf,sts-ipopt", "edf,sts-highs"]
+    sts = ["sts-priced", "sts-x", "sts-published", "sts-ipopt", "sts-highs", "sts-x-cap"]
+    assert completion.policies("edf,sts-") == [f"edf,{name}" for name in sts]
     assert "edf,edf" not in completion.policies("edf,e")
     assert list_scenarios() == tuple(builtin_scenarios())
 

@@ -38,7 +38,7 @@ def test_the_policies_that_a_comparison_runs_by_default_are_marked():
 
 
 def test_all_tracks_are_listed_with_what_is_hard():
-    done = CliRunner().invoke(app, ["tracks"], env={"COLUMNS": "250"})
+    done = CliRunner().invoke(app, ["tracks"], env={"COLUMNS": "300"})
     for name in list_tracks():
         assert f"{name} " in done.stdout
         assert load_track(name).hard in done.stdout
