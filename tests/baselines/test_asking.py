@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gpusched_baselines import Sts, StsX, make_policy
+from gpusched_baselines import Sts, StsPriced, StsX, make_policy
 from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.registry import POLICIES
 from gpusched_baselines.rollout_policy import RolloutPolicy
@@ -30,7 +30,7 @@ def askable(name: str) -> JobPolicy:
     policy: Any = make_policy(name)
     if isinstance(policy, RolloutPolicy):
         policy = replace(policy, settings=QUICK_LOOK)
-    if isinstance(policy, Sts):  # its last step needs the end of a round, which `choose` does not have
+    if isinstance(policy, Sts | StsPriced):  # its last step needs the end of a round, which `choose` does not have
         policy = replace(policy, postprocess=False)
     if isinstance(policy, Sts) and policy.solver != "exact":
         object.__setattr__(policy, "_solve", FallbackSolver("mine", solve_exactly))

@@ -85,9 +85,8 @@ def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_its_part_of_wh
     state.advance()
     rate = rates_by_utilisation(state.board, state.board.least_rate)
     work = (2.0 * 0.6 / 2.1 + 0.3 / 1.8) / 3.0
-    assert rate == pytest.approx(
-        [(0.12 * at_rest + 0.08 * part) * 0.172 * 1.58 / 3600.0 for at_rest, part in ((0.25, work), (1.0, 0.5))]
-    )
+    each = [(0.12 * at_rest + 0.08 * part) * 0.172 * 1.58 / 3600.0 for at_rest, part in ((0.25, work), (1.0, 0.5))]
+    assert rate == pytest.approx(np.array([each, each]))  # both applications
     plain = State(replace(instance, interference=replace(instance.interference, idle_power_w=None)))
     plain.advance()
     assert rates_by_utilisation(plain.board, plain.board.least_rate) is plain.board.least_rate

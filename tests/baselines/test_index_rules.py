@@ -133,14 +133,14 @@ def four_gpus(*, due_h: float = 0.0, restart_s: float = 0.0) -> State:
 
 def test_prices_are_those_of_power_and_of_gpus_that_others_want():
     board = four_gpus().board
-    np.testing.assert_allclose(prices(board, 0.0) * HOUR, [1.0, 2.0, 4.0])
-    np.testing.assert_allclose(prices(board, 2.0) * HOUR, [3.0, 6.0, 12.0])
+    np.testing.assert_allclose(prices(board, 0.0) * HOUR, [[1.0, 2.0, 4.0]])
+    np.testing.assert_allclose(prices(board, 2.0) * HOUR, [[3.0, 6.0, 12.0]])
 
 
 def test_where_energy_is_free_gpu_seconds_count():
     free = replace(four_gpus().instance, energy_price_eur_per_kwh=0.0)
     board = in_a_round(free).board
-    np.testing.assert_allclose(prices(board, 1.0), [1.0, 2.0, 4.0])
+    np.testing.assert_allclose(prices(board, 1.0), [[1.0, 2.0, 4.0]])
     assert efficient(board, 0, prices(board, 1.0)) == 0
 
 

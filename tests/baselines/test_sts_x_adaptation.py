@@ -40,12 +40,12 @@ def two_types(due_h: float) -> Instance:
 
 
 def test_factors_of_1_change_nothing():
-    said = unadapted(3, np.array([1.0, 2.0]))
+    said = unadapted(3, np.array([[1.0, 2.0]]))
     assert not said.jobs.any()
     assert said.jobs.shape == (3, 5)
     assert (said.rate.tolist(), said.deferrable_rate.tolist(), said.same, said.max_deferral) == (
-        [1, 2],
-        [1, 2],
+        [[1, 2]],
+        [[1, 2]],
         True,
         0.0,
     )

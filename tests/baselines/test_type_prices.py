@@ -32,12 +32,12 @@ def job(submission_h: float, on_t: float, on_v: float) -> Job:
 
 
 def rates_after(instance: Instance, events: int, rate: tuple[float, float] = (1.0, 1.0)) -> np.ndarray:
-    """Return the rates with prices of types after so many events at which nothing is decided, as factors, (C,)."""
+    """Return the rates with prices of types after so many events at which nothing is decided, as factors, (C,); jobs have one application."""
     state = State(instance)
     for _ in range(events):
         state.advance()
-    per_s = np.array(rate) / HOUR
-    return with_type_prices(state.board, unadapted(1, per_s)).rate / per_s
+    per_s = np.array([rate]) / HOUR
+    return (with_type_prices(state.board, unadapted(1, per_s)).rate / per_s)[0]
 
 
 def shares(gap_h: float, gpus: dict[str, int], *, by_utilisation: bool = True) -> Instance:
@@ -128,7 +128,7 @@ def test_jobs_that_are_submitted_together_go_on_from_the_prices_before_them():
     state = State(cluster(jobs))
     for _ in range(7):
         state.advance()
-        with_type_prices(state.board, unadapted(1, np.ones(2) / HOUR))
+        with_type_prices(state.board, unadapted(1, np.ones((1, 2)) / HOUR))
     state.advance()
     _take_latest_prices(state.board, 0)
     latest, newest = state.board.memory[20], state.board.memory[23]

@@ -81,7 +81,7 @@ class Given(StsX):
             jobs[rows, control] = value
         for rates, factors in ((critical, self.critical), (deferrable, self.deferrable)):
             for config, factor in factors.items():
-                rates[config] *= factor
+                rates[:, config] *= factor
         return Adaptation(jobs, critical, deferrable, not self.deferrable, self.max_deferral, np.zeros(ENERGY_CONTROLS))
 
 

@@ -10,6 +10,7 @@ import pytest
 from gpusched_baselines import capacity_bound, make_policy
 from gpusched_env import Configuration, Instance, simulate
 from gpusched_env.model import PowerCap, PriceSeries
+from gpusched_reproductions.certify.certified_run import static_instance
 from instances import HOUR
 from refusals import refused
 from small_instances import hours_job, kilowatt_cluster, small_random_instance
@@ -62,7 +63,7 @@ def priced(seed: int) -> Instance:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_the_bound_is_below_the_optimum_and_policies_above_it(seed: int):
-    instance = certify.static_instance(priced(seed), known=True)
+    instance = static_instance(priced(seed), known=True)
     found = certify.certify_static(instance, limit_s=20.0)
     assert capacity_bound(instance) <= found.best_eur * (1.0 + 1e-6)
     for name in ("edf", "sts", "sts-x"):
