@@ -32,7 +32,7 @@ def job(submission_h: float, on_t: float, on_v: float) -> Job:
 
 
 def rates_after(instance: Instance, events: int, rate: tuple[float, float] = (1.0, 1.0)) -> np.ndarray:
-    """Return the rates with prices of types after so many events at which nothing is decided, as factors, (C,); jobs have one application."""
+    """Return the rates with prices of types after so many events at which nothing is decided, as factors, (C,)."""
     state = State(instance)
     for _ in range(events):
         state.advance()
