@@ -9,6 +9,7 @@ from gpusched_env.workload import list_tracks, load_track
 
 SEEDS = range(20_000, 20_005)
 MORE = {"two-point": 1.03, "hosts": 1.06, "tenants": 1.06, "a100-h200": 1.1}  # it still pays more there
+MORE["cap"] = 1.12  # `sts-x` plans as if there were no cap; `sts-x-cap` is the policy of that track
 LEAST = 1.01
 MOST_JOBS = 2_000  # of a large track
 
