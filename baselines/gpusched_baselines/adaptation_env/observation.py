@@ -6,9 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from gpusched_baselines.adaptation_env.energy_features import ENERGY_FEATURES, write_energy
 from gpusched_baselines.adaptation_env.features import CHEAPEST_SLACK, GPU_TYPES, JOBS, ROUND, TYPES, look_at_jobs
+from gpusched_env.observation.prices import HOUR, HOURS, PRICE_FEATURES, write_prices
+from gpusched_env.observation.site import CAP_FEATURES, write_cap
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
+
+TOGETHER = 6  # hours whose features are averaged
+PARTS = HOURS // TOGETHER
+FIRST = HOUR + HOURS  # the first feature of prices after those of single hours
+ENERGY_FEATURES = (
+    *PRICE_FEATURES[:HOUR],
+    *(f"mean of the same from {TOGETHER * k} h to {TOGETHER * (k + 1)} h from now" for k in range(PARTS)),
+    *PRICE_FEATURES[FIRST:],
+    *CAP_FEATURES,
+)
+"""Features that the set of controls `energy` adds to an observation."""
 
 WHOLE = len(ROUND) + len(JOBS) + 1  # numbers before those of GPU types
 ROW = len(JOBS) + 1  # numbers of a row of a job: its features, and 1, which is 0 where there is no such job
@@ -85,3 +97,17 @@ def _write_rows(jobs: Floats, rows: Floats) -> None:
         rest[k], rest[best] = rest[best], rest[k]
         rows[k * ROW : k * ROW + len(JOBS)] = jobs[rest[k]]
         rows[(k + 1) * ROW - 1] = 1.0
+
+
+@kernel
+def write_energy(board: Board, seen: Floats) -> None:
+    """Write the features of prices and of the cap, (ENERGY,)."""
+    prices, caps = np.empty(len(PRICE_FEATURES)), np.empty(len(CAP_FEATURES))
+    write_prices(board, prices)
+    write_cap(board, caps)
+    seen[:HOUR] = prices[:HOUR]
+    for k in range(PARTS):
+        seen[HOUR + k] = prices[HOUR + TOGETHER * k : HOUR + TOGETHER * (k + 1)].mean()
+    rest = len(PRICE_FEATURES) - FIRST
+    seen[HOUR + PARTS : HOUR + PARTS + rest] = prices[FIRST:]
+    seen[HOUR + PARTS + rest :] = caps

@@ -17,8 +17,7 @@ from gpusched_baselines.adaptation_env.controls import (
     control_names,
     controls_of,
 )
-from gpusched_baselines.adaptation_env.energy_features import ENERGY_FEATURES
-from gpusched_baselines.adaptation_env.observation import ENERGY, feature_count, rows_of
+from gpusched_baselines.adaptation_env.observation import ENERGY, ENERGY_FEATURES, feature_count, rows_of
 from gpusched_baselines.sts_x.plan import ENERGY_CONTROLS, energy_factor, unadapted
 from gpusched_baselines.tuned import TunedStsX, action_of
 from gpusched_env import GpuClusterEnv, Instance, simulate
