@@ -84,10 +84,10 @@ def test_one_price_for_all_time_is_the_bound_without_a_series():
 
 
 def test_held_gpus_have_a_price_that_does_not_follow_that_of_energy():
-    """An hour of 1 kW in the cheap hour, and the GPU: 1 + 2 €; on two GPUs 0.75 h · (2 · 1 + 2 · 2)."""
+    """An hour of 1 kW in the cheap hour, half the price of the rates, and the GPU: 0.5 + 2 €."""
     one = kilowatt_cluster([hours_job(3.0, {ONE: 1.0})], [1], [ONE])
-    one = replace(one, prices=hourly(3.0, 1.0, 5.0), gpu_hour_eur=2.0)
-    assert clairvoyant_bound(one) == pytest.approx(3.0)
+    one = replace(one, prices=hourly(3.0, 0.5, 5.0), gpu_hour_eur=2.0)
+    assert clairvoyant_bound(one) == pytest.approx(2.5)
     assert simulate(one, make_policy("edf")).total_eur == pytest.approx(3.0 + 2.0)
 
 

@@ -103,6 +103,13 @@ def test_it_pauses_between_cheap_hours_and_a_restart_is_paid_for():
     assert [period.restarts for period in plan.periods] == [False, False, True, False]
 
 
+def test_a_job_that_runs_on_restarts_once():
+    """Half an hour to restart and two hours of work fit into the three hours at 1 €, if only the first has a restart."""
+    plan = solve_priced_job(problem(4, [9.0, 1.0, 1.0, 1.0], restart_s=0.5 * HOUR), 400)
+    assert plan.expected_cost_eur == pytest.approx(2.5, rel=1e-2)
+    assert [period.restarts for period in plan.periods] == [False, True, False, False]
+
+
 def test_speed_is_bought_in_cheap_hours():
     """1 epoch an hour for 1 kWh, or 2 for 1.5 kWh each: a second epoch costs 2 € in the hour at 1 €, else 3 €."""
     plan = solve_priced_job(problem(2, [3.0, 1.0], (1.0, 2.0), (1.0, 1.5)))
