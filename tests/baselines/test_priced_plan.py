@@ -104,7 +104,7 @@ def test_it_pauses_between_cheap_hours_and_a_restart_is_paid_for():
 
 
 def test_a_job_that_runs_on_restarts_once():
-    """Half an hour to restart and two hours of work fit into the three hours at 1 €, if only the first has a restart."""
+    """Half an hour to restart and two of work fit into the three hours at 1 €, if only the first has a restart."""
     plan = solve_priced_job(problem(4, [9.0, 1.0, 1.0, 1.0], restart_s=0.5 * HOUR), 400)
     assert plan.expected_cost_eur == pytest.approx(2.5, rel=1e-2)
     assert [period.restarts for period in plan.periods] == [False, True, False, False]
