@@ -153,9 +153,10 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
 def _price_line(instance: Instance, axis: TimeAxis) -> Trace:
     """Draw the price at the meter up to the end of the axis."""
     starts, prices = prices_over_time(instance)
-    shown = starts < axis.end_s
+    first, last = int(np.searchsorted(starts, 0.0, side="right")) - 1, int(np.searchsorted(starts, axis.end_s))
+    shown = slice(max(0, first), last)
     at_s, cents = thinned(
-        np.append(np.maximum(starts[shown], 0.0), axis.end_s), 100.0 * np.append(prices[shown], prices[shown][-1])
+        np.append(np.maximum(starts[shown], 0.0), axis.end_s), 100.0 * np.append(prices[shown], prices[last - 1])
     )
     texts = [f" from {duration_text(t)} on<br>{y:.3g} ct/kWh" for t, y in zip(at_s, cents, strict=True)]
     return _steps("price", short(at_s / axis.unit_s), cents, texts, WAITING, 1.3)

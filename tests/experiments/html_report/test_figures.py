@@ -204,7 +204,7 @@ def test_nothing_in_a_script_ends_it():
 
 
 def test_the_price_is_drawn_below_the_cost_rate_which_follows_it():
-    series = PriceSeries(np.array([0.0, 3600.0]), np.array([1.0, 3.0]))
+    series = PriceSeries(np.array([-7200.0, -3600.0, 0.0, 3600.0]), np.array([7.0, 8.0, 1.0, 3.0]))  # history first
     result = simulate(replace(ran().instance, prices=series), make_policy("edf"))
     *_, rate, price = usage_drawing([result], [Timeline.of(result)]).views[0].traces
     assert price["y"] == [100.0, 300.0, 300.0]
