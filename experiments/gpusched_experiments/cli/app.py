@@ -21,10 +21,12 @@ EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "
 
 COMMANDS = (
     "compare", "simulate", "report", "train", "tune", "evaluate", "record", "audit", "certify", "reproduce", "conform",
-    "leaderboard", "study", "worlds", "limits", "trace", "serve", "scenarios", "tracks", "policies", "warm-up",
+    "leaderboard", "study", "worlds", "limits", "trace", "serve", "slurm", "scenarios", "tracks", "policies", "warm-up",
 )  # fmt: skip
 """The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`, or in that of `STANDS_IN`."""
 STANDS_IN = {"tracks": "scenarios"}
+GROUPS = ("slurm",)
+"""Commands with commands of their own: `NAME_app` in the module `NAME`."""
 REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduce", "conform", "study")
 """A package that is not in the wheel, and its commands."""
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -80,7 +82,9 @@ class Commands(TyperGroup):
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             name = cmd_name.replace("-", "_")
             one = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
-            if cmd_name in FROM_A_CHECKOUT and find_spec(REPRODUCTIONS) is None:
+            if cmd_name in GROUPS:
+                one = getattr(import_module(f"gpusched_experiments.cli.{name}"), f"{name}_app")
+            elif cmd_name in FROM_A_CHECKOUT and find_spec(REPRODUCTIONS) is None:
                 one.command(cmd_name, context_settings=ANYTHING)(_missing(cmd_name))
             else:
                 package = REPRODUCTIONS if cmd_name in FROM_A_CHECKOUT else "gpusched_experiments"

@@ -203,6 +203,33 @@ def _job(
     }
 
 
+@dataclass(frozen=True, slots=True)
+class OpenRequest:
+    """A request as a state of the simulator, before its round.
+
+    Attributes:
+        request: The request.
+        names: Its cluster.
+        order: Places in the request of the jobs that fit something now, sorted by submission, (J,).
+        policy: The policy that it asks.
+        session: What goes on from one decision to the next; `session.there` are their indices in the state, (J,).
+        state: The state at `now_s`; nothing is decided yet.
+        rng: The policy's randomness.
+    """
+
+    request: DecideRequest
+    names: ClusterNames
+    order: list[int]
+    policy: Policy
+    session: SessionState
+    state: State
+    rng: Generator
+
+    def told(self) -> dict[str, Any]:
+        """Return the answer, once the round is over."""
+        return _decided(self.state, self.request, self.names, self.order)
+
+
 @dataclass(frozen=True)
 class Decider:
     """Answers requests.
@@ -260,30 +287,39 @@ class Decider:
         Raises:
             InputError: The request is not allowed, or its policy cannot decide on such a cluster.
         """
+        opened = self.open(request)
+        head = {name: getattr(request, name) for name in ("policy", "now_s")}
+        head |= {"version": VERSION, "code": self.policies.version(request.policy)}
+        if opened is None:  # nothing is to be decided: no jobs, or none that fits anything now
+            return head | answer(request, (), np.inf, (0.0, 0.0), 0.0) | {"memory": request.memory}
+        _decide(opened.state, opened.policy, opened.rng)
+        return head | opened.told() | {"memory": opened.session.taken_from(opened.state, opened.rng).text(self.key)}
+
+    def open(self, request: DecideRequest) -> OpenRequest | None:
+        """Make the state that a request tells, before its round begins; None if no job fits anything now.
+
+        Raises:
+            InputError: The request is not allowed, or its policy cannot decide on such a cluster.
+        """
         policy = self.policies.make(request.policy)
         names = ClusterNames.of(request)
-        version = self.policies.version(request.policy)
-        place = _fingerprint(request, names, version)
+        place = _fingerprint(request, names, self.policies.version(request.policy))
         before = None if request.memory is None else Memory.read(request.memory, self.key)
         if before is not None and before.policy != request.policy:
             allowed = f"{before.policy}, whose memory the request brings; or memory = null"
             raise InputError("policy", request.policy, allowed)
         ids = _ids(request)
-        head = {"policy": request.policy, "version": VERSION, "code": version, "now_s": request.now_s}
         order = sorted(range(len(ids)), key=lambda i: request.jobs[i].submission_s)
         problem = Problem(request, names, order)
         order = problem.order
-        if not order:  # nothing is to be decided: no jobs, or none that fits anything now
-            return head | answer(request, (), np.inf, (0.0, 0.0), 0.0) | {"memory": request.memory}
+        if not order:
+            return None
         submission_s = [request.jobs[i].submission_s for i in order]
         session = SessionState(policy, request.policy, place, [ids[i] for i in order], submission_s, before)
         instance = problem.instance(session.like)
         check_fit([policy], instance)
         state = present_state(request, names, order, session.there, instance, memory_columns(policy, instance))
-        rng = session.put_into(state, request)
-        _decide(state, policy, rng)
-        told = _decided(state, request, names, order)
-        return head | told | {"memory": session.taken_from(state, rng).text(self.key)}
+        return OpenRequest(request, names, order, policy, session, state, session.put_into(state, request))
 
 
 def _decide(state: State, policy: Policy, rng: Generator) -> None:
