@@ -23,6 +23,7 @@ from gpusched_env.workload.traces.journal import KIND, read_journal
 
 RUNNING = "running"
 """The outcome of a job that still ran when the journal ended."""
+LEAST_S, SHARE = 600.0, 0.1
 COLUMNS = (
     "job", "submission_s", "start_s", "end_s", "duration_s", "gpus", "gpu_type", "application", "due_s",
     "tardiness_weight_eur_per_s", "tenant", "user", "partition", "nodes", "outcome",
@@ -40,7 +41,7 @@ class SeenRun:
         gpus: Number of GPUs that it held.
         gpu_type: Their type, as the manager names it; empty where it is not known.
         nodes: Names of its nodes.
-        exact: Whether the manager told the end.
+        within_s: By how much the end may be wrong [s]; 0: the manager told it.
     """
 
     start_s: float
@@ -48,7 +49,7 @@ class SeenRun:
     gpus: int
     gpu_type: str
     nodes: tuple[str, ...]
-    exact: bool = True
+    within_s: float = 0.0
 
 
 @dataclass(slots=True)
@@ -75,6 +76,11 @@ class SeenJob:
     def duration_s(self) -> float:
         """How long it ran, all runs together [s]."""
         return sum(run.end_s - run.start_s for run in self.runs)
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it ran, and its duration may be wrong by no more than 10 minutes, or a tenth of it."""
+        return bool(self.runs) and sum(run.within_s for run in self.runs) <= max(LEAST_S, SHARE * self.duration_s)
 
 
 @dataclass(slots=True)
@@ -140,19 +146,19 @@ class SeenCluster:
 
     def _read(self, line: dict[str, Any], there: set[str], running: set[str]) -> None:
         read_s = float(line["read"])
-        before_s = self.last_s if self.readings else read_s
+        between_s = (self.last_s + read_s) / 2.0 if self.readings else read_s
         changed = line.get("jobs", {})
         if line[KIND] == "state":
             for name, fields in line["nodes"].items():
                 self.nodes.setdefault(name, {}).update(fields)
             gone = there - changed.keys() if line["full"] else there & set(line["gone"])
             for name in gone:
-                self._end(self.jobs[name], running, (before_s + read_s) / 2.0, exact=False)
+                self._end(self.jobs[name], running, between_s, read_s - between_s)
             there -= gone
             for name, fields in changed.items():
                 job = self._job(name, fields, new=name not in there, whole=bool(line["full"]))
                 there.add(name)
-                self._change(job, running, read_s, (before_s + read_s) / 2.0)
+                self._change(job, running, read_s, between_s)
         for name in running:  # they run at least until now
             runs = self.jobs[name].runs
             runs[-1] = replace(runs[-1], end_s=max(runs[-1].start_s, read_s))
@@ -173,12 +179,11 @@ class SeenCluster:
 
     def _change(self, job: SeenJob, running: set[str], read_s: float, between_s: float) -> None:
         """Take in what a job does now."""
-        phase: str | None = job.fields.get("phase")
-        start_s: float | None = job.fields.get("start_s")
+        phase, start_s = job.fields.get("phase"), job.fields.get("start_s")
         end_s: float | None = job.fields.get("end_s")
         if phase in {"running", "ending"} and start_s is not None:
             if job.id in running and job.runs[-1].start_s != start_s:  # it was stopped and started between two readings
-                self._end(job, running, min(between_s, start_s), exact=False)
+                self._end(job, running, min(between_s, start_s), read_s - between_s)
             if job.id not in running:
                 running.add(job.id)
                 job.runs.append(self._run(job.fields, float(start_s), read_s))
@@ -186,16 +191,18 @@ class SeenCluster:
             elif job.fields.get("holds"):
                 job.runs[-1] = self._run(job.fields, float(start_s), read_s)
             if phase == "ending" and end_s is not None and end_s <= read_s:
-                self._end(job, running, float(end_s), exact=True)
+                self._end(job, running, end_s)
         elif phase == "ended":
             if job.id not in running and start_s is not None and end_s is not None and not job.left:
                 job.runs.append(self._run(job.fields, float(start_s), read_s))  # it began since the last reading
                 running.add(job.id)
-            known = end_s is not None and end_s <= read_s
-            self._end(job, running, float(end_s) if known else between_s, exact=known)
+            if end_s is not None and end_s <= read_s:
+                self._end(job, running, end_s)
+            else:
+                self._end(job, running, between_s, read_s - between_s)
             job.left, job.outcome = True, job.fields.get("outcome", "")
         elif job.id in running:  # it was put back into the queue
-            self._end(job, running, between_s, exact=False)
+            self._end(job, running, between_s, read_s - between_s)
             job.left = False
 
     def _run(self, fields: dict[str, Any], start_s: float, read_s: float) -> SeenRun:
@@ -205,17 +212,17 @@ class SeenCluster:
         gpus = sum(int(count) for _, count in held) or int(fields.get("gpus", 0))
         return SeenRun(start_s, max(start_s, read_s), gpus, kind, tuple(node for node, _ in held))
 
-    def _end(self, job: SeenJob, running: set[str], end_s: float, *, exact: bool) -> None:
+    def _end(self, job: SeenJob, running: set[str], end_s: float, within_s: float = 0.0) -> None:
         if job.id in running:
             running.discard(job.id)
-            job.runs[-1] = replace(job.runs[-1], end_s=max(job.runs[-1].start_s, end_s), exact=exact)
+            job.runs[-1] = replace(job.runs[-1], end_s=max(job.runs[-1].start_s, end_s), within_s=within_s)
         job.left = True
 
     def rows(self) -> Iterator[tuple[str | None, ...]]:
         """Yield the jobs as rows of a trace (`COLUMNS`), in order of submission; times are those of the model.
 
         The duration is that of all runs together, on the GPUs of the last. A job that never ran has no start; one that
-        still ran ends with the journal, with the outcome `running`.
+        still ran ends with the journal, with the outcome `running`; one whose end nobody saw has no duration.
         """
         origin_s = min((float(job.fields.get("submit_s", 0.0)) for job in self.jobs.values()), default=0.0)
 
@@ -231,7 +238,7 @@ class SeenCluster:
                 at(told.get("submit_s", 0.0)),
                 at(job.runs[0].start_s) if job.runs else None,
                 None if last is None else at(last.end_s),
-                repr(round(job.duration_s * self.speed, 3)) if job.runs else None,
+                repr(round(job.duration_s * self.speed, 3)) if job.is_known else None,
                 str(told.get("gpus", 0) if last is None else last.gpus),
                 self.gpu_types.get(kind, kind),
                 known.get("application"),
