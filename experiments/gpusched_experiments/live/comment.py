@@ -97,6 +97,11 @@ class JobSpec(Fields):
     restart: NotBelowZero | None = Field(default=None, description="Seconds without progress after a change.")
 
 
+def opts_in(comment: str) -> bool:
+    """Return whether a comment has the word `gpusched`."""
+    return WORD in comment.split()
+
+
 def spec_of_comment(comment: str, where: str) -> tuple[bool, JobSpec]:
     """Return whether a comment has the word `gpusched`, and what it says after it.
 

@@ -35,12 +35,14 @@ class Seen(NamedTuple):
     """What a driver saw of a job, as Unix times [s]; None: nothing.
 
     Attributes:
+        submit_s: When it was submitted: Slurm's own time of it moves whenever it is put back into the queue.
         first_start_s: When it first started.
         since_s: Since when it has held what it holds.
         ready_s: From when on it makes progress with it.
         last_nodes: Nodes where it was last ready before what it holds now.
     """
 
+    submit_s: float | None = None
     first_start_s: float | None = None
     since_s: float | None = None
     ready_s: float | None = None

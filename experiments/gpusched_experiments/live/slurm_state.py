@@ -14,6 +14,7 @@ from gpusched_experiments.live.state import HeldBy, LiveCluster, LiveJob, Outcom
 _RUNNING = {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
 _ENDING = {"COMPLETING", "STAGE_OUT"}
 _PENDING = {"PENDING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "SPECIAL_EXIT", "RESV_DEL_HOLD"}
+_NO_LIMIT_MIN = 365 * 24 * 60  # what jobs without a limit have once they run
 _OUTCOMES: dict[str, Outcome] = {
     "COMPLETED": "completed",
     "FAILED": "failed",
@@ -74,6 +75,7 @@ def _job(record: Mapping[str, Any], name: str) -> LiveJob:
     placed = hosts_of(str(record.get("nodes") or "")) if phase in ("running", "ending") else ()
     holds, numbers = _holds(record, placed, asked)
     limit_min = number_of(record.get("time_limit"), "time_limit")
+    limit_min = None if limit_min is not None and limit_min >= _NO_LIMIT_MIN else limit_min
     start_s, end_s = (number_of(record.get(field), field) or None for field in ("start_time", "end_time"))
     types = sorted({gpus.gpu_type for gpus in asked if gpus.gpu_type is not None})
     reason = str(record.get("state_description") or record.get("state_reason") or "")
@@ -162,7 +164,7 @@ def _holds(
         numbers = [tuple(sorted(n for gpus in each for n in gpus.numbers)) for each in details]
     else:  # Slurm no longer tells: they are asked for on all nodes alike
         total = sum(gpus.count for gpus in asked)
-        counts = [-(-total // len(placed))] * len(placed)
+        counts = [-(-total // max(1, len(placed)))] * len(placed)
         numbers = [()] * len(placed)
     return (
         tuple((node, count) for node, count in zip(placed, counts, strict=True) if count),
