@@ -6,11 +6,13 @@ What is read of a journal are its lines of these kinds:
 - `state`: `read`, the time; `full`, whether it begins anew; `nodes` and `jobs` by name or id, what changed of each, in
   the fields of `LiveNode` and `LiveJob`; `gone`, ids that are no longer there;
 - `round`: `read`, a time at which nothing else had changed;
+- `progress`: `id`, `epochs` done `at_s`; `event`: `event`, what happened;
 - `job`: `id`, and what is known of the job: `application`, `due_s`, `weight_eur_per_s`, `max_epochs`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,6 +62,7 @@ class SeenJob:
         id: Its id.
         fields: What the manager told of it last, in the fields of `LiveJob`.
         known: What is known of it otherwise: the fields of the last line `job`.
+        reports: Epochs done that it reported, and when [Unix s], in order.
         runs: Its runs, in order; those that began and ended between two readings are missing.
         outcome: How it ended; `running`: it had not when the journal ended; empty: not known, or it never ran.
         left: Whether it ended.
@@ -68,6 +71,7 @@ class SeenJob:
     id: str
     fields: dict[str, Any]
     known: dict[str, Any] = field(default_factory=dict)
+    reports: list[tuple[float, float]] = field(default_factory=list)
     runs: list[SeenRun] = field(default_factory=list)
     outcome: str = ""
     left: bool = False
@@ -95,6 +99,9 @@ class SeenCluster:
         first_s: The first reading [Unix s]; NaN: there is none.
         last_s: The last one.
         readings: Number of readings.
+        longest_gap_s: The longest time between two readings that follow each other [s].
+        events: How often what happened, such as `read-failed`.
+        partition: The only partition that was watched; None: all.
     """
 
     jobs: dict[str, SeenJob] = field(default_factory=dict)
@@ -104,6 +111,9 @@ class SeenCluster:
     first_s: float = float("nan")
     last_s: float = float("nan")
     readings: int = 0
+    longest_gap_s: float = 0.0
+    events: Counter[str] = field(default_factory=Counter)
+    partition: str | None = None
 
     @classmethod
     def of(cls, path: str | Path) -> SeenCluster:
@@ -137,10 +147,15 @@ class SeenCluster:
     def _take(self, line: dict[str, Any], there: set[str], running: set[str]) -> None:
         if line[KIND] == "watch":
             self.gpu_types |= line.get("gpu_types", {})
-            self.speed = float(line.get("speed", 1.0))
+            self.speed, self.partition = float(line.get("speed", 1.0)), line.get("partition")
+        elif line[KIND] == "event":
+            self.events[str(line["event"])] += 1
         elif line[KIND] == "job":
             if line["id"] in self.jobs:
                 self.jobs[line["id"]].known = line
+        elif line[KIND] == "progress":
+            if line["id"] in self.jobs:
+                self.jobs[line["id"]].reports.append((float(line["epochs"]), float(line["at_s"])))
         elif line[KIND] in {"state", "round"} and line.get("read") is not None:
             self._read(line, there, running)
 
@@ -163,6 +178,7 @@ class SeenCluster:
             runs = self.jobs[name].runs
             runs[-1] = replace(runs[-1], end_s=max(runs[-1].start_s, read_s))
         self.first_s = self.first_s if self.readings else read_s
+        self.longest_gap_s = max(self.longest_gap_s, read_s - self.last_s) if self.readings else 0.0
         self.last_s = read_s
         self.readings += 1
 
@@ -222,17 +238,23 @@ class SeenCluster:
         """Yield the jobs as rows of a trace (`COLUMNS`), in order of submission; times are those of the model.
 
         The duration is that of all runs together, on the GPUs of the last. A job that never ran has no start; one that
-        still ran ends with the journal, with the outcome `running`; one whose end nobody saw has no duration.
+        still ran ends with the journal, with the outcome `running`; one whose end nobody saw has no duration. A job
+        that the policy was not told, while it was told others, has the most frequent application, ran until its due
+        date, and costs nothing when it is late.
         """
         origin_s = min((float(job.fields.get("submit_s", 0.0)) for job in self.jobs.values()), default=0.0)
+        counted = Counter(job.known["application"] for job in self.jobs.values() if job.known)
+        usual = counted.most_common(1)[0][0] if counted else None
 
         def at(unix_s: Any) -> str | None:
             return None if unix_s is None else repr(round(origin_s + (float(unix_s) - origin_s) * self.speed, 3))
 
         for job in sorted(self.jobs.values(), key=lambda each: float(each.fields.get("submit_s", 0.0))):
-            told, known, last = job.fields, job.known, job.runs[-1] if job.runs else None
+            told, last = job.fields, job.runs[-1] if job.runs else None
+            known = job.known
+            if usual is not None and not known:
+                known = {"application": usual, "due_s": None if last is None else last.end_s, "weight_eur_per_s": 0.0}
             weight = known.get("weight_eur_per_s")
-            kind = "" if last is None else last.gpu_type
             yield (
                 job.id,
                 at(told.get("submit_s", 0.0)),
@@ -240,7 +262,7 @@ class SeenCluster:
                 None if last is None else at(last.end_s),
                 repr(round(job.duration_s * self.speed, 3)) if job.is_known else None,
                 str(told.get("gpus", 0) if last is None else last.gpus),
-                self.gpu_types.get(kind, kind),
+                self.type_of(last),
                 known.get("application"),
                 at(known.get("due_s")),
                 None if weight is None else repr(weight),
@@ -250,6 +272,10 @@ class SeenCluster:
                 "" if last is None else "+".join(last.nodes),
                 job.outcome,
             )
+
+    def type_of(self, run: SeenRun | None) -> str:
+        """Return the cluster's name of the GPU type of a run; empty where it is not known."""
+        return "" if run is None else self.gpu_types.get(run.gpu_type, run.gpu_type)
 
     def table(self) -> pl.DataFrame:
         """Return the rows as texts; columns that not every job has that ran are left out: due dates, applications."""
