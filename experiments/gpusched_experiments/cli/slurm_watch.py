@@ -2,7 +2,6 @@
 
 import secrets
 import time
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 

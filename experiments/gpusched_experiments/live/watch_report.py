@@ -178,14 +178,12 @@ DRIFT: tuple[Column[Drift], ...] = (
 def drift_table(seen: SeenCluster) -> Table | None:
     """Make the table of modelled and seen durations; None if nothing can be compared."""
     rows = drifts(seen)
-    notes = (
-        (
-            "Seen / modelled: sum over sum; 95 % bootstrap interval over runs, none with fewer than "
-            f"{LEAST_SEEDS}. From `progress`: the epochs between two reports of a job. From `end`: completed jobs and all "
-            "epochs that their owners said; a job that needs fewer looks fast."
-        ),
+    note = (
+        "Seen / modelled: sum over sum; 95 % bootstrap interval over runs, none with fewer than "
+        f"{LEAST_SEEDS}. From `progress`: the epochs between two reports of a job. From `end`: completed jobs and all "
+        "epochs that their owners said; a job that needs fewer looks fast."
     )
-    return Table.of("Modelled and seen durations", DRIFT, rows, notes) if rows else None
+    return Table.of("Modelled and seen durations", DRIFT, rows, (note,)) if rows else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,14 +250,12 @@ def savings_table(ran: Result, others: Sequence[Result], speed: float = 1.0) -> 
                 count = 1
             saved = Estimate(float((before - own).sum()) / count, interval, len(size))
             rows.append((other.policy, measure, float(before.sum()) / count, float(own.sum()) / count, saved))
-    notes = (
-        (
-            f"Saved: what ran less the policy, with 95 % bootstrap intervals over {drawn}, drawn with all their jobs and "
-            "the same for both schedules. They say how much this depends on a few busy hours; one journal is one sample of "
-            "the cluster's load, and says nothing of other weeks."
-        ),
+    note = (
+        f"Saved: what ran less the policy, with 95 % bootstrap intervals over {drawn}, drawn with all their jobs and "
+        "the same for both schedules. They say how much this depends on a few busy hours; one journal is one sample "
+        "of the cluster's load, and says nothing of other weeks."
     )
-    return Table.of("Against what ran", SAVED, rows, notes)
+    return Table.of("Against what ran", SAVED, rows, (note,))
 
 
 def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
@@ -269,25 +265,17 @@ def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
     unseen = sum(bool(job.runs) and not job.is_known for job in own)
     before = sum(bool(job.runs) and job.runs[0].start_s < seen.first_s for job in own)
     running = sum(job.outcome == RUNNING for job in own)
+    ran, never = sum(bool(job.runs) for job in own), sum(not job.runs for job in own)
     said = [
-        (
-            f"{seen.readings:,} readings from {first} to {last} UTC; the longest time between two was "
-            f"{duration_text(seen.longest_gap_s)}; {seen.events['read-failed']} readings failed."
-        ),
-        (
-            f"{len(own):,} jobs with GPUs: {sum(bool(job.runs) for job in own):,} ran, of which {running:,} still ran at "
-            "the end. Those count with what they had run by then, as if they had ended there: every schedule does the "
-            "same work, but costs of their later delay are missing."
-        ),
-        (
-            f"{sum(not job.runs for job in own):,} jobs never ran, and {unseen:,} ended while nobody looked: they are "
-            f"left out. {before:,} jobs ran already at the first reading; jobs that had ended by then are not known, so "
-            "the replayed cluster begins emptier than the real one."
-        ),
-        (
-            "Durations are what was seen; a job's maximum epochs are drawn so that it takes this long on the GPUs that it "
-            "had."
-        ),
+        f"{seen.readings:,} readings from {first} to {last} UTC; the longest time between two was "
+        f"{duration_text(seen.longest_gap_s)}; {seen.events['read-failed']} readings failed.",
+        f"{len(own):,} jobs with GPUs: {ran:,} ran, of which {running:,} still ran at the end. Those count with what "
+        "they had run by then, as if they had ended there: every schedule does the same work, but what their later "
+        "delay costs is missing.",
+        f"{never:,} jobs never ran, and {unseen:,} ended while nobody looked: they are left out. {before:,} jobs ran "
+        "already at the first reading; jobs that had ended by then are not known, so the replayed cluster begins "
+        "emptier than the real one.",
+        "Durations are what was seen; a job's maximum epochs are drawn so that it takes this long on its GPUs.",
     ]
     fixed = sum(bool(job.runs) and not job.known.get("checkpoints", False) for job in own)
     if fixed:
