@@ -2,6 +2,8 @@
 
 import secrets
 import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +14,7 @@ from gpusched_env.files import write_atomically
 from gpusched_env.formats.run_folder import read_result
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_experiments.cli import interruption
+from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
 from gpusched_experiments.cli.comparison_run import run_comparison, written
@@ -21,6 +24,8 @@ from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.live.comment import seconds_of_due
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal
+from gpusched_experiments.live.progress import Progress
+from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.slurm_commands import SlurmCommands
 from gpusched_experiments.live.slurm_state import cluster_of
 from gpusched_experiments.live.state import LiveCluster
@@ -51,6 +56,9 @@ def slurm_watch_command(
     rules: Annotated[
         str | None, typer.Option("--rules", metavar="FILE", help="What jobs are, and prices, as TOML.")
     ] = None,
+    progress: Annotated[
+        str | None, typer.Option("--progress", metavar="DIR", help="Folder where jobs report their epochs, if they do.")
+    ] = None,
     every: Annotated[float, typer.Option("--every", help="Seconds from one round to the next, >= 1.")] = 60.0,
     duration: Annotated[
         str | None, typer.Option("--for", metavar="TIME", help="How long, such as 24h or 30m; default: until Ctrl-C.")
@@ -67,6 +75,7 @@ def slurm_watch_command(
     seeds: Annotated[
         str, typer.Option("--seeds", help="With --report, seeds of what the journal does not say.")
     ] = "0-4",
+    workers: options.WorkersOption = None,
 ) -> None:
     """Look at a Slurm cluster every minute: keep a journal, and say what a policy would do now. Nothing is changed.
 
@@ -82,7 +91,7 @@ def slurm_watch_command(
     if report is not None:
         if journal is not None:
             raise InputError("--journal", journal, "nothing beside --report, which takes the journal itself")
-        _report(report, out, policy, jobs, seeds)
+        _report(report, out, policy, jobs, (seeds, workers))
         return
     if journal is None:
         raise InputError("--journal", None, "a folder, such as --journal watched")
@@ -97,7 +106,7 @@ def slurm_watch_command(
         return cluster_of(jobs_json, slurm.nodes(), time.time())
 
     with Journal(journal) as book:
-        watch = Watch(read, jobs, policy, decider, book, partition)
+        watch = Watch(read, jobs, policy, decider, book, partition, _reader(progress))
         try:
             watch_on(watch, every, typer.echo, for_s=for_s, until_idle=until_idle)
         except KeyboardInterrupt:
@@ -106,11 +115,28 @@ def slurm_watch_command(
     typer.echo(f"wrote {journal}; gpusched slurm watch --report {journal} tells what it saw")
 
 
-def _report(journal: str, out: str, policy: str, rules: JobRules, seeds: str) -> None:
+def _reader(folder: str | None) -> Callable[[LiveCluster], Mapping[str, Progress]]:
+    """Return what reads the newest reports of jobs that run from a folder; a file that is no report is none."""
+    if folder is None:
+        return lambda _: {}
+    reports = ProgressReports(Path(folder))
+
+    def newest(cluster: LiveCluster) -> dict[str, Progress]:
+        found = {}
+        for job in cluster.jobs:
+            with suppress(InputError):
+                if job.phase == "running" and (said := reports.newest(job.id, "", job.user)) is not None:
+                    found[job.id] = Progress(said.epochs, said.at_s)
+        return found
+
+    return newest
+
+
+def _report(journal: str, out: str, policy: str, rules: JobRules, how: tuple[str, int | None]) -> None:
     """Compare what ran with policies, on the jobs that a journal saw, and write the folder."""
     seen = SeenCluster.of(journal)
     workload = Workload(scenario_of(seen, journal, rules))
-    plan = ComparisonPlan.of(workload, f"{AS_TRACED},{policy}", seeds, AS_TRACED, None, "exact,elastic")
+    plan = ComparisonPlan.of(workload, f"{AS_TRACED},{policy}", how[0], AS_TRACED, how[1], "exact,elastic")
     compared = run_comparison(plan, out)
     folder = ComparisonFolder(out)
     recorded = {name: folder.recorded(name) for name in (each.name for each in plan.policies)}

@@ -266,17 +266,23 @@ def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
     before = sum(bool(job.runs) and job.runs[0].start_s < seen.first_s for job in own)
     running = sum(job.outcome == RUNNING for job in own)
     ran, never = sum(bool(job.runs) for job in own), sum(not job.runs for job in own)
-    said = [
+    readings = (
         f"{seen.readings:,} readings from {first} to {last} UTC; the longest time between two was "
-        f"{duration_text(seen.longest_gap_s)}; {seen.events['read-failed']} readings failed.",
+        f"{duration_text(seen.longest_gap_s)}; {seen.events['read-failed']} readings failed."
+    )
+    counted = (
         f"{len(own):,} jobs with GPUs: {ran:,} ran, of which {running:,} still ran at the end. Those count with what "
         "they had run by then, as if they had ended there: every schedule does the same work, but what their later "
-        "delay costs is missing.",
-        f"{never:,} jobs never ran, and {unseen:,} ended while nobody looked: they are left out. {before:,} jobs ran "
+        "delay costs is missing."
+    )
+    left_out = (
+        f"{never:,} jobs never ran, and {unseen:,} ended while nobody looked: they are left out, and "
+        f"no policy had to run them. {before:,} jobs ran "
         "already at the first reading; jobs that had ended by then are not known, so the replayed cluster begins "
-        "emptier than the real one.",
-        "Durations are what was seen; a job's maximum epochs are drawn so that it takes this long on its GPUs.",
-    ]
+        "emptier than the real one."
+    )
+    drawn = "Durations are what was seen; a job's maximum epochs are drawn so that it takes this long on its GPUs."
+    said = [readings, counted, left_out, drawn]
     fixed = sum(bool(job.runs) and not job.known.get("checkpoints", False) for job in own)
     if fixed:
         said.append(

@@ -36,7 +36,7 @@ class Watch:
         decide: Answers a request's body.
         journal: Where all goes.
         partition: The only partition whose nodes and jobs the policy is told; None: all.
-        progress: What jobs reported, by id.
+        progress: Reads what the jobs of a state reported last, by id.
         clock: What tells the Unix time [s].
         ticks: What tells steady seconds.
 
@@ -51,7 +51,7 @@ class Watch:
     decide: Callable[[bytes], bytes]
     journal: Journal
     partition: str | None = None
-    progress: Callable[[], Mapping[str, Progress]] = dict
+    progress: Callable[[LiveCluster], Mapping[str, Progress]] = lambda _: {}
     clock: Callable[[], float] = time.time
     ticks: Callable[[], float] = time.monotonic
     cluster: LiveCluster | None = None
@@ -72,8 +72,9 @@ class Watch:
         self.failures, self.cluster = 0, cluster
         said = self._write_state(cluster)
         try:
-            request = request_of(cluster, self.rules, self.policy, progress=self.progress(), partition=self.partition)
-            self._describe(request, anew=said)
+            reported = dict(self.progress(cluster))
+            request = request_of(cluster, self.rules, self.policy, progress=reported, partition=self.partition)
+            self._describe(request, reported, anew=said)
             begin = self.ticks()
             answer = json.loads(self.decide(json.dumps(request.fields).encode()))
             spent_s = self.ticks() - begin
@@ -124,7 +125,7 @@ class Watch:
         )
         return True
 
-    def _describe(self, request: LiveRequest, *, anew: bool) -> None:
+    def _describe(self, request: LiveRequest, reported: dict[str, Progress], *, anew: bool) -> None:
         """Write what the policy is told of jobs, where that is new."""
         told = {} if anew else self._told
         for name, job in request.jobs.items():
@@ -137,7 +138,6 @@ class Watch:
                 resizes=job.resizes, restart_s=job.restart_s, seconds_per_epoch=seconds, defaults=job.defaults,
             )  # fmt: skip
         self._told = request.jobs
-        reported = dict(self.progress())
         for name, each in reported.items():
             if name in request.jobs and self._reported.get(name) != each:
                 self.journal.append("progress", id=name, epochs=each.epochs, at_s=each.at_s)

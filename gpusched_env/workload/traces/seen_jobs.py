@@ -60,6 +60,7 @@ class SeenJob:
 
     Attributes:
         id: Its id.
+        submit_s: When it was submitted [Unix s], as the manager first told: Slurm sets it anew when a job is queued again.
         fields: What the manager told of it last, in the fields of `LiveJob`.
         known: What is known of it otherwise: the fields of the last line `job`.
         reports: Epochs done that it reported, and when [Unix s], in order.
@@ -69,6 +70,7 @@ class SeenJob:
     """
 
     id: str
+    submit_s: float
     fields: dict[str, Any]
     known: dict[str, Any] = field(default_factory=dict)
     reports: list[tuple[float, float]] = field(default_factory=list)
@@ -185,11 +187,11 @@ class SeenCluster:
     def _job(self, name: str, fields: dict[str, Any], *, new: bool, whole: bool) -> SeenJob:
         """Return the job with what changed; an id that comes again after its end, as numbers do, is another job."""
         job = self.jobs.get(name)
-        if job is not None and new and fields.get("submit_s") != job.fields.get("submit_s"):
-            self.jobs[f"{name} of {job.fields.get('submit_s')}"] = self.jobs.pop(name)
+        if job is not None and new and float(fields.get("submit_s", 0.0)) != job.fields.get("submit_s"):
+            self.jobs[f"{name} of {job.submit_s:.0f}"] = self.jobs.pop(name)
             job = None
         if job is None:
-            job = self.jobs[name] = SeenJob(name, {})
+            job = self.jobs[name] = SeenJob(name, float(fields.get("submit_s", 0.0)), {})
         job.fields = dict(fields) if whole or new else job.fields | fields
         return job
 
@@ -242,14 +244,14 @@ class SeenCluster:
         that the policy was not told, while it was told others, has the most frequent application, ran until its due
         date, and costs nothing when it is late.
         """
-        origin_s = min((float(job.fields.get("submit_s", 0.0)) for job in self.jobs.values()), default=0.0)
+        origin_s = min((job.submit_s for job in self.jobs.values()), default=0.0)
         counted = Counter(job.known["application"] for job in self.jobs.values() if job.known)
         usual = counted.most_common(1)[0][0] if counted else None
 
         def at(unix_s: Any) -> str | None:
             return None if unix_s is None else repr(round(origin_s + (float(unix_s) - origin_s) * self.speed, 3))
 
-        for job in sorted(self.jobs.values(), key=lambda each: float(each.fields.get("submit_s", 0.0))):
+        for job in sorted(self.jobs.values(), key=lambda each: each.submit_s):
             told, last = job.fields, job.runs[-1] if job.runs else None
             known = job.known
             if usual is not None and not known:
@@ -257,7 +259,7 @@ class SeenCluster:
             weight = known.get("weight_eur_per_s")
             yield (
                 job.id,
-                at(told.get("submit_s", 0.0)),
+                at(job.submit_s),
                 at(job.runs[0].start_s) if job.runs else None,
                 None if last is None else at(last.end_s),
                 repr(round(job.duration_s * self.speed, 3)) if job.is_known else None,
