@@ -323,6 +323,9 @@ class JobRules:
             if isinstance(own.distribution, str):
                 raise InputError(f"{where}.distribution", own.distribution, "the distribution itself")
         there = {*self.file.applications, *known}
-        for where, spec in [("defaults", self.file.defaults), *((f"rules[{i}]", r) for i, r in enumerate(self.file.rules))]:
+        for where, spec in [
+            ("defaults", self.file.defaults),
+            *((f"rules[{i}]", r) for i, r in enumerate(self.file.rules)),
+        ]:
             if spec.app is not None and spec.app not in there:
                 raise InputError(f"{where}.app", spec.app, f"one of {', '.join(there)}")

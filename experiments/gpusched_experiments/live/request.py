@@ -226,7 +226,9 @@ class _Parts:
         sizes = [n.gpus for n in self.nodes.values() if self.rules.gpu_type(n.gpu_type) == configuration.gpu_type]
         if configuration.nodes == 1:
             return max(sizes, default=0) >= configuration.gpus_per_node
-        return sizes.count(configuration.gpus_per_node) >= configuration.nodes and configuration.gpus_per_node == max(sizes)
+        return sizes.count(configuration.gpus_per_node) >= configuration.nodes and configuration.gpus_per_node == max(
+            sizes
+        )
 
     def _restart_s(self, what: JobDescription) -> float:
         own = self.rules.file.applications.get(what.application)
@@ -253,7 +255,9 @@ class _Parts:
         """
         epochs = 0.0 if done is None else done.epochs
         if each_s is not None and running is not None:
-            from_s = running["ready_s"] if done is None else max(running["ready_s"], self.rules.clock.model_s(done.at_s))
+            from_s = (
+                running["ready_s"] if done is None else max(running["ready_s"], self.rules.clock.model_s(done.at_s))
+            )
             more = max(0.0, self.rules.clock.model_s(self.now_s) - from_s) / each_s
             epochs += more if done is None else min(more, ALMOST)
         return min(epochs, ALMOST * what.max_epochs)
@@ -282,7 +286,9 @@ class _Parts:
         named = {name for seconds in self._seconds.values() for name in seconds}
         several = {configuration_of(name) for name in named}
         offered = [Configuration(v, g) for v in types for g in range(1, types[v] + 1)]
-        offered += sorted((c for c in several if c.nodes > 1 and c.gpu_type in types), key=lambda c: (c.gpu_type, c.nodes))
+        offered += sorted(
+            (c for c in several if c.nodes > 1 and c.gpu_type in types), key=lambda c: (c.gpu_type, c.nodes)
+        )
         names = {each.name for each in offered}
         jobs, times = [], {}
         for key, entry in self._entries.items():
