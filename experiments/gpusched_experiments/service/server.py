@@ -24,6 +24,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.version import VERSION
 from gpusched_experiments.service.decision import PolicyCatalogue
 from gpusched_experiments.service.fields import MOST_RECEIVING, RequestLimits, error_body
+from gpusched_experiments.service.forecasting import FORECAST
 from gpusched_experiments.service.openapi import DESCRIPTION, described, page
 from gpusched_experiments.service.pool import Reply, WorkerPool
 
@@ -60,7 +61,7 @@ def create_app(
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        allowed = "POST /v1/decide, GET /v1/policies, /healthz, /docs and /openapi.json"
+        allowed = "POST /v1/decide, POST /v1/forecast, GET /v1/policies, /healthz, /docs and /openapi.json"
         return _error(error.status_code, "path", f"{request.method} {request.url.path}", allowed)
 
     bodies = _Bodies(limits)
@@ -72,6 +73,14 @@ def create_app(
         if isinstance(body, Response):
             return body
         reply = await asyncio.get_running_loop().run_in_executor(executor, answer, body)
+        return Response(reply.body, reply.status, AGAIN if reply.status == 503 else None, JSON)
+
+    @app.post("/v1/forecast", summary="Forecast when jobs start and end, and what they cost", response_class=Response)
+    async def forecast(request: Request) -> Response:
+        body = await bodies.read(request)
+        if isinstance(body, Response):
+            return body
+        reply = await asyncio.get_running_loop().run_in_executor(executor, answer, FORECAST + body)
         return Response(reply.body, reply.status, AGAIN if reply.status == 503 else None, JSON)
 
     @app.get("/v1/policies", summary="List the policies that may be asked", response_class=Response)
