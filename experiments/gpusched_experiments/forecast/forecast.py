@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from copy import deepcopy
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,7 +62,7 @@ class ForecastSettings:
             if value is not None:
                 checks.duration(name, value)
         given = (0.0, *self.quantiles, 1.0)
-        if not self.quantiles or any(not low < high for low, high in zip(given, given[1:], strict=False)):
+        if not self.quantiles or any(not low < high for low, high in pairwise(given)):
             raise InputError("quantiles", list(self.quantiles), "numbers > 0 and < 1 that rise, one or more")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.kernel import kernel
-from gpusched_env.simulator import Board, Hidden, State, StalledError, View
+from gpusched_env.simulator import Board, Hidden, StalledError, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.stepping import (
     accrue,

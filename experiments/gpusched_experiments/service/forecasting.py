@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import Field
 
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import layout as at
 from gpusched_env.version import VERSION
 from gpusched_experiments.forecast.draws import Arrivals, stratified
 from gpusched_experiments.forecast.forecast import (
