@@ -131,15 +131,21 @@ class JobRules:
         return self.catalogue.applications.get(application if own is None or own.like is None else own.like)
 
     def seconds(self, application: str, configuration: Configuration) -> float:
-        """Return the seconds per epoch of an application [s of the model]; inf: it has none there."""
+        """Return the seconds per epoch of an application [s of the model]; inf: none is known, or it has no room."""
         key = application, configuration
         if key not in self._seconds:
-            own, built_in = self.file.applications.get(application), self.built_in(application)
-            if own is not None and isinstance(own.seconds_per_epoch, dict):
-                self._seconds[key] = own.seconds_per_epoch.get(configuration.name, math.inf)
-            else:
-                self._seconds[key] = math.inf if built_in is None else limited_time_s(built_in, configuration)
+            self._seconds[key] = self._looked_up(*key)
         return self._seconds[key]
+
+    def _looked_up(self, application: str, configuration: Configuration) -> float:
+        own, built_in = self.file.applications.get(application), self.built_in(application)
+        gpu_type = self.catalogue.gpu_types.get(configuration.gpu_type)
+        sources = (each for each in (own, built_in) if each is not None and each.memory_gib is not None)
+        if gpu_type is None or next((each.memory_gib or 0.0 for each in sources), 0.0) > gpu_type.memory_gib:
+            return math.inf
+        if own is not None and isinstance(own.seconds_per_epoch, dict):
+            return own.seconds_per_epoch.get(configuration.name, math.inf)
+        return math.inf if built_in is None else limited_time_s(built_in, configuration)
 
     def restart_s(self, what: JobDescription) -> float:
         """Return the seconds without progress of a job after a change [s of the model], ≥ 0."""

@@ -10,13 +10,15 @@ from typing import Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
+from gpusched_env.model.configuration import MOST_ON_A_NODE
 from gpusched_experiments.live.job_rules import DISTRIBUTIONS, JobDescription, JobRules
 from gpusched_experiments.live.progress import Progress, Seen
-from gpusched_experiments.live.state import LiveCluster, LiveNode
+from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
 from gpusched_experiments.live.told_jobs import ToldJob, UsableNodes, told_job, why_not_told
 from gpusched_experiments.service.cluster import configuration_of
 from gpusched_experiments.service.fields import MOST_JOBS
 
+HOLDING = ("running", "ending")
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -98,10 +100,7 @@ def _assembled(
     told: dict[str, ToldJob],
     left_out: dict[str, str],
 ) -> LiveRequest:
-    held: Counter[str] = Counter()
-    for job in cluster.jobs:
-        if job.phase in ("running", "ending") and job.id not in told:
-            held.update(dict(job.holds))
+    held = _held(job for job in cluster.jobs if job.phase in HOLDING and job.id not in told)
     nodes = [
         {"name": name, "gpu_type": usable.types[name], "gpus": node.gpus - held[name]}
         for name, node in usable.nodes.items()
@@ -151,11 +150,20 @@ class _Times:
         return self._names[key]
 
 
+def _held(jobs: Iterable[LiveJob]) -> Counter[str]:
+    """Count the GPUs that jobs hold on each node."""
+    held: Counter[str] = Counter()
+    for job in jobs:
+        held.update(dict(job.holds))
+    return held
+
+
 def _usable_nodes(cluster: LiveCluster, rules: JobRules, partition: str | None) -> tuple[UsableNodes, dict[str, str]]:
     """Return the nodes with GPUs on which jobs may start, and why others are left out."""
     nodes: dict[str, LiveNode] = {}
     types: dict[str, str] = {}
     left_out: dict[str, str] = {}
+    held = _held(job for job in cluster.jobs if job.phase in HOLDING)
     for node in cluster.nodes:
         gpu_type = rules.gpu_type(node.gpu_type)
         if not node.gpus:
@@ -166,6 +174,8 @@ def _usable_nodes(cluster: LiveCluster, rules: JobRules, partition: str | None) 
             left_out[node.name] = f"no job may start on it: {node.state}"
         elif gpu_type is None:
             left_out[node.name] = f"no GPU type of the model is known for {node.gpu_type}: name one in [gpu_types]"
+        elif held[node.name] > node.gpus or node.gpus > MOST_ON_A_NODE:
+            left_out[node.name] = f"{held[node.name]} of its {node.gpus} GPUs are held"
         else:
             nodes[node.name], types[node.name] = node, gpu_type
     return UsableNodes(nodes, types), left_out

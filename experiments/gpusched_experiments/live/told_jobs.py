@@ -10,6 +10,7 @@ from typing import Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
+from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_experiments.live.comment import opts_in
 from gpusched_experiments.live.job_rules import JobDescription, JobRules
 from gpusched_experiments.live.progress import Progress, Seen
@@ -132,7 +133,7 @@ def told_job(
     entry: dict[str, Any] = {
         "id": job.id,
         "submission_s": submission_s,
-        "due_s": max(0.0, clock.model_s(what.due_s)),
+        "due_s": min(max(clock.model_s(what.due_s), submission_s), LONGEST_S),
         "tardiness_weight_eur_per_s": what.weight_eur_per_s,
         "application": what.application,
         "max_epochs": what.max_epochs,
@@ -186,4 +187,7 @@ def _seconds(
         shown = ", ".join(what.configurations) if held is None else held.name
         allowed = f"some that usable nodes have, several nodes only as whole ones, and {what.application} has times for"
         raise InputError(f"GPUs of job {job.id}", shown, allowed)
+    longest_s = what.max_epochs * max(seconds.values())
+    if longest_s > LONGEST_S:
+        raise InputError(f"epochs of job {job.id}", what.max_epochs, f"so many that it takes {LONGEST} at most")
     return seconds
