@@ -9,8 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 PARTS: tuple[str, ...] = (
+    "snapshot",
     "watch",
-    # "snapshot", "drive", "release", "emulate", as they come
+    # "drive", "release", "emulate", as they come
 )
 """The commands of the group, in the order of the help; `NAME` is `slurm_NAME_command` in the module `slurm_NAME`."""
 

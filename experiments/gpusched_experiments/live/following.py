@@ -113,7 +113,9 @@ class Follower:
             ready_s = record.ready_s
             if runs and ready_s is None and record.since_s is not None and usual_s is not None:
                 ready_s = record.since_s + usual_s
-            found[name] = Seen(record.first_start_s, record.since_s if runs else None, ready_s if runs else None, record.last_nodes)
+            found[name] = Seen(
+                record.first_start_s, record.since_s if runs else None, ready_s if runs else None, record.last_nodes
+            )
         return found
 
     def came_to_nothing(self, record: JobRecord, now_s: float) -> None:
@@ -140,7 +142,9 @@ class Follower:
             return
         self.state.left_alone.pop(job.id, None)
         held = job.phase == "pending" and job.held == "user"
-        self.state.jobs[job.id] = JobRecord(request, job.comment, job.submit_s, held_at_first=held, restarts=job.restarts)
+        self.state.jobs[job.id] = JobRecord(
+            request, job.comment, job.submit_s, held_at_first=held, restarts=job.restarts
+        )
         self.tell("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
 
     def _why_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> str:

@@ -60,7 +60,7 @@ class SeenJob:
 
     Attributes:
         id: Its id.
-        submit_s: When it was submitted [Unix s], as the manager first told: Slurm sets it anew when a job is queued again.
+        submit_s: When it was submitted [Unix s], as first told: Slurm sets it anew when a job is queued again.
         fields: What the manager told of it last, in the fields of `LiveJob`.
         known: What is known of it otherwise: the fields of the last line `job`.
         reports: Epochs done that it reported, and when [Unix s], in order.
