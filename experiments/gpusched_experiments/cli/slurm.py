@@ -9,7 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 PARTS: tuple[str, ...] = (
-    # "snapshot", "watch", "emulate", as they come
+    "snapshot",
     "drive",
     "release",
 )
