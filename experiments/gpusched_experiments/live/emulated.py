@@ -33,7 +33,7 @@ from gpusched_experiments.live.emulated_files import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -117,7 +117,7 @@ class EmulatedCluster:
             layout = self._write()
             self._start_munge(layout)
             self._command("slurmctld", "-f", str(self.conf), "-i", "-c")
-            self._wait_for("the control daemon answers", lambda: self._answers())
+            self._wait_for("the control daemon answers", self._answers)
             if self._daemons:
                 for name in self.nodes:
                     self.start_node(name)
@@ -181,7 +181,7 @@ class EmulatedCluster:
         os.kill(pid, signal.SIGKILL)
         self._wait_for("the control daemon ends", lambda: not _alive(pid))
         self._command("slurmctld", "-f", str(self.conf), "-i")
-        self._wait_for("the control daemon answers", lambda: self._answers())
+        self._wait_for("the control daemon answers", self._answers)
 
     # What follows is about files and processes.
 
@@ -212,8 +212,8 @@ class EmulatedCluster:
         texts = {
             "slurm.conf": slurm_conf(layout),
             "gres.conf": gres_conf(layout),
-            "suspend": node_program(layout, "suspend", slurmd),
-            "resume": node_program(layout, "resume", slurmd),
+            "suspend": node_program(layout, "suspend", slurmd, self.environment["PATH"]),
+            "resume": node_program(layout, "resume", slurmd, self.environment["PATH"]),
         }
         for name, text in texts.items():
             temporary = self.folder / f".{name}"
@@ -245,8 +245,7 @@ class EmulatedCluster:
     def _answers(self) -> bool:
         return " is UP" in self.run("scontrol", "ping", check=False)
 
-    def _wait_for(self, what: str, holds: object) -> None:
-        assert callable(holds)
+    def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
         by_s = time.monotonic() + STARTED_S
         while not holds():
             if time.monotonic() > by_s:

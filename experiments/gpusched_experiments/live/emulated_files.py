@@ -192,20 +192,23 @@ def gres_conf(layout: Layout) -> str:
     )
 
 
-def node_program(layout: Layout, what: str, slurmd: Sequence[str]) -> str:
+def node_program(layout: Layout, what: str, slurmd: Sequence[str], path: str) -> str:
     """Write the program that Slurm runs to switch nodes on or off, with a list of nodes as its argument.
 
     Args:
         layout: The cluster.
         what: `resume` starts the daemon of each node, `suspend` stops it.
         slurmd: Command line of a node's daemon without the node's name.
+        path: Where programs are found.
     """
     start = f'{MARK_NODE}="$node" {shlex.join(slurmd)} -N "$node"'
     stop = f'kill "$(cat {shlex.quote(str(layout.folder))}/run/"$node".pid)" || true'
     if not layout.daemons:
         start = stop = ":"
+    # Slurm runs it with a short PATH and without a standard input: the daemon would take that number for its log or a
+    # socket, lose it as it goes into the background, and fail at its first job ("launch failed requeued held").
     return (
-        "#!/bin/sh\n"
+        f"#!/bin/sh\nexport PATH={shlex.quote(path)}\nexec </dev/null >>{shlex.quote(str(layout.folder))}/log/{what}.log 2>&1\n"
         f"export SLURM_CONF={shlex.quote(str(layout.conf))} {MARK}={shlex.quote(str(layout.conf))}\n"
         f'for node in $(scontrol show hostnames "$1"); do\n  {start if what == "resume" else stop}\ndone\n'
     )
