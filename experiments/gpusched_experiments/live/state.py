@@ -62,6 +62,8 @@ class LiveJob:
         gpu_numbers: Numbers of the GPUs that it holds, by node, where the manager tells them.
         restarts: How often it was started again.
         can_requeue: Whether the manager may stop it and put it back into the queue.
+        nodes: Nodes that its GPUs are asked on, ≥ 1; all of them have the same number.
+        unfit: Why no policy can be told of it; empty: it can. Its GPUs are not free.
     """
 
     id: str
@@ -85,6 +87,8 @@ class LiveJob:
     gpu_numbers: tuple[tuple[str, tuple[int, ...]], ...] = ()
     restarts: int = 0
     can_requeue: bool = False
+    nodes: int = 1
+    unfit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
