@@ -45,8 +45,8 @@ STARTED_S = 90.0
 STOPPED_S = 15.0
 """Longest time until all processes are gone [s]."""
 
-SOCKET_BYTES = 100
-"""Longest path of a socket; the kernel takes 107 bytes."""
+FOLDER_BYTES = 60
+"""Longest path under which sockets are made in a folder: the kernel takes 107 bytes for a path to a socket."""
 
 _SYSTEM_PATH = "/usr/sbin:/usr/local/sbin:/sbin"
 
@@ -143,7 +143,8 @@ class EmulatedCluster:
             if time.monotonic() > by_s:
                 raise RunError(f"processes of the cluster in {self.folder} do not end: {sorted(pids)}")
             time.sleep(0.05)
-        self._socket().unlink(missing_ok=True)
+        if self._short() != self.folder:
+            self._short().unlink(missing_ok=True)
         return len(ended)
 
     def run(self, *command: str, check: bool = True) -> str:
@@ -176,20 +177,20 @@ class EmulatedCluster:
         _kill(self._pids(f"{MARK_NODE}={name}", f"SLURMD_NODENAME={name}"))
 
     def restart_controller(self) -> None:
-        """End the control daemon at once and start it again with the state that it saved."""
+        """End the control daemon, which saves its state, and start it again."""
         pid = int((self.folder / "run" / "slurmctld.pid").read_text())
-        os.kill(pid, signal.SIGKILL)
+        os.kill(pid, signal.SIGTERM)
         self._wait_for("the control daemon ends", lambda: not _alive(pid))
         self._command("slurmctld", "-f", str(self.conf), "-i")
         self._wait_for("the control daemon answers", self._answers)
 
     # What follows is about files and processes.
 
-    def _socket(self) -> Path:
-        own = self.folder / "run" / "munge.socket"
-        if len(os.fsencode(own)) <= SOCKET_BYTES:
-            return own
-        return Path(tempfile.gettempdir()) / f"{self._name()}.socket"
+    def _short(self) -> Path:
+        """Return a short path of the folder: its own, or a link to it."""
+        if len(os.fsencode(self.folder)) <= FOLDER_BYTES:
+            return self.folder
+        return Path(tempfile.gettempdir()) / self._name()
 
     def _name(self) -> str:
         return f"emulated{hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]}"
@@ -200,9 +201,13 @@ class EmulatedCluster:
             (self.folder / part).mkdir(parents=True)
         for number in range(max(group.gpus for group in self._groups)):
             (self.folder / "dev" / f"gpu{number}").symlink_to("/dev/null")
+        short = self._short()
+        if short != self.folder:
+            short.unlink(missing_ok=True)
+            short.symlink_to(self.folder)
         ports = _free_ports(1 + len(self.nodes))
         layout = Layout(
-            self.folder, self._name(), socket.gethostname().split(".")[0], getpass.getuser(), self._socket(),
+            self.folder, short, self._name(), socket.gethostname().split(".")[0], getpass.getuser(),
             ports[0], ports[1:], self._groups, self._daemons, self._settings,
         )  # fmt: skip
         key = self.folder / "run" / "munge.key"
@@ -224,7 +229,6 @@ class EmulatedCluster:
 
     def _start_munge(self, layout: Layout) -> None:
         run = self.folder / "run"
-        layout.socket.unlink(missing_ok=True)
         self._command(
             "munged", "--force", f"--socket={layout.socket}", f"--key-file={run / 'munge.key'}",
             f"--pid-file={run / 'munged.pid'}", f"--seed-file={run / 'munged.seed'}",

@@ -91,10 +91,10 @@ class Layout:
 
     Attributes:
         folder: Its folder, absolute.
+        short: The same or a link to it: a path that is short enough for sockets in it.
         name: Its name; no other cluster of this machine has it.
         host: Name of this machine.
         user: The user of all daemons.
-        socket: Path of the socket of its own munge daemon.
         port: Port of the control daemon.
         node_ports: Ports of the nodes, in the order of their groups.
         groups: The nodes.
@@ -103,10 +103,10 @@ class Layout:
     """
 
     folder: Path
+    short: Path
     name: str
     host: str
     user: str
-    socket: Path
     port: int
     node_ports: tuple[int, ...]
     groups: tuple[NodeGroup, ...]
@@ -117,6 +117,11 @@ class Layout:
     def conf(self) -> Path:
         """Return the path of slurm.conf."""
         return self.folder / "slurm.conf"
+
+    @property
+    def socket(self) -> Path:
+        """Return the path of the socket of its own munge daemon."""
+        return self.short / "run" / "munge.socket"
 
 
 def slurm_conf(layout: Layout) -> str:
@@ -137,7 +142,7 @@ def slurm_conf(layout: Layout) -> str:
         f"AuthInfo=socket={layout.socket},cred_expire=20",
         "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny",
         f"StateSaveLocation={folder}/state",
-        f"SlurmdSpoolDir={folder}/spool/%n",
+        f"SlurmdSpoolDir={layout.short}/spool/%n",
         f"SlurmctldPidFile={folder}/run/slurmctld.pid",
         f"SlurmdPidFile={folder}/run/%n.pid",
         f"SlurmctldLogFile={folder}/log/slurmctld.log",
