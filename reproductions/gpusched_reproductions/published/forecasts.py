@@ -39,7 +39,7 @@ TRACKS = (
 )  # fmt: skip
 TRACE = "trace of Philly"
 TRACE_FILE = Path("../shared/data/philly/philly.csv")
-TRACE_JOBS = 300
+TRACE_JOBS, TRACE_NODES = 300, 24
 MOMENTS = (0.25, 0.5, 0.7)
 """When forecasts are made: when so many of the jobs are submitted."""
 SETTINGS = ForecastSettings(samples=79)
@@ -275,8 +275,8 @@ FORECASTS = Experiment(
     question=(
         "Every policy runs on test seeds of tracks, and on a replay of the trace of Philly (if it is in "
         f"`{TRACE_FILE.parent}`). When 25, 50 and 70 % of the jobs are submitted, {SETTINGS.samples} roll-outs "
-        "forecast the end of every job that is there; then the run goes on, and shows what happens. Jobs to come are left out, "
-        "modelled as those so far, or known."
+        "forecast the end of every job that is there; then the run goes on, and shows what happens. Jobs to come are "
+        "left out, modelled as those so far, or known."
     ),
     policies=("edf", "sts"),
     labels=LABELS,
