@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from collections.abc import Iterator
@@ -47,6 +48,7 @@ def logging_to_stderr(level: str = "warning", form: str = "text") -> Iterator[No
     if form not in get_args(LogFormat):
         raise InputError("--log-format", form, f"one of {', '.join(get_args(LogFormat))}")
     handler = logging.StreamHandler()
+    handler.addFilter(_is_told)
     handler.setFormatter(_AsJson() if form == "json" else _AsText())
     before = [(logger, logger.level, logger.propagate) for logger in map(logging.getLogger, (LOGGER, *_OTHERS))]
     for logger, _, _ in before:
@@ -78,6 +80,11 @@ class _AsText(logging.Formatter):
         told = _told(record)
         head = f"{told.pop('time')} {told.pop('level').upper()} {told.pop('event')}"
         return " ".join([head, *(f"{name}={_plain(value)}" for name, value in told.items())])
+
+
+def _is_told(record: logging.LogRecord) -> bool:
+    """Return whether it is told: not that a request was given up because the service ends."""
+    return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
 def _number_of(level: str) -> int:

@@ -42,7 +42,7 @@ class Figure:
 
 def new_registry() -> CollectorRegistry:
     """Return a registry of its own, without the times at which each figure was made."""
-    prometheus_client.disable_created_metrics()
+    prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
     return CollectorRegistry()
 
 

@@ -58,7 +58,8 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begin, headers, found = time.perf_counter(), Headers(scope=scope), {}
+        begin, headers = time.perf_counter(), Headers(scope=scope)
+        found: dict[str, Any] = {}
         scope[_FOUND] = found
         given = headers.get(ID_HEADER, "")
         number = given if _PLAIN_ID.fullmatch(given) else secrets.token_hex(8)
