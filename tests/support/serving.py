@@ -32,7 +32,7 @@ def serving(
         keys: Those who may ask.
     """
     made: list[_Server] = []
-    app = create_app(answer, PolicyCatalogue.of("edf"), limits, keys=keys, crowded=lambda: made[0].crowded())
+    app = create_app(answer, PolicyCatalogue.of("edf"), limits, keys=keys, crowded=lambda: made[0].crowded())  # noqa: PLW0108
     listening, ready = bound or socket.create_server(("127.0.0.1", 0)), threading.Event()
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
     made.append(_Server(config, limits, ready.set))

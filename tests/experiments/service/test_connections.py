@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
-from serving import serving  # noqa: E402
+from serving import serving
 
 MOST = 4
 HEADER = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"

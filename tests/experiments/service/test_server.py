@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
-from serving import serving  # noqa: E402
+from serving import serving
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("edf", "edf-preemptive", "sts-x", "atc")
