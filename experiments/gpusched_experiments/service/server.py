@@ -25,6 +25,7 @@ from gpusched_experiments.service.access import OPEN_PATHS, ApiKeys
 from gpusched_experiments.service.decision import PolicyCatalogue
 from gpusched_experiments.service.facts import policy_in
 from gpusched_experiments.service.fields import MOST_RECEIVING, RequestLimits
+from gpusched_experiments.service.forecasting import FORECAST
 from gpusched_experiments.service.listening import address_of, closed
 from gpusched_experiments.service.metrics import CONTENT_TYPE, Figure, ServiceMetrics
 from gpusched_experiments.service.middleware import AGAIN, CLOSE, JSON, RequestMiddleware, error_response, tell
@@ -33,9 +34,11 @@ from gpusched_experiments.service.pool import BUSY, Reply, WorkerPool
 from gpusched_experiments.service.published_form import PATH as PUBLISHED_PATH
 from gpusched_experiments.service.published_form import reply_in_form
 
-PATHS = ("/v1/decide", PUBLISHED_PATH, "/v1/policies", *OPEN_PATHS)
+PATHS = ("/v1/decide", "/v1/forecast", PUBLISHED_PATH, "/v1/policies", *OPEN_PATHS)
 """What is counted by path."""
-THERE = f"POST /v1/decide, POST {PUBLISHED_PATH}, GET /v1/policies, /healthz, /metrics, /docs and /openapi.json"
+THERE = (
+    f"POST /v1/decide, /v1/forecast and {PUBLISHED_PATH}, GET /v1/policies, /healthz, /metrics, /docs and /openapi.json"
+)
 
 
 def create_app(
@@ -91,6 +94,10 @@ def create_app(
     @app.post("/v1/decide", summary="Decide who runs where on what", response_class=Response)
     async def decide(request: Request) -> Response:
         return await replied(request, answer)
+
+    @app.post("/v1/forecast", summary="Forecast when jobs start and end, and what they cost", response_class=Response)
+    async def forecast(request: Request) -> Response:
+        return await replied(request, lambda body: answer(FORECAST + body))
 
     @app.post(PUBLISHED_PATH, summary="Decide for a request in the published form of GPUspb", response_class=Response)
     async def decide_in_form(request: Request) -> Response:
