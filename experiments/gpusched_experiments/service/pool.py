@@ -10,6 +10,7 @@ import gc
 import json
 import multiprocessing
 import queue
+import struct
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from gpusched_experiments.report.processes import WorkerError, start_worker
 from gpusched_experiments.report.warm_up import tiny_instance
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_experiments.service.facts import DecisionFacts
 from gpusched_experiments.service.fields import RequestLimits, error_body
 from gpusched_experiments.service.forecasting import FORECAST, TIME_SHARE, Forecaster
 from gpusched_experiments.service.openapi import EXAMPLE
@@ -50,10 +52,11 @@ AGAIN_S, LONGEST_AGAIN_S = 1.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The status and the JSON of an answer."""
+    """The status and the JSON of an answer; of a decision also what is counted of it."""
 
     status: int
     body: bytes
+    facts: DecisionFacts | None = None
 
 
 def error_reply(status: int, allowed: str) -> Reply:
@@ -67,7 +70,7 @@ def reply_to(decider: Decider, body: bytes) -> Reply:
         if body.startswith(FORECAST):
             forecaster = Forecaster(decider, TIME_SHARE * decider.limits.decision_s)
             return Reply(OK, forecaster(body.removeprefix(FORECAST)))
-        return Reply(OK, decider(body))
+        return Reply(OK, *decider.answered(body))
     except InputError as error:
         status = TOO_LARGE if len(body) > decider.limits.request_bytes else NOT_ALLOWED
         return Reply(status, error_body(error.field, error.value, error.allowed))
@@ -84,6 +87,11 @@ class WorkerPool:
         key: Signs what policies remember.
         limits: Sizes, times, and how many requests may wait.
 
+    Attributes:
+        most_at_once: Requests that may be asked at one time.
+        waiting: Requests that wait for a worker now.
+        replaced: Workers that ended or took too long, and were ended, so far.
+
     Raises:
         WorkerError: A process ended before it was ready.
     """
@@ -92,8 +100,11 @@ class WorkerPool:
         self.limits = limits
         self._arguments = (policies.names, dict(policies.agents), key, limits)
         self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
-        self._waiting = threading.Semaphore(workers + limits.waiting)
+        self.most_at_once = workers + limits.waiting
+        self._free = threading.Semaphore(self.most_at_once)
         self._closed = threading.Event()
+        self._counting = threading.Lock()
+        self.waiting, self.replaced = 0, 0
         self._ready: list[_Worker] = []
         self._all: list[_Worker] = []
         try:
@@ -105,12 +116,12 @@ class WorkerPool:
 
     def __call__(self, body: bytes) -> Reply:
         """Return the reply to a request, in time."""
-        if not self._waiting.acquire(blocking=False):
+        if not self._free.acquire(blocking=False):
             return error_reply(BUSY, "too many requests wait; try again in a second")
         try:
             return self._ask(body)
         finally:
-            self._waiting.release()
+            self._free.release()
 
     def close(self) -> None:
         """End all processes."""
@@ -118,13 +129,13 @@ class WorkerPool:
         for worker in list(self._all):
             worker.end()
 
-    def alive(self) -> bool:
-        """Return whether any worker is there that can decide, now or after what it is at."""
-        return any(worker.is_alive() for worker in list(self._ready))
+    def alive(self) -> int:
+        """Return how many workers are there that can decide, now or after what they are at."""
+        return sum(worker.is_alive() for worker in list(self._ready))
 
     def _ask(self, body: bytes) -> Reply:
         try:
-            worker = self._idle.get(timeout=self.limits.waiting_s)
+            worker = self._free_worker()
         except queue.Empty:
             return error_reply(BUSY, "no worker became free in time; try again in a second")
         try:
@@ -140,8 +151,24 @@ class WorkerPool:
         self._ready.remove(worker)
         self._all.remove(worker)
         worker.end()
+        with self._counting:
+            self.replaced += 1
         threading.Thread(target=self._start_another, daemon=True).start()
         return reply
+
+    def _free_worker(self) -> _Worker:
+        """Wait for a worker.
+
+        Raises:
+            queue.Empty: None became free in time.
+        """
+        with self._counting:
+            self.waiting += 1
+        try:
+            return self._idle.get(timeout=self.limits.waiting_s)
+        finally:
+            with self._counting:
+                self.waiting -= 1
 
     def _start_another(self) -> None:
         """Start a worker, again and again until one is ready: what made one fail, such as full memory, may pass."""
@@ -197,8 +224,7 @@ class _Worker:
         self._pipe.send_bytes(body)
         if not self._pipe.poll(longest_s):
             return None
-        answer = self._pipe.recv_bytes()
-        return Reply(int.from_bytes(answer[:2], "big"), answer[2:])
+        return _read(self._pipe.recv_bytes())
 
     def is_alive(self) -> bool:
         """Return whether the process is there."""
@@ -221,7 +247,22 @@ def _serve(pipe: Connection, names: tuple[str, ...], agents: dict[str, str], key
     pipe.send_bytes(READY)
     while True:
         try:
-            reply = reply_to(decider, pipe.recv_bytes())
-            pipe.send_bytes(reply.status.to_bytes(2, "big") + reply.body)
+            pipe.send_bytes(_written(reply_to(decider, pipe.recv_bytes())))
         except (EOFError, OSError):
             return
+
+
+_HEAD = struct.Struct(">HI")
+"""The status of a reply, and how many bytes of facts come before its JSON."""
+
+
+def _written(reply: Reply) -> bytes:
+    facts = b"" if reply.facts is None else reply.facts.written()
+    return _HEAD.pack(reply.status, len(facts)) + facts + reply.body
+
+
+def _read(text: bytes) -> Reply:
+    status, length = _HEAD.unpack_from(text)
+    begin = _HEAD.size + length
+    facts = DecisionFacts.read(text[_HEAD.size : begin]) if length else None
+    return Reply(status, text[begin:], facts)
