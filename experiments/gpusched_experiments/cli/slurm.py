@@ -8,7 +8,6 @@ from typing import Any
 import typer
 from typer.core import TyperGroup
 
-<<<<<<< HEAD
 PARTS = ("snapshot", "watch", "drive", "release", "emulate")
 """The commands of the group, in the order of the help; `NAME` is `slurm_NAME_command` in the module `slurm_NAME`."""
 
