@@ -68,9 +68,11 @@ def request_of(
         only_opted_in: Whether jobs that did not opt in are fixed.
 
     Raises:
-        InputError: No node is left.
+        InputError: No node is left, or the clock of the rules begins after the present.
     """
     rules = rules.on(cluster)
+    if rules.clock.model_s(cluster.read_s) < 0.0:
+        raise InputError("clock.origin_s", rules.clock.origin_s, f"a time not after {cluster.read_s:g}")
     usable, nodes_left_out = _usable_nodes(cluster, rules, partition)
     told: dict[str, ToldJob] = {}
     left_out: dict[str, str] = {}

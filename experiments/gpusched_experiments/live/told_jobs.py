@@ -125,7 +125,7 @@ def told_job(
     seconds = _seconds(job, what, rules, usable, held)
     clock = rules.clock
     now_s = clock.model_s(read_s)
-    submission_s = min(clock.model_s(job.submit_s), now_s)
+    submission_s = min(max(0.0, clock.model_s(job.submit_s)), now_s)
 
     def time_s(unix_s: float) -> float:
         return min(max(clock.model_s(unix_s), submission_s), now_s)

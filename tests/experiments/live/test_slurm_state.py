@@ -57,15 +57,20 @@ def test_jobs_of_a_real_cluster() -> None:
     }
     resnet = jobs["21"]
     assert (resnet.gpus, resnet.gpu_type, resnet.nodes, resnet.time_limit_s) == (2, "v100", 1, 8 * 3600.0)
-    assert resnet.gpu_numbers == (("v1", (0, 1)),) and resnet.can_requeue and resnet.restarts == 0
-    assert resnet.start_s == 1_795_657_699.0 and resnet.submit_s == 1_795_657_698.0
+    assert resnet.gpu_numbers == (("v1", (0, 1)),)
+    assert resnet.can_requeue
+    assert resnet.restarts == 0
+    assert resnet.start_s == 1_795_657_699.0
+    assert resnet.submit_s == 1_795_657_698.0
     assert (jobs["23"].gpus, jobs["24"].gpus, jobs["25"].gpus, jobs["25"].nodes) == (2, 2, 16, 2)
     assert jobs["34"].gpu_type == "A100"  # by its constraint
     assert jobs["36"].gpus == 0
     assert (jobs["29"].held, jobs["29"].reason) == ("user", "JobHeldUser")
     assert (jobs["1"].held, jobs["1"].restarts, jobs["1"].phase) == ("requeue", 1, "pending")
-    assert jobs["25"].start_s is None and jobs["25"].reason == "Resources"
-    assert "heterogeneous" in jobs["27+1"].unfit and "nodes of its own" in jobs["33"].unfit
+    assert jobs["25"].start_s is None
+    assert jobs["25"].reason == "Resources"
+    assert "heterogeneous" in jobs["27+1"].unfit
+    assert "nodes of its own" in jobs["33"].unfit
 
 
 @pytest.mark.parametrize(
@@ -131,13 +136,15 @@ def test_gpus_that_jobs_ask_for(fields: dict[str, Any], gpus: int) -> None:
 def test_gpus_of_a_job_that_is_ending_are_those_that_it_asked_for() -> None:
     """Slurm tells no details of it any more, and its GPUs are not free yet."""
     job = one(job_state=["COMPLETING"], nodes="a[1-2]", node_count=2, tres_per_node="gres/gpu:a100:4")
-    assert job.holds == (("a1", 4), ("a2", 4)) and job.gpu_numbers == ()
+    assert job.holds == (("a1", 4), ("a2", 4))
+    assert job.gpu_numbers == ()
 
 
 def test_details_stand_in_the_order_of_the_nodes() -> None:
     details = ["gpu:a100:4(IDX:1-4)", "gpu:v100:1(IDX:0)"]
     job = one(job_state="RUNNING", nodes="a1,v2", node_count=2, tres_per_job="gres/gpu:5", gres_detail=details)
-    assert job.holds == (("a1", 4), ("v2", 1)) and dict(job.gpu_numbers)["a1"] == (1, 2, 3, 4)
+    assert job.holds == (("a1", 4), ("v2", 1))
+    assert dict(job.gpu_numbers)["a1"] == (1, 2, 3, 4)
 
 
 @pytest.mark.parametrize(
