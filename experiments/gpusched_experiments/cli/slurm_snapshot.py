@@ -13,6 +13,7 @@ from gpusched_env.files import new_folder
 from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.provenance import provenance
 from gpusched_experiments.cli import terminal as completion
+from gpusched_experiments.cli.comparison_plan import fitting
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.live.comment import seconds_of_due
 from gpusched_experiments.live.job_rules import JobRules
@@ -96,7 +97,7 @@ def slurm_snapshot_command(
         typer.echo(sentence)
     for table in (policies_table(taken), jobs_table(taken), left_out_table(taken), defaults_table(taken)):
         if table.rows:
-            print_table(console, table, title=table.title, named=True)
+            print_table(console, fitting(table, console.width), title=table.title, named=True)
     for name in FILES:
         if (Path(out) / name).exists():
             typer.echo(f"wrote {Path(out) / name}")

@@ -18,6 +18,9 @@ from gpusched_experiments.service.decision import Decider
 from gpusched_experiments.service.forecasting import Forecaster
 from gpusched_experiments.service.problem import Problem
 
+AS_IT_IS = "as it is"
+"""Name of the answer that changes nothing."""
+
 FORECAST_S = 20.0
 """Time after which no other roll-out of a policy's forecast begins [s]."""
 
@@ -60,7 +63,7 @@ class Snapshot:
         cluster: The cluster.
         rules: What its jobs are.
         request: The request that policies were asked with; its policy is the first.
-        answers: What each policy would do, in the order in which they were asked.
+        answers: What each policy would do, in the order in which they were asked; before them what is done now.
         instance: What is left to do; None: no job can be told.
     """
 
@@ -103,8 +106,22 @@ def take_snapshot(
         InputError: No node is left, or there is no such policy.
     """
     request = request_of(cluster, rules, policies[0], partition=partition)
-    answers = tuple(_asked(decider, request.fields | {"policy": name}, samples) for name in policies)
-    return Snapshot(cluster, rules, request, answers, what_is_left(decider, request.fields))
+    answers = [_asked(decider, request.fields | {"policy": name}, samples) for name in policies]
+    as_it_is = PolicyAnswer(AS_IT_IS, _kept(decider, request.fields))
+    return Snapshot(cluster, rules, request, (as_it_is, *answers), what_is_left(decider, request.fields))
+
+
+def _kept(decider: Decider, fields: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the answer that changes nothing; None: no job fits anything."""
+    try:
+        opened = decider.open(decider.parse(json.dumps(fields).encode()))
+    except InputError:  # the first policy cannot decide on such a cluster, which its own answer tells
+        return None
+    if opened is None:
+        return None
+    opened.state.begin_round(False)
+    opened.state.commit_round()
+    return opened.told()
 
 
 def _asked(decider: Decider, fields: dict[str, Any], samples: int) -> PolicyAnswer:
@@ -131,9 +148,12 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
         fields: The request.
 
     Returns:
-        The instance; None: no job fits anything now.
+        The instance; None: no job fits anything now, or the request's policy cannot decide on such a cluster.
     """
-    opened = decider.open(decider.parse(json.dumps(fields).encode()))
+    try:
+        opened = decider.open(decider.parse(json.dumps(fields).encode()))
+    except InputError:
+        return None
     if opened is None:
         return None
     order, now_s = opened.order, opened.request.now_s
