@@ -16,7 +16,7 @@ from gpusched_experiments.live.progress import Progress, Seen
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
 from gpusched_experiments.live.told_jobs import ToldJob, UsableNodes, told_job, why_not_told
 from gpusched_experiments.service.cluster import configuration_of
-from gpusched_experiments.service.fields import MOST_JOBS
+from gpusched_experiments.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
 HOLDING = ("running", "ending")
 NONE: Mapping[str, Any] = MappingProxyType({})
@@ -184,14 +184,20 @@ def _usable_nodes(cluster: LiveCluster, rules: JobRules, partition: str | None) 
 
 
 def _offered(nodes: list[dict[str, Any]], told: Iterable[ToldJob]) -> list[Configuration]:
-    """Return every number of GPUs of a node, by type, and the numbers of whole nodes that jobs may be given."""
+    """Return every number of GPUs of a node, by type, and the numbers of whole nodes that jobs may be given.
+
+    Of more than a request may have, only those that jobs may be given.
+    """
     largest: dict[str, int] = {}
     for node in nodes:
         largest[node["gpu_type"]] = max(largest.get(node["gpu_type"], 0), node["gpus"])
     named = {configuration_of(name) for each in told for name in each.seconds}
     several = [each for each in named if each.nodes > 1 and each.gpu_type in largest]
     several.sort(key=lambda each: (each.gpu_type, each.nodes, each.gpus_per_node))
-    return [*(Configuration(v, gpus) for v in largest for gpus in range(1, largest[v] + 1)), *several]
+    single = [Configuration(v, gpus) for v in largest for gpus in range(1, largest[v] + 1)]
+    if len(single) + len(several) > MOST_CONFIGURATIONS:
+        single = [each for each in single if each in named]
+    return [*single, *several]
 
 
 def _gpu_types(rules: JobRules, usable: UsableNodes, nodes: list[dict[str, Any]]) -> list[str | dict[str, Any]]:

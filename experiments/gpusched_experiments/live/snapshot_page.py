@@ -31,10 +31,15 @@ MEANT = (
         "and continued are among them."
     ),
     (
-        "Costs are expected ones, until the jobs end that would run then, as if nothing else came. The whole base "
-        "power of a node counts where a job would run, even if jobs that policies are not told keep it on anyway."
+        "Running jobs €: what the jobs that would run cost until they end, energy and tardiness. A job that would "
+        "wait counts nothing there. All jobs €: until all of these jobs are done, by roll-outs of the policy without "
+        "new jobs."
     ),
-    "What a job has done is taken from the time since its last start and the modelled speed.",
+    (
+        "The whole base power of a node counts where a job would run, even if jobs that policies are not told keep it "
+        "on anyway."
+    ),
+    "What a job has done is taken from the time since its last start, and how fast the model says it is.",
     (
         "instance.json has an empty cluster to which these jobs come at time 0 with the epochs that are left; "
         "epochs_needed is the expected number of them. request.json is what the first policy was asked."
@@ -58,12 +63,24 @@ def policies_table(snapshot: Snapshot) -> Table:
         )
     columns += [
         Column("energy_eur_per_h", "energy €/h", of("energy_eur_per_h"), MONEY),
-        Column("expected_energy_eur", "energy €", of("expected_energy_eur"), MONEY),
-        Column("expected_tardiness_eur", "late jobs €", of("expected_tardiness_eur"), MONEY),
-        Column("expected_cost_eur", "expected cost €", of("expected_cost_eur"), MONEY),
+        Column("expected_cost_eur", "running jobs €", of("expected_cost_eur"), MONEY),
     ]
+    if any(each.forecast is not None for each in snapshot.answers):
+        columns += [
+            Column("forecast_energy_eur", "all jobs: energy €", _forecast("expected_energy_eur"), MONEY),
+            Column("forecast_total_eur", "all jobs €", _forecast("expected_total_eur"), MONEY),
+            Column("forecast_late_jobs", "late jobs", _forecast("expected_late_jobs"), RATIO),
+        ]
     notes = tuple(f"{each.policy} cannot decide here: {each.error}" for each in snapshot.answers if each.error)
     return Table.of("What each policy would do now", columns, snapshot.answers, notes)
+
+
+def _forecast(name: str) -> Any:
+    def value(each: PolicyAnswer) -> float | None:
+        cluster = None if each.forecast is None else each.forecast["cluster"]
+        return None if cluster is None else cluster[name]
+
+    return value
 
 
 def _divided(value: float | None, by: float) -> float | None:
