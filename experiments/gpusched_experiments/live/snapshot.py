@@ -130,8 +130,9 @@ def _asked(decider: Decider, fields: dict[str, Any], samples: int) -> PolicyAnsw
     try:
         answer = json.loads(decider(json.dumps(fields).encode()))
         if samples and fields["jobs"]:
-            body = fields | {"forecast": {"samples": samples, "longest_s": FORECAST_S}}
-            told = json.loads(Forecaster(decider)(json.dumps(body).encode()))
+            for many in (1, samples):  # compiling is no part of the time that all of them may take
+                body = fields | {"forecast": {"samples": many, "longest_s": FORECAST_S}}
+                told = json.loads(Forecaster(decider)(json.dumps(body).encode()))
     except InputError as error:
         return PolicyAnswer(name, None, str(error))
     return PolicyAnswer(name, answer, forecast=told)
@@ -141,7 +142,7 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
     """Return the instance of what is left to do: an empty cluster, to which all jobs of a request come at time 0.
 
     Maximum epochs are those that are left, due dates count from now on, and `epochs_needed` is what is expected to be
-    left, given the epochs done. A job that runs begins anew there, with what is left, on any GPUs.
+    left, given the epochs done. A job that runs is placed again there, with what is left, on any GPUs.
 
     Args:
         decider: Opens the request.
@@ -160,7 +161,9 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
     instance = Problem(opened.request, opened.names, order).instance(np.arange(len(order)))
     jobs = instance.jobs
     done = np.array([opened.request.jobs[i].epochs_done or 0.0 for i in order]) / jobs.max_epochs
-    left, places, needed = [], [], []
+    left: list[EpochDistribution] = []
+    places: list[int] = []
+    needed: list[float] = []
     for fraction, place in zip(done.tolist(), jobs.distribution.tolist(), strict=True):
         distribution = given_done(jobs.distributions[place], fraction)
         places.append(len(left))

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusched_env.errors import InputError
-from gpusched_experiments.live.slurm_text import Gpus, gpus_of, hosts_of, number_of, numbers_of
+from gpusched_experiments.live.slurm_text import GresGpus, gpus_of, hosts_of, number_of, numbers_of
 
 
 @pytest.mark.parametrize(
@@ -51,24 +51,24 @@ def test_tasks_with_steps_and_cut_sets() -> None:
     [
         ("", ()),
         ("(null)", ()),
-        ("gpu", (Gpus(None, 1),)),
-        ("gpu:4", (Gpus(None, 4),)),
-        ("gpu:v100:4(S:0-1)", (Gpus("v100", 4),)),
-        ("gres:gpu:v100:2", (Gpus("v100", 2),)),
-        ("gres/gpu:v100=2", (Gpus("v100", 2),)),
-        ("gres/gpu:a100:2", (Gpus("a100", 2),)),
-        ("gres:gpu:v100", (Gpus("v100", 1),)),
-        ("gpu:v100:2(IDX:0-1,3)", (Gpus("v100", 2, (0, 1, 3)),)),
-        ("gpu:0(IDX:)", (Gpus(None, 0),)),
-        ("gpu:a100:2(IDX:0,2),gpu:v100:1(IDX:4),mps:10", (Gpus("a100", 2, (0, 2)), Gpus("v100", 1, (4,)))),
-        ("gpu:1g.5gb:7,gpu:a100:1", (Gpus("1g.5gb", 7), Gpus("a100", 1))),
-        ("cpu=4,mem=16G,node=1,billing=4,gres/gpu=2,gres/gpu:v100=2", (Gpus("v100", 2),)),
-        ("cpu=4,gres/gpu=2", (Gpus(None, 2),)),
+        ("gpu", (GresGpus(None, 1),)),
+        ("gpu:4", (GresGpus(None, 4),)),
+        ("gpu:v100:4(S:0-1)", (GresGpus("v100", 4),)),
+        ("gres:gpu:v100:2", (GresGpus("v100", 2),)),
+        ("gres/gpu:v100=2", (GresGpus("v100", 2),)),
+        ("gres/gpu:a100:2", (GresGpus("a100", 2),)),
+        ("gres:gpu:v100", (GresGpus("v100", 1),)),
+        ("gpu:v100:2(IDX:0-1,3)", (GresGpus("v100", 2, (0, 1, 3)),)),
+        ("gpu:0(IDX:)", (GresGpus(None, 0),)),
+        ("gpu:a100:2(IDX:0,2),gpu:v100:1(IDX:4),mps:10", (GresGpus("a100", 2, (0, 2)), GresGpus("v100", 1, (4,)))),
+        ("gpu:1g.5gb:7,gpu:a100:1", (GresGpus("1g.5gb", 7), GresGpus("a100", 1))),
+        ("cpu=4,mem=16G,node=1,billing=4,gres/gpu=2,gres/gpu:v100=2", (GresGpus("v100", 2),)),
+        ("cpu=4,gres/gpu=2", (GresGpus(None, 2),)),
         ("gres:shard:3,craynetwork:1", ()),
-        ("gpu:2K", (Gpus(None, 2048),)),
+        ("gpu:2K", (GresGpus(None, 2048),)),
     ],
 )
-def test_gpus(text: str, gpus: tuple[Gpus, ...]) -> None:
+def test_gpus(text: str, gpus: tuple[GresGpus, ...]) -> None:
     assert gpus_of(text) == gpus
 
 
