@@ -114,11 +114,14 @@ def _assembled(
         nodes_left_out[name] = "jobs that the policy is not told hold all of its GPUs"
     offered = _offered(nodes, told.values())
     names = {each.name for each in offered}
+    there = {node["name"] for node in nodes}
     jobs, times = [], _Times()
     for key, each in list(told.items()):
         seconds = {name: value for name, value in each.seconds.items() if name in names}
         if seconds:
-            jobs.append(each.entry | {"seconds_per_epoch": times.name(each.what.application, seconds)})
+            state_on = [name for name in each.entry.pop("state_on", ()) if name in there]
+            entry = each.entry | ({"state_on": state_on} if state_on else {})
+            jobs.append(entry | {"seconds_per_epoch": times.name(each.what.application, seconds)})
         else:
             left_out[key] = "jobs that the policy is not told hold the GPUs that it may use"
             del told[key]

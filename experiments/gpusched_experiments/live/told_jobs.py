@@ -159,9 +159,8 @@ def told_job(
         entry["epochs_done"] = min(epochs, ALMOST * what.max_epochs)
     if first_s is not None:
         entry["started_s"] = time_s(first_s)
-    state_on = [node for node in seen.last_nodes if node in usable.nodes]
-    if state_on:
-        entry["state_on"] = state_on
+    if seen.last_nodes:
+        entry["state_on"] = list(seen.last_nodes)
     return ToldJob(job, what, entry, seconds)
 
 

@@ -113,6 +113,16 @@ def test_gpus_of_jobs_that_are_not_told_are_not_free() -> None:
     assert ending.fields["cluster"]["nodes"][0]["gpus"] == 2
 
 
+def test_the_place_of_a_state_may_be_a_node_that_is_left_out() -> None:
+    """Its last node is there, and all of it is held by a job that goes on as it is."""
+    full = replace(RUNS, comment="", holds=(("v1", 4),))
+    made = request(WAITS, full, seen={"7": Seen(last_nodes=("v1", "v2"))})
+    assert entries(made)["7"]["state_on"] == ["v2"]
+    made = request(WAITS, full, seen={"7": Seen(last_nodes=("v1",))}, progress={"7": Progress(1.0, 3000.0)})
+    assert "state_on" not in entries(made)["7"]
+    assert answer(made)["7"]["action"] == "start"
+
+
 def test_a_node_draws_the_same_power_when_some_of_its_gpus_are_not_told() -> None:
     """The base of the smaller node has what four GPUs draw while idle; each that is busy draws 900 W more."""
     whole, part = request(WAITS), request(WAITS, replace(RUNS, comment=""))
