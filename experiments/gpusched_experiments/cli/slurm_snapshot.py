@@ -3,6 +3,7 @@
 import json
 import secrets
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,7 @@ from gpusched_experiments.live.snapshot_page import (
     snapshot_report,
 )
 from gpusched_experiments.live.state import LiveCluster
+from gpusched_experiments.report.table import Table
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 
 FILES = ("request.json", "instance.json", "index.html")
@@ -96,10 +98,17 @@ def slurm_snapshot_command(
         typer.echo(sentence)
     for table in (policies_table(taken), jobs_table(taken), left_out_table(taken), defaults_table(taken)):
         if table.rows:
-            print_table(console, table, title=table.title, named=True)
+            print_table(console, _main(table), title=table.title, named=True)
     for name in FILES:
         if (Path(out) / name).exists():
             typer.echo(f"wrote {Path(out) / name}")
+
+
+def _main(table: Table) -> Table:
+    """Return a table without the columns for which a terminal has little room; the others are broken into lines."""
+    kept = [i for i, column in enumerate(table.columns) if column.main]
+    rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
+    return replace(table, columns=tuple(table.columns[i] for i in kept), rows=rows)
 
 
 def _files(taken: Snapshot) -> dict[str, str]:

@@ -42,7 +42,7 @@ def _yes(value: Any) -> Any:
 
 def _sizes(value: Any) -> Any:
     """Return numbers of GPUs as pairs of nodes and GPUs of each."""
-    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else [value]
+    listed = value.split(",") if isinstance(value, str) else value if isinstance(value, list | tuple) else [value]
     found = []
     for each in listed:
         if isinstance(each, tuple):

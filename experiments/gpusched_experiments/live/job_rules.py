@@ -276,7 +276,7 @@ class _Describing:
         known = self.said["epochs"] or (None if own is None else own.max_epochs)
         if known is not None:
             return known, ""
-        if job.time_limit_s is not None and (self.said["app"] is None or built_in is None):
+        if job.time_limit_s and (self.said["app"] is None or built_in is None):
             asked = [each for each in configurations if each.gpus_per_node * each.nodes == job.gpus] or configurations
             slowest_s = max(rules.seconds(application, each) for each in asked)
             self.defaults.append("epochs: each tenth of the time limit is equally likely")

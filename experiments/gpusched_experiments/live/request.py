@@ -16,7 +16,7 @@ from gpusched_experiments.live.progress import Progress, Seen
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
 from gpusched_experiments.live.told_jobs import ToldJob, UsableNodes, told_job, why_not_told
 from gpusched_experiments.service.cluster import configuration_of
-from gpusched_experiments.service.fields import MOST_JOBS
+from gpusched_experiments.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
 HOLDING = ("running", "ending")
 NONE: Mapping[str, Any] = MappingProxyType({})
@@ -68,9 +68,11 @@ def request_of(
         only_opted_in: Whether jobs that did not opt in are fixed.
 
     Raises:
-        InputError: No node is left.
+        InputError: No node is left, or the clock of the rules begins after the present.
     """
     rules = rules.on(cluster)
+    if rules.clock.model_s(cluster.read_s) < 0.0:
+        raise InputError("clock.origin_s", rules.clock.origin_s, f"a time not after {cluster.read_s:g}")
     usable, nodes_left_out = _usable_nodes(cluster, rules, partition)
     told: dict[str, ToldJob] = {}
     left_out: dict[str, str] = {}
@@ -112,11 +114,14 @@ def _assembled(
         nodes_left_out[name] = "jobs that the policy is not told hold all of its GPUs"
     offered = _offered(nodes, told.values())
     names = {each.name for each in offered}
+    there = {node["name"] for node in nodes}
     jobs, times = [], _Times()
     for key, each in list(told.items()):
         seconds = {name: value for name, value in each.seconds.items() if name in names}
         if seconds:
-            jobs.append(each.entry | {"seconds_per_epoch": times.name(each.what.application, seconds)})
+            state_on = [name for name in each.entry.pop("state_on", ()) if name in there]
+            entry = each.entry | ({"state_on": state_on} if state_on else {})
+            jobs.append(entry | {"seconds_per_epoch": times.name(each.what.application, seconds)})
         else:
             left_out[key] = "jobs that the policy is not told hold the GPUs that it may use"
             del told[key]
@@ -182,14 +187,20 @@ def _usable_nodes(cluster: LiveCluster, rules: JobRules, partition: str | None) 
 
 
 def _offered(nodes: list[dict[str, Any]], told: Iterable[ToldJob]) -> list[Configuration]:
-    """Return every number of GPUs of a node, by type, and the numbers of whole nodes that jobs may be given."""
+    """Return every number of GPUs of a node, by type, and the numbers of whole nodes that jobs may be given.
+
+    Of more than a request may have, only those that jobs may be given.
+    """
     largest: dict[str, int] = {}
     for node in nodes:
         largest[node["gpu_type"]] = max(largest.get(node["gpu_type"], 0), node["gpus"])
     named = {configuration_of(name) for each in told for name in each.seconds}
     several = [each for each in named if each.nodes > 1 and each.gpu_type in largest]
     several.sort(key=lambda each: (each.gpu_type, each.nodes, each.gpus_per_node))
-    return [*(Configuration(v, gpus) for v in largest for gpus in range(1, largest[v] + 1)), *several]
+    single = [Configuration(v, gpus) for v in largest for gpus in range(1, largest[v] + 1)]
+    if len(single) + len(several) > MOST_CONFIGURATIONS:
+        single = [each for each in single if each in named]
+    return [*single, *several]
 
 
 def _gpu_types(rules: JobRules, usable: UsableNodes, nodes: list[dict[str, Any]]) -> list[str | dict[str, Any]]:

@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from functools import cache, partial
+from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.live.comment import opts_in
 from gpusched_experiments.live.gpu_names import built_in_gpu_type
 from gpusched_experiments.live.slurm_nodes import nodes_of
-from gpusched_experiments.live.slurm_text import Gpus, gpus_of, hosts_of, number_of, numbers_of
+from gpusched_experiments.live.slurm_text import GresGpus, gpus_of, hosts_of, number_of, numbers_of
 from gpusched_experiments.live.state import HeldBy, LiveCluster, LiveJob, LiveNode, Outcome, Phase
 
 _RUNNING = {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
@@ -53,7 +54,10 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise InputError("jobs", squeue_json, "what `squeue --json` writes")
     nodes = nodes_of(nodes_text)
-    jobs = tuple(replace(job, unfit=_unfit(record, job, nodes)) for record in found for job in _jobs(record))
+    partitions = cache(partial(_Partition.of, nodes))
+    jobs = tuple(
+        replace(job, unfit=_unfit(record, job, partitions(job.partition))) for record in found for job in _jobs(record)
+    )
     return LiveCluster("slurm", read_s, tuple(nodes), jobs)
 
 
@@ -149,7 +153,7 @@ def _held(record: Mapping[str, Any], reason: str) -> HeldBy:
     return "user" if "JobHeldUser" in words or record.get("hold") is True else ""
 
 
-def _asked(record: Mapping[str, Any], nodes: int) -> tuple[Gpus, ...]:
+def _asked(record: Mapping[str, Any], nodes: int) -> tuple[GresGpus, ...]:
     """Return the GPUs that a job asks for, in all."""
     tasks, sockets = _whole(record, "tasks") or 1, _whole(record, "sockets_per_node") or 1
     of_each = {"tres_per_node": nodes, "tres_per_job": 1, "tres_per_task": tasks, "tres_per_socket": nodes * sockets}
@@ -161,7 +165,7 @@ def _asked(record: Mapping[str, Any], nodes: int) -> tuple[Gpus, ...]:
 
 
 def _holds(
-    record: Mapping[str, Any], placed: tuple[str, ...], asked: tuple[Gpus, ...]
+    record: Mapping[str, Any], placed: tuple[str, ...], asked: tuple[GresGpus, ...]
 ) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[str, tuple[int, ...]], ...]]:
     """Return the GPUs that a job holds on each of its nodes, and their numbers where Slurm tells them."""
     details = [gpus_of(str(each)) for each in record.get("gres_detail") or ()]
@@ -178,7 +182,7 @@ def _holds(
     )
 
 
-def _gpu_type(record: Mapping[str, Any], asked: tuple[Gpus, ...]) -> str | None:
+def _gpu_type(record: Mapping[str, Any], asked: tuple[GresGpus, ...]) -> str | None:
     """Return the GPU type that a job asks for, by its GPUs or by features."""
     types = sorted({gpus.gpu_type for gpus in asked if gpus.gpu_type is not None})
     return "+".join(types) or "|".join(word for word in _features(record) if built_in_gpu_type(word)) or None
@@ -188,15 +192,28 @@ def _features(record: Mapping[str, Any]) -> list[str]:
     return re.findall(r"[^\s&|()\[\]*,:]+", re.sub(r"\*\d+", "", str(record.get("features") or "")))
 
 
-def _unfit(record: Mapping[str, Any], job: LiveJob, nodes: Mapping[LiveNode, frozenset[str]]) -> str:
+class _Partition(NamedTuple):
+    """What a partition's nodes with GPUs have: features that all of them have, and the most GPUs of one."""
+
+    features: frozenset[str]
+    gpus: int
+
+    @classmethod
+    def of(cls, nodes: Mapping[LiveNode, frozenset[str]], name: str) -> _Partition:
+        own = {
+            node: has for node, has in nodes.items() if node.gpus and (name in node.partitions or not node.partitions)
+        }
+        features = frozenset.intersection(*own.values()) if own else frozenset()
+        return cls(features, max((node.gpus for node in own), default=0))
+
+
+def _unfit(record: Mapping[str, Any], job: LiveJob, partition: _Partition) -> str:
     """Return why no policy can be told of a job."""
-    own = [node for node in nodes if node.gpus and (job.partition in node.partitions or not node.partitions)]
-    others = [word for word in _features(record) if not built_in_gpu_type(word)]
-    wanted = [word for word in others if any(word not in nodes[node] for node in own)]
+    wanted = [word for word in _features(record) if not built_in_gpu_type(word) and word not in partition.features]
     pending, states = job.phase == "pending", {word.upper() for word in _words(record, "job_state")}
     named = [field for field in ("required_nodes", "excluded_nodes") if record.get(field) and not opts_in(job.comment)]
     alone = {"none", "NONE", "true"} & {*_words(record, "shared"), *_words(record, "exclusive")}
-    shares = any(node.gpus * job.nodes > job.gpus for node in own)
+    shares = partition.gpus * job.nodes > job.gpus
     reasons = (
         ("a part of a heterogeneous job", bool(_whole(record, "het_job_id"))),
         (f"asks for GPUs of several types: {job.gpu_type}", "+" in (job.gpu_type or "")),

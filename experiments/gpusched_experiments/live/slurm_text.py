@@ -70,7 +70,7 @@ def hosts_of(text: str) -> tuple[str, ...]:
     return tuple(found)
 
 
-class Gpus(NamedTuple):
+class GresGpus(NamedTuple):
     """GPUs in a text of Slurm.
 
     Attributes:
@@ -84,7 +84,7 @@ class Gpus(NamedTuple):
     numbers: tuple[int, ...] = ()
 
 
-def gpus_of(text: str) -> tuple[Gpus, ...]:
+def gpus_of(text: str) -> tuple[GresGpus, ...]:
     """Return the GPUs of a text, by type; those of other resources are left out.
 
     It may be what a node has (`gpu:v100:4(S:0-1)`), what a job asks for (`gres:gpu:v100:2`, `gres/gpu:v100=2`, `gpu`)
@@ -94,7 +94,7 @@ def gpus_of(text: str) -> tuple[Gpus, ...]:
     Raises:
         InputError: A count or a number is none.
     """
-    found: list[Gpus] = []
+    found: list[GresGpus] = []
     for part in split_outside(text, "(", ")"):
         whole, _, marks = part.partition("(")
         kind, *rest = re.split(r"[:=/]", re.sub(r"^gres[:/]", "", whole))
@@ -103,7 +103,7 @@ def gpus_of(text: str) -> tuple[Gpus, ...]:
         count = _count(rest.pop(), text) if rest and re.match(r"\d+[kKmM]?$", rest[-1]) else 1
         index = re.search(r"IDX:([\d,-]+)", marks)
         numbers = tuple(int(number) for number in numbers_of(index[1], "gres_detail")) if index else ()
-        found.append(Gpus(":".join(rest) or None, count, numbers))
+        found.append(GresGpus(":".join(rest) or None, count, numbers))
     typed = [gpus for gpus in found if gpus.gpu_type is not None]
     return tuple(typed or found)
 

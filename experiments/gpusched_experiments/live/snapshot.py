@@ -18,6 +18,9 @@ from gpusched_experiments.service.decision import Decider
 from gpusched_experiments.service.forecasting import Forecaster
 from gpusched_experiments.service.problem import Problem
 
+AS_IT_IS = "as it is"
+"""Name of the answer that changes nothing."""
+
 FORECAST_S = 20.0
 """Time after which no other roll-out of a policy's forecast begins [s]."""
 
@@ -60,7 +63,7 @@ class Snapshot:
         cluster: The cluster.
         rules: What its jobs are.
         request: The request that policies were asked with; its policy is the first.
-        answers: What each policy would do, in the order in which they were asked.
+        answers: What each policy would do, in the order in which they were asked; before them what is done now.
         instance: What is left to do; None: no job can be told.
     """
 
@@ -103,8 +106,22 @@ def take_snapshot(
         InputError: No node is left, or there is no such policy.
     """
     request = request_of(cluster, rules, policies[0], partition=partition)
-    answers = tuple(_asked(decider, request.fields | {"policy": name}, samples) for name in policies)
-    return Snapshot(cluster, rules, request, answers, what_is_left(decider, request.fields))
+    answers = [_asked(decider, request.fields | {"policy": name}, samples) for name in policies]
+    as_it_is = PolicyAnswer(AS_IT_IS, _kept(decider, request.fields))
+    return Snapshot(cluster, rules, request, (as_it_is, *answers), what_is_left(decider, request.fields))
+
+
+def _kept(decider: Decider, fields: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the answer that changes nothing; None: no job fits anything."""
+    try:
+        opened = decider.open(decider.parse(json.dumps(fields).encode()))
+    except InputError:  # the first policy cannot decide on such a cluster, which its own answer tells
+        return None
+    if opened is None:
+        return None
+    opened.state.begin_round(False)
+    opened.state.commit_round()
+    return opened.told()
 
 
 def _asked(decider: Decider, fields: dict[str, Any], samples: int) -> PolicyAnswer:
@@ -113,8 +130,9 @@ def _asked(decider: Decider, fields: dict[str, Any], samples: int) -> PolicyAnsw
     try:
         answer = json.loads(decider(json.dumps(fields).encode()))
         if samples and fields["jobs"]:
-            body = fields | {"forecast": {"samples": samples, "longest_s": FORECAST_S}}
-            told = json.loads(Forecaster(decider)(json.dumps(body).encode()))
+            for many in (1, samples):  # compiling is no part of the time that all of them may take
+                body = fields | {"forecast": {"samples": many, "longest_s": FORECAST_S}}
+                told = json.loads(Forecaster(decider)(json.dumps(body).encode()))
     except InputError as error:
         return PolicyAnswer(name, None, str(error))
     return PolicyAnswer(name, answer, forecast=told)
@@ -124,23 +142,28 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
     """Return the instance of what is left to do: an empty cluster, to which all jobs of a request come at time 0.
 
     Maximum epochs are those that are left, due dates count from now on, and `epochs_needed` is what is expected to be
-    left, given the epochs done. A job that runs begins anew there, with what is left, on any GPUs.
+    left, given the epochs done. A job that runs is placed again there, with what is left, on any GPUs.
 
     Args:
         decider: Opens the request.
         fields: The request.
 
     Returns:
-        The instance; None: no job fits anything now.
+        The instance; None: no job fits anything now, or the request's policy cannot decide on such a cluster.
     """
-    opened = decider.open(decider.parse(json.dumps(fields).encode()))
+    try:
+        opened = decider.open(decider.parse(json.dumps(fields).encode()))
+    except InputError:
+        return None
     if opened is None:
         return None
     order, now_s = opened.order, opened.request.now_s
     instance = Problem(opened.request, opened.names, order).instance(np.arange(len(order)))
     jobs = instance.jobs
     done = np.array([opened.request.jobs[i].epochs_done or 0.0 for i in order]) / jobs.max_epochs
-    left, places, needed = [], [], []
+    left: list[EpochDistribution] = []
+    places: list[int] = []
+    needed: list[float] = []
     for fraction, place in zip(done.tolist(), jobs.distribution.tolist(), strict=True):
         distribution = given_done(jobs.distributions[place], fraction)
         places.append(len(left))

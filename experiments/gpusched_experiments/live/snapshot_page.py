@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from gpusched_env.rendering.text import duration_text
@@ -11,21 +12,34 @@ from gpusched_experiments.html_report import ReportData
 from gpusched_experiments.live.request import HOLDING
 from gpusched_experiments.live.snapshot import PolicyAnswer, Snapshot
 from gpusched_experiments.live.state import LiveJob, LiveNode
-from gpusched_experiments.report.table import COUNT, MONEY, Column, Table
+from gpusched_experiments.report.table import COUNT, MONEY, RATIO, Column, Table
 
-ACTIONS = ("start", "keep", "change", "stop", "wait")
+MANAGERS = {"slurm": "Slurm", "kueue": "Kueue", "kai": "KAI-Scheduler"}
+ACTIONS = {
+    "start": "start {}",
+    "keep": "leave {} as they are",
+    "change": "move or resize {}",
+    "stop": "stop {}",
+    "wait": "let {} wait",
+}
+FIXED_SPACE = "\N{NO-BREAK SPACE}"
 SHOWN_IDS = 8
 MEANT = (
-    "Nothing was changed: this is what each policy would do if it were asked now.",
+    "Nothing was changed: this is what each policy would do if it were asked then.",
     (
         "Jobs that policies are not told keep their GPUs. Those that run and did not say that they can be stopped "
         "and continued are among them."
     ),
     (
-        "Costs are expected ones, until the jobs end that would run now, as if nothing else came. The whole base "
-        "power of a node counts where a job would run, even if jobs that policies are not told keep it on anyway."
+        "Running jobs €: what the jobs that would run cost until they end, energy and tardiness. A job that would "
+        "wait counts nothing there. All jobs €: until all of these jobs are done, by roll-outs of the policy without "
+        "new jobs."
     ),
-    "What a job has done is taken from the time since its last start and the modelled speed.",
+    (
+        "The whole base power of a node counts where a job would run, even if jobs that policies are not told keep it "
+        "on anyway."
+    ),
+    "What a job has done is taken from the time since its last start, and how fast the model says it is.",
     (
         "instance.json has an empty cluster to which these jobs come at time 0 with the epochs that are left; "
         "epochs_needed is the expected number of them. request.json is what the first policy was asked."
@@ -41,14 +55,36 @@ def policies_table(snapshot: Snapshot) -> Table:
 
     columns: list[Column[PolicyAnswer]] = [Column("policy", "policy", lambda each: each.policy)]
     columns += [Column(name, name, _count_of(name), COUNT) for name in ACTIONS]
+    prices = snapshot.request.fields["prices"]
+    per_kw = 0.0 if prices["gpu_hour_eur"] or "series" in prices else prices["energy_eur_per_kwh"] * prices["pue"]
+    if per_kw > 0.0:
+        columns.append(
+            Column("power_kw", "power kW", lambda each: _divided(of("energy_eur_per_h")(each), per_kw), RATIO)
+        )
     columns += [
         Column("energy_eur_per_h", "energy €/h", of("energy_eur_per_h"), MONEY),
-        Column("expected_energy_eur", "energy €", of("expected_energy_eur"), MONEY),
-        Column("expected_tardiness_eur", "late jobs €", of("expected_tardiness_eur"), MONEY),
-        Column("expected_cost_eur", "expected cost €", of("expected_cost_eur"), MONEY),
+        Column("expected_cost_eur", "running jobs €", of("expected_cost_eur"), MONEY),
     ]
+    if any(each.forecast is not None for each in snapshot.answers):
+        columns += [
+            Column("forecast_energy_eur", "all jobs: energy €", _forecast("expected_energy_eur"), MONEY),
+            Column("forecast_total_eur", "all jobs €", _forecast("expected_total_eur"), MONEY),
+            Column("forecast_late_jobs", "late jobs", _forecast("expected_late_jobs"), RATIO),
+        ]
     notes = tuple(f"{each.policy} cannot decide here: {each.error}" for each in snapshot.answers if each.error)
     return Table.of("What each policy would do now", columns, snapshot.answers, notes)
+
+
+def _forecast(name: str) -> Any:
+    def value(each: PolicyAnswer) -> float | None:
+        cluster = None if each.forecast is None else each.forecast["cluster"]
+        return None if cluster is None else cluster[name]
+
+    return value
+
+
+def _divided(value: float | None, by: float) -> float | None:
+    return None if value is None else value / by
 
 
 def _count_of(action: str) -> Any:
@@ -62,6 +98,7 @@ def jobs_table(snapshot: Snapshot) -> Table:
     """Return the jobs that policies are told, and what each policy would do with them."""
     entries, now_s = snapshot.entries(), snapshot.cluster.read_s
     told = [job for job in snapshot.cluster.jobs if job.id in entries]
+    told.sort(key=lambda job: (job.phase == "pending", job.submit_s))
     speed = snapshot.rules.clock.speed
 
     def epochs(job: LiveJob) -> str:
@@ -70,18 +107,18 @@ def jobs_table(snapshot: Snapshot) -> Table:
 
     def due(job: LiveJob) -> str:
         left_s = snapshot.request.jobs[job.id].due_s - now_s
-        return f"in {duration_text(left_s)}" if left_s >= 0.0 else f"{duration_text(-left_s)} ago"
+        return f"in {_long(left_s)}" if left_s >= 0.0 else f"{_long(-left_s)} ago"
 
     columns: list[Column[LiveJob]] = [
         Column("job", "job", lambda job: job.id),
         Column("name", "name", lambda job: job.name),
-        Column("user", "user", lambda job: job.user),
-        Column("application", "application", lambda job: snapshot.request.jobs[job.id].application),
+        Column("user", "user", lambda job: job.user, main=False),
+        Column("application", "application", lambda job: snapshot.request.jobs[job.id].application, main=False),
         Column("now", "now", lambda job: now_text(job, now_s)),
         Column("epochs", "epochs", epochs),
         Column("due", "due", due),
     ]
-    for each in snapshot.answers:
+    for each in snapshot.answers[1:]:
         jobs, waits = each.jobs(), each.waits_s(snapshot.now_s)
         columns.append(Column(each.policy, each.policy, _action_of(jobs)))
         if any(entries[name].get("started_s") is None for name in waits):
@@ -93,11 +130,16 @@ def jobs_table(snapshot: Snapshot) -> Table:
     return Table.of("Jobs that policies are told", columns, told, notes)
 
 
+def _long(seconds: float) -> str:
+    """Write a duration that is not broken into lines."""
+    return duration_text(max(0.0, seconds)).replace(" ", FIXED_SPACE)
+
+
 def now_text(job: LiveJob, now_s: float) -> str:
     """Write where a job is: what it holds and since when, or for how long it has waited and why."""
     if job.phase == "pending":
-        return f"waits {duration_text(max(0.0, now_s - job.submit_s))}" + (f", {job.reason}" if job.reason else "")
-    since = "" if job.start_s is None else f", {duration_text(max(0.0, now_s - job.start_s))}"
+        return f"waits {_long(now_s - job.submit_s)}" + (f", {job.reason}" if job.reason else "")
+    since = "" if job.start_s is None else f", {_long(now_s - job.start_s)}"
     return (", ".join(f"{gpus} on {node}" for node, gpus in job.holds) or "runs") + since
 
 
@@ -116,9 +158,11 @@ def _action_of(jobs: Mapping[str, Mapping[str, Any]]) -> Any:
 def _wait_of(waits: Mapping[str, tuple[float | None, ...]], entries: Mapping[str, dict[str, Any]], speed: float) -> Any:
     def wait(job: LiveJob) -> str:
         found = waits.get(job.id)
+        if found is None and job.phase == "pending":
+            return "no node for it"
         if found is None or entries[job.id].get("started_s") is not None:
             return ""
-        low, middle, high = ("?" if each is None else duration_text(each / speed) for each in found)
+        low, middle, high = ("?" if each is None else _long(each / speed) for each in found)
         return middle if low == middle == high else f"{middle} ({low} to {high})"
 
     return wait
@@ -199,10 +243,9 @@ def sentences(snapshot: Snapshot) -> tuple[str, ...]:
     gpus, told = sum(node.gpus for node in nodes), len(snapshot.request.jobs)
     there = f"{held} of {gpus} GPUs on {len(nodes)} nodes are held by {running} running jobs, and {waiting} jobs wait."
     said = [f"{there} Policies are told {told} of these jobs."]
-    answered = [each for each in snapshot.answers if each.answer is not None]
-    for each in answered:
-        counts = Counter(job["action"] for job in (each.answer or {})["jobs"])
-        done = ", ".join(f"{action} {counts[action]}" for action in ACTIONS if counts[action])
+    for each in snapshot.answers[1:]:
+        counts = Counter(job["action"] for job in ([] if each.answer is None else each.answer["jobs"]))
+        done = ", ".join(text.format(counts[action]) for action, text in ACTIONS.items() if counts[action])
         if done:
             said.append(f"{each.policy} would {done}.")
     return tuple(said)
@@ -210,13 +253,14 @@ def sentences(snapshot: Snapshot) -> tuple[str, ...]:
 
 def snapshot_report(snapshot: Snapshot, provenance: Mapping[str, Any]) -> ReportData:
     """Return what the page says."""
+    at = datetime.fromtimestamp(snapshot.cluster.read_s).astimezone().strftime("%Y-%m-%d at %H:%M:%S %Z")
     more = (left_out_table(snapshot), nodes_table(snapshot), defaults_table(snapshot))
     return ReportData(
-        title=f"A {snapshot.cluster.manager} cluster now",
-        question="What runs, what waits and why, and what each policy would do at this moment.",
+        title=f"A cluster of {MANAGERS[snapshot.cluster.manager]}",
+        question=f"What ran and waited on {at}, why, and what each policy would have done then.",
         verdict=sentences(snapshot),
         tables=(policies_table(snapshot), jobs_table(snapshot)),
         more_tables=tuple(table for table in more if table.rows),
-        modelled=MEANT,
+        page="\n".join(["## What the figures mean", "", *(f"- {each}" for each in MEANT)]),
         provenance=provenance,
     )

@@ -125,7 +125,7 @@ def told_job(
     seconds = _seconds(job, what, rules, usable, held)
     clock = rules.clock
     now_s = clock.model_s(read_s)
-    submission_s = min(clock.model_s(job.submit_s), now_s)
+    submission_s = min(max(0.0, clock.model_s(job.submit_s)), now_s)
 
     def time_s(unix_s: float) -> float:
         return min(max(clock.model_s(unix_s), submission_s), now_s)
@@ -159,9 +159,8 @@ def told_job(
         entry["epochs_done"] = min(epochs, ALMOST * what.max_epochs)
     if first_s is not None:
         entry["started_s"] = time_s(first_s)
-    state_on = [node for node in seen.last_nodes if node in usable.nodes]
-    if state_on:
-        entry["state_on"] = state_on
+    if seen.last_nodes:
+        entry["state_on"] = list(seen.last_nodes)
     return ToldJob(job, what, entry, seconds)
 
 
