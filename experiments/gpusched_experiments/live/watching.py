@@ -72,7 +72,7 @@ class Watch:
             cluster = self.read()
         except (RunError, InputError) as error:
             return f"{now}  {self._failed('read-failed', error)}; the next round tries again"
-        self.failures, self.cluster = 0, cluster
+        self.failures, self.cluster, self.rules = 0, cluster, self.rules.on(cluster)
         said = self._write_state(cluster)
         try:
             reported = dict(self.progress(cluster))
@@ -130,7 +130,7 @@ class Watch:
 
     def _describe(self, cluster: LiveCluster, reported: dict[str, Progress], *, anew: bool) -> None:
         """Write what is known of jobs, also of those that the policy is not told, where that is new."""
-        rules = self.rules.on(cluster)
+        rules = self.rules
         former = {} if anew else self._told
         self._told = {}
         for job in cluster.jobs:
