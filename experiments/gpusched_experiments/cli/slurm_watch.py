@@ -32,10 +32,10 @@ from gpusched_experiments.live.state import LiveCluster
 from gpusched_experiments.live.watch_report import (
     about_the_journal,
     drift_table,
-    savings_table,
     scenario_of,
     trace_csv,
 )
+from gpusched_experiments.live.watch_savings import Schedule, savings_table
 from gpusched_experiments.live.watching import Watch, watch_on
 from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, JOURNAL_TRACE, ComparisonFolder
 from gpusched_experiments.report.recorded_times import AS_TRACED
@@ -141,8 +141,10 @@ def _report(journal: str, out: str, policy: str, rules: JobRules, how: tuple[str
     folder = ComparisonFolder(out)
     recorded = {name: folder.recorded(name) for name in (each.name for each in plan.policies)}
     tables = [drift] if (drift := drift_table(seen)) is not None else []
-    if not compared[0].not_claimed and all(path.exists() for path in recorded.values()):
-        ran, *others = (read_result(path) for path in recorded.values())
+    if all(path.exists() for path in recorded.values()):
+        results = [read_result(path) for path in recorded.values()]
+        ran = Schedule.of_journal(seen, results[0].instance)
+        others = [Schedule.of_result(result) for result in results if result.policy != AS_TRACED]
         tables.insert(0, savings_table(ran, others, seen.speed))
     said = about_the_journal(seen)
     page = ["## What the journal saw", "", *(f"- {each}" for each in said), "", *map(markdown, tables)]
