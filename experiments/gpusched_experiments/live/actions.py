@@ -94,7 +94,11 @@ def actions_of(
             if action in ("stop", "change"):
                 _check_stop(job, record, description)
             if action in ("start", "change"):
-                starts.append(_placement(given, job, record, description, sight, {n: v.gpu_type for n, v in nodes.items() if v.available}))
+                starts.append(
+                    _placement(
+                        given, job, record, description, sight, {n: v.gpu_type for n, v in nodes.items() if v.available}
+                    )
+                )
             if action in ("stop", "change"):
                 stops.append(name)
         except InputError as error:

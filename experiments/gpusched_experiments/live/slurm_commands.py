@@ -75,7 +75,7 @@ def run_command(words: Sequence[str], text: str, limit_s: float) -> Done:
 
 
 @dataclass
-class SlurmCommands:
+class SlurmControl:
     """Runs Slurm's commands.
 
     Args:

@@ -28,12 +28,12 @@ _MARKS = {
     "-": "PLANNED",
 }
 _USABLE = {"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "CLOUD", "DYNAMIC_NORM", "POWERED_DOWN"}
-_USABLE |= {"POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP", "POWER_DRAIN", "PERFCTRS"} - {"POWER_DRAIN"}
+_USABLE |= {"POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP", "PERFCTRS", "BLOCKED"}
 _OFF = {"POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN"}
 
 
-def nodes_of(text: str) -> tuple[LiveNode, ...]:
-    """Read the nodes from the text of `scontrol show nodes`, with or without `--oneliner` or `--json`.
+def nodes_of(text: str) -> dict[LiveNode, frozenset[str]]:
+    """Read nodes and their features from the text of `scontrol show nodes`, with or without `--oneliner` or `--json`.
 
     Raises:
         InputError: It is none of these.
@@ -45,7 +45,7 @@ def nodes_of(text: str) -> tuple[LiveNode, ...]:
         records = [_of_text(part) for part in parts if part.startswith("NodeName=")]
         if not records and text.strip() not in ("", "No nodes in the system"):
             raise InputError("nodes", text.strip(), "what `scontrol show nodes` writes")
-    return tuple(_node(record) for record in records)
+    return {_node(record): frozenset(_words(record, "ActiveFeatures")) for record in records}
 
 
 def _json_nodes(text: str) -> list[Mapping[str, Any]]:
@@ -82,18 +82,22 @@ def _of_json(record: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
+def _words(record: Mapping[str, str], field: str) -> tuple[str, ...]:
+    return tuple(word for word in record.get(field, "").split(",") if word)
+
+
 def _node(record: Mapping[str, str]) -> LiveNode:
     state = record.get("State", "")
     words = set(re.findall(r"[A-Z_]+", state.upper())) | {_MARKS[mark] for mark in state if mark in _MARKS}
     gpus = gpus_of(record.get("Gres", ""))
     types = sorted({each.gpu_type for each in gpus if each.gpu_type is not None})
-    features = [name for name in record.get("ActiveFeatures", "").split(",") if built_in_gpu_type(name)]
+    features = [name for name in _words(record, "ActiveFeatures") if built_in_gpu_type(name)]
     return LiveNode(
         name=record["NodeName"],
         gpu_type="+".join(types) or (features[0] if len(features) == 1 else NO_TYPE),
-        gpus=sum(each.count for each in gpus),
+        gpus=sum(each.many for each in gpus),
         available=bool(words) and words <= _USABLE,
         on=not words & _OFF,
         state=state,
-        partitions=tuple(name for name in record.get("Partitions", "").split(",") if name),
+        partitions=_words(record, "Partitions"),
     )

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.live.comment import opts_in
+from gpusched_experiments.live.gpu_names import built_in_gpu_type
 from gpusched_experiments.live.slurm_nodes import nodes_of
 from gpusched_experiments.live.slurm_text import Gpus, gpus_of, hosts_of, number_of, numbers_of
-from gpusched_experiments.live.state import HeldBy, LiveCluster, LiveJob, Outcome, Phase
+from gpusched_experiments.live.state import HeldBy, LiveCluster, LiveJob, LiveNode, Outcome, Phase
 
 _RUNNING = {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
 _ENDING = {"COMPLETING", "STAGE_OUT"}
@@ -48,8 +52,9 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
         raise InputError("jobs", squeue_json, "what `squeue --json` writes") from None
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
         raise InputError("jobs", squeue_json, "what `squeue --json` writes")
-    jobs = tuple(job for record in found for job in _jobs(record))
-    return LiveCluster("slurm", read_s, nodes_of(nodes_text), jobs)
+    nodes = nodes_of(nodes_text)
+    jobs = tuple(replace(job, unfit=_unfit(record, job, nodes)) for record in found for job in _jobs(record))
+    return LiveCluster("slurm", read_s, tuple(nodes), jobs)
 
 
 def _jobs(record: Mapping[str, Any]) -> Iterator[LiveJob]:
@@ -57,7 +62,10 @@ def _jobs(record: Mapping[str, Any]) -> Iterator[LiveJob]:
     number = _whole(record, "job_id") or 0
     array, task = _whole(record, "array_job_id"), number_of(record.get("array_task_id"), "array_task_id")
     waiting = str(record.get("array_task_string") or "").partition("%")[0]
-    if not array:
+    whole = _whole(record, "het_job_id")
+    if whole:
+        yield _job(record, f"{whole}+{_whole(record, 'het_job_offset') or 0}")
+    elif not array:
         yield _job(record, str(number))
     elif task is not None:
         yield _job(record, f"{array}_{int(task)}")
@@ -77,7 +85,6 @@ def _job(record: Mapping[str, Any], name: str) -> LiveJob:
     limit_min = number_of(record.get("time_limit"), "time_limit")
     limit_min = None if limit_min is not None and limit_min >= _NO_LIMIT_MIN else limit_min
     start_s, end_s = (number_of(record.get(field), field) or None for field in ("start_time", "end_time"))
-    types = sorted({gpus.gpu_type for gpus in asked if gpus.gpu_type is not None})
     reason = str(record.get("state_description") or record.get("state_reason") or "")
     return LiveJob(
         id=name,
@@ -95,14 +102,13 @@ def _job(record: Mapping[str, Any], name: str) -> LiveJob:
         start_s=start_s if phase != "pending" else None,
         end_s=end_s if phase != "pending" else None,
         time_limit_s=None if limit_min is None else 60.0 * limit_min,
-        gpus=sum(gpus.count for gpus in asked),
-        gpu_type="+".join(types) or None,
+        gpus=sum(gpus.many for gpus in asked),
+        gpu_type=_gpu_type(record, asked),
         holds=holds,
         gpu_numbers=numbers,
         restarts=_whole(record, "restart_cnt") or 0,
         can_requeue=bool(record.get("requeue")),
         nodes=nodes,
-        unfit=_unfit(record, types),
     )
 
 
@@ -150,7 +156,7 @@ def _asked(record: Mapping[str, Any], nodes: int) -> tuple[Gpus, ...]:
     for field, many in of_each.items():
         found = gpus_of(str(record.get(field) or ""))
         if found:
-            return tuple(gpus._replace(count=many * gpus.count) for gpus in found)
+            return tuple(gpus._replace(many=many * gpus.many) for gpus in found)
     return gpus_of(str(record.get("tres_req_str") or "")) or gpus_of(str(record.get("tres_alloc_str") or ""))
 
 
@@ -160,10 +166,10 @@ def _holds(
     """Return the GPUs that a job holds on each of its nodes, and their numbers where Slurm tells them."""
     details = [gpus_of(str(each)) for each in record.get("gres_detail") or ()]
     if placed and len(details) == len(placed):
-        counts = [sum(gpus.count for gpus in each) for each in details]
+        counts = [sum(gpus.many for gpus in each) for each in details]
         numbers = [tuple(sorted(n for gpus in each for n in gpus.numbers)) for each in details]
     else:  # Slurm no longer tells: they are asked for on all nodes alike
-        total = sum(gpus.count for gpus in asked)
+        total = sum(gpus.many for gpus in asked)
         counts = [-(-total // max(1, len(placed)))] * len(placed)
         numbers = [()] * len(placed)
     return (
@@ -172,9 +178,32 @@ def _holds(
     )
 
 
-def _unfit(record: Mapping[str, Any], types: list[str]) -> str:
-    if _whole(record, "het_job_id"):
-        return "a part of a heterogeneous job"
-    if len(types) > 1:
-        return f"asks for GPUs of several types: {', '.join(types)}"
-    return ""
+def _gpu_type(record: Mapping[str, Any], asked: tuple[Gpus, ...]) -> str | None:
+    """Return the GPU type that a job asks for, by its GPUs or by features."""
+    types = sorted({gpus.gpu_type for gpus in asked if gpus.gpu_type is not None})
+    return "+".join(types) or "|".join(word for word in _features(record) if built_in_gpu_type(word)) or None
+
+
+def _features(record: Mapping[str, Any]) -> list[str]:
+    return re.findall(r"[^\s&|()\[\]*,:]+", re.sub(r"\*\d+", "", str(record.get("features") or "")))
+
+
+def _unfit(record: Mapping[str, Any], job: LiveJob, nodes: Mapping[LiveNode, frozenset[str]]) -> str:
+    """Return why no policy can be told of a job."""
+    own = [node for node in nodes if node.gpus and (job.partition in node.partitions or not node.partitions)]
+    others = [word for word in _features(record) if not built_in_gpu_type(word)]
+    wanted = [word for word in others if any(word not in nodes[node] for node in own)]
+    pending, states = job.phase == "pending", {word.upper() for word in _words(record, "job_state")}
+    named = [field for field in ("required_nodes", "excluded_nodes") if record.get(field) and not opts_in(job.comment)]
+    alone = {"none", "NONE", "true"} & {*_words(record, "shared"), *_words(record, "exclusive")}
+    shares = any(node.gpus * job.nodes > job.gpus for node in own)
+    reasons = (
+        ("a part of a heterogeneous job", bool(_whole(record, "het_job_id"))),
+        (f"asks for GPUs of several types: {job.gpu_type}", "+" in (job.gpu_type or "")),
+        ("is suspended", bool(states & {"SUSPENDED", "STOPPED", "RESIZING"})),
+        (f"asks for nodes with {', '.join(wanted)}", pending and bool(wanted)),
+        (f"says which nodes it may have ({', '.join(named)})", pending and bool(named)),
+        ("asks for nodes of its own, with fewer GPUs than they have", pending and bool(alone) and shares),
+        (f"uses the reservation {record.get('resv_name')}", bool(record.get("resv_name"))),
+    )
+    return next((why for why, so in reasons if so), "")

@@ -75,12 +75,12 @@ class Gpus(NamedTuple):
 
     Attributes:
         gpu_type: Their type; None: not told.
-        count: How many.
+        many: How many.
         numbers: Their numbers on the node; empty: not told.
     """
 
     gpu_type: str | None
-    count: int
+    many: int
     numbers: tuple[int, ...] = ()
 
 

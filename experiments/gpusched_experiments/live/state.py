@@ -57,7 +57,7 @@ class LiveJob:
         end_s: When it ended, or the time limit ends it; None: not known.
         time_limit_s: Its time limit [s]; None: none.
         gpus: GPUs that it asks for, in all.
-        gpu_type: The type that it asks for; None: any.
+        gpu_type: The type that it asks for; one of several, with `|` between them; None: any.
         holds: Nodes that it runs on, and GPUs on each.
         gpu_numbers: Numbers of the GPUs that it holds, by node, where the manager tells them.
         restarts: How often it was started again.

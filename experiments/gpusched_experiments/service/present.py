@@ -146,7 +146,8 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
         raise InputError(where, given.configuration, f"GPUs that are free: {name} has {free} beside other jobs'")
     row = board.jobs[job]
     row[at.BASE_S] = given.since_s
-    row[at.READY_S] = row[at.ANCHOR_S] = given.since_s if given.ready_s is None else given.ready_s
+    row[at.READY_S] = given.since_s if given.ready_s is None else given.ready_s
+    row[at.ANCHOR_S] = max(board.clock[at.NOW], row[at.READY_S])  # what it has done is told of the present
 
 
 def _check_consecutive(field: str, given: RunningFields, nodes: list[int], configuration: Configuration) -> None:
