@@ -25,8 +25,8 @@ from gpusched_experiments.live.request import LiveRequest, request_of
 from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
 from gpusched_experiments.live.state import LiveJob
 
-TRANSIENT = "other jobs hold"
-"""Begins the reason for which a job is left out of a request only for now."""
+TRANSIENT = ("jobs that the policy is not told hold", "a request has at most")
+"""How reasons begin for which a job is left out of a request only for now."""
 _OF_JOB = re.compile(r"jobs\[(\d+)\]")
 _NEVER_STOPS = re.compile(r"disabled|not permitted|requeue", re.IGNORECASE)
 
@@ -282,6 +282,8 @@ class Driver:
             self.state.jobs[name].ours = False
         held = [name for name in names if name not in refused]
         if held and not self.commands.dry:
+            for name in held:
+                self.state.jobs[name].confirmed = True
             self.tell("held", jobs=held)
 
     def _told(self, sight: Sight) -> Any:
