@@ -23,7 +23,7 @@ from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.releasing import look, release_all, release_jobs
 from gpusched_experiments.live.request import LiveRequest, request_of
 from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
-from gpusched_experiments.live.state import LiveJob
+from gpusched_experiments.live.state import LiveCluster, LiveJob
 
 TRANSIENT = ("jobs that the policy is not told hold", "a request has at most")
 """How reasons begin for which a job is left out of a request only for now."""
@@ -152,8 +152,7 @@ class Driver:
         """
         self._nodes_text = self.commands.nodes()
         sight = self._look()
-        self._take_care(sight)
-        told = self._told(sight)
+        told = self._told(sight, self._take_care(sight))
         fixed = frozenset(job.id for job in told.jobs if self._is_fixed(job))
         try:
             request = request_of(
@@ -250,8 +249,8 @@ class Driver:
         self._sight = sight
         return sight
 
-    def _take_care(self, sight: Sight) -> None:
-        """Hold jobs that wait and that nobody holds; what a user holds is left alone."""
+    def _take_care(self, sight: Sight) -> list[str]:
+        """Hold jobs that wait and that nobody holds; what a user holds is left alone. Returns the jobs held now."""
         to_hold, to_release = [], []
         for job in sight.cluster.jobs:
             record = self.state.jobs.get(job.id)
@@ -269,6 +268,7 @@ class Driver:
             release_jobs(to_release, sight, self.state, self.commands, self.tell)
             self._save()
         self._hold(to_hold)
+        return to_hold
 
     def _hold(self, names: list[str]) -> None:
         if not names:
@@ -286,7 +286,7 @@ class Driver:
                 self.state.jobs[name].confirmed = True
             self.tell("held", jobs=held)
 
-    def _told(self, sight: Sight) -> Any:
+    def _told(self, sight: Sight, held: list[str]) -> LiveCluster:
         """Return the cluster as the policy is told of it: without waiting jobs that are not the driver's to start."""
         now_s, jobs = sight.cluster.read_s, []
         for job in sight.cluster.jobs:
@@ -299,7 +299,7 @@ class Driver:
                     record is None
                     or record.given_back
                     or not record.ours
-                    or is_held_by_user(job, record, now)
+                    or (job.id not in held and is_held_by_user(job, record, now))
                     or now.waits_for
                     or record.not_before_s > now_s
                 ):
@@ -412,10 +412,8 @@ class Driver:
         waiting = {placement.job: placement for placement in starts}
         released: dict[str, float] = {}
         until_s, pause_s = self.steady() + self.settings.settle_s, 0.25
-        sight = self._sight
         stopped = [name for name in self.actions.stops if self.state.jobs[name].stopped]
-        if stopped:
-            sight = self._look()
+        sight = self._look() if waiting or stopped else None
         while sight is not None and (waiting or released or stopped):
             self._note_started(sight, waiting, released)
             stopped = [n for n in stopped if n in self.state.jobs and self._is_going(sight, n)]
