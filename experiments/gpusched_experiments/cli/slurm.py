@@ -11,7 +11,9 @@ from typer.core import TyperGroup
 PARTS: tuple[str, ...] = (
     "snapshot",
     "watch",
-    # "drive", "release", "emulate", as they come
+    "drive",
+    "release",
+    "emulate",
 )
 """The commands of the group, in the order of the help; `NAME` is `slurm_NAME_command` in the module `slurm_NAME`."""
 

@@ -35,7 +35,7 @@ from gpusched_experiments.live.watch_report import (
     scenario_of,
     trace_csv,
 )
-from gpusched_experiments.live.watch_savings import Schedule, savings_table
+from gpusched_experiments.live.watch_savings import Schedule, savings_table, verdict_of
 from gpusched_experiments.live.watching import Watch, watch_on
 from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, JOURNAL_TRACE, ComparisonFolder
 from gpusched_experiments.report.recorded_times import AS_TRACED
@@ -140,19 +140,19 @@ def _report(journal: str, out: str, policy: str, rules: JobRules, how: tuple[str
     compared = run_comparison(plan, out)
     folder = ComparisonFolder(out)
     recorded = {name: folder.recorded(name) for name in (each.name for each in plan.policies)}
-    tables = [drift] if (drift := drift_table(seen)) is not None else []
+    said, tables = about_the_journal(seen), [drift] if (drift := drift_table(seen)) is not None else []
+    page = ["## What the journal saw", "", *(f"- {each}" for each in said), ""]
     if all(path.exists() for path in recorded.values()):
         results = [read_result(path) for path in recorded.values()]
         ran = Schedule.of_journal(seen, results[0].instance)
         others = [Schedule.of_result(result) for result in results if result.policy != AS_TRACED]
         tables.insert(0, savings_table(ran, others, seen.speed))
-    said = about_the_journal(seen)
-    page = ["## What the journal saw", "", *(f"- {each}" for each in said), "", *map(markdown, tables)]
+        page = [verdict_of(tables[0]), "", *page]
+    page += map(markdown, tables)
     write_atomically(folder.path / JOURNAL_TRACE, trace_csv(seen))
     write_atomically(folder.path / JOURNAL_PAGE, "\n".join(page))
     write_report(folder.path)
     print_comparisons(output(), compared, plan.reference, None, str(folder.path / "table.md"))
-    for text in (*(f"- {each}" for each in said), *map(markdown, tables)):
-        typer.echo(f"\n{text}")
+    typer.echo("\n" + "\n".join(page))
     for path in written(out):
         typer.echo(f"wrote {path}")

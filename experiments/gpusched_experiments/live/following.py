@@ -1,4 +1,4 @@
-"""What Slurm says of the jobs of a partition becomes what a driver knows of them: runs that begin and end, and events."""
+"""What Slurm says of the jobs of a partition becomes what a driver knows of them: runs begin and end, and events."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from gpusched_experiments.live.drive_state import MOST_COSTS, DriveState, JobRec
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.progress import Progress, Seen
 from gpusched_experiments.live.progress_reports import ProgressReports
-from gpusched_experiments.live.slurm_requests import REQUEUED, SubmittedRequest
-from gpusched_experiments.live.state import LiveCluster, LiveJob
+from gpusched_experiments.live.slurm_requests import SubmittedRequest
+from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
 from gpusched_experiments.service.cluster import configuration_of
 
 SHORT_RUN_S = 20.0
@@ -44,13 +44,25 @@ class Sight:
         return next((job for job in self.cluster.jobs if job.id == name and job.phase != "ended"), None)
 
 
+def holder(job: LiveJob, request: SubmittedRequest) -> str:
+    """Return as what a waiting job is held: `admin`, `user`, or nothing; a requeue that holds is one by a user."""
+    if job.held and request.reason == "JobHeldAdmin":
+        return "admin"
+    return "user" if job.held == "requeue" else job.held
+
+
 def is_held_by_user(job: LiveJob, record: JobRecord, request: SubmittedRequest) -> bool:
-    """Return whether a waiting job is held by somebody else than the driver, who is to be respected."""
-    if job.held == "requeue" or request.description == REQUEUED:
-        return not (record.stopped or record.ours)
-    if job.held == "user":
-        return record.confirmed or not record.held_at_first
-    return job.held == "admin" and not (launch_failed(job) or (record.ours and not record.given_back))
+    """Return whether a waiting job is held by somebody else than the driver, who is to be respected.
+
+    The driver's holds are those of an administrator, but for jobs that were submitted with `--hold`, and those that
+    it has just put back into the queue, until they were `confirmed` as such.
+    """
+    held = holder(job, request)
+    if held == "admin":
+        return not (launch_failed(job) or (record.ours and not record.given_back))
+    if held == "user" and not record.confirmed:
+        return not (record.stopped or record.ours) if job.held == "requeue" else not record.held_at_first
+    return held == "user"
 
 
 def launch_failed(job: LiveJob) -> bool:
@@ -71,6 +83,9 @@ class Follower:
     def __init__(self, state: DriveState, rules: JobRules, reports: ProgressReports, tell: Tell) -> None:
         self.state, self.rules, self.reports, self.tell = state, rules, reports, tell
         self._refused: dict[str, str] = {}
+        self._here = rules
+        self._nodes: tuple[LiveNode, ...] = ()
+        self._jobs: dict[str, LiveJob] = {}
 
     def follow(self, sight: Sight) -> None:
         """Bring all records to what Slurm says."""
@@ -80,10 +95,10 @@ class Follower:
             if job.partition == self.state.partition and job.phase in ("pending", "running"):
                 self._adopt(job, sight.requests.get(job.id, NO_REQUEST), now_s)
         for name, record in list(self.state.jobs.items()):
-            job = there.get(name)
-            if job is None or job.partition != self.state.partition:
+            if name not in there or there[name].partition != self.state.partition:
                 self._over(name, record, None, now_s)
                 continue
+            job = there[name]
             request = sight.requests.get(name, NO_REQUEST)
             self._hear(name, record, request)
             if job.phase == "ended":
@@ -92,7 +107,7 @@ class Follower:
                 self._runs(job, record, request, now_s)
                 self._hear(name, record, request)
             elif job.phase == "pending":
-                self._waits(job, record, now_s)
+                self._waits(job, record, request, now_s)
         for name in [name for name in self.state.left_alone if name not in there or there[name].phase == "ended"]:
             del self.state.left_alone[name]
 
@@ -113,9 +128,8 @@ class Follower:
             ready_s = record.ready_s
             if runs and ready_s is None and record.since_s is not None and usual_s is not None:
                 ready_s = record.since_s + usual_s
-            found[name] = Seen(
-                record.first_start_s, record.since_s if runs else None, ready_s if runs else None, record.last_nodes
-            )
+            since_s, ready_s = (record.since_s, ready_s) if runs else (None, None)
+            found[name] = Seen(record.submit_s, record.first_start_s, since_s, ready_s, record.last_nodes)
         return found
 
     def came_to_nothing(self, record: JobRecord, now_s: float) -> None:
@@ -161,7 +175,7 @@ class Follower:
 
     def _no_description(self, job: LiveJob) -> str:
         try:
-            self.rules.describe(job)
+            self._here.describe(job)
         except InputError as error:
             return str(error)
         return ""
@@ -192,6 +206,7 @@ class Follower:
         record.configuration = record.planned if own else wanted
         record.since_s, record.ready_s, record.first_epochs = start_s, None, None
         record.restarts, record.stopped, record.silent = job.restarts, False, False
+        record.confirmed = record.held_at_first = False
         if record.first_start_s is None:
             record.first_start_s = start_s
         self.tell(
@@ -214,18 +229,18 @@ class Follower:
             return f"{gpu_type or 'unknown'}x{sum(count for _, count in job.holds) or '?'}"
         return Configuration(gpu_type, record.gpus_per_node, len(record.nodes)).name
 
-    def _waits(self, job: LiveJob, record: JobRecord, now_s: float) -> None:
+    def _waits(self, job: LiveJob, record: JobRecord, request: SubmittedRequest, now_s: float) -> None:
         if record.configuration:
             short = record.since_s is not None and now_s - record.since_s < SHORT_RUN_S
             if not record.stopped:
                 self.tell("requeued", job=job.id, why=job.reason)
                 if short or launch_failed(job):
                     self.came_to_nothing(record, now_s)
-        if launch_failed(job) and job.held == "admin" and not record.given_back:
+        if launch_failed(job) and not record.given_back:
             record.ours = True  # Slurm held it; it is started again
         if record.configuration:
             self._run_ends(job.id, record, now_s)
-        if job.held == "admin" and record.ours:
+        if record.ours and holder(job, request) == "admin":
             record.confirmed = True
 
     def _run_ends(self, name: str, record: JobRecord, end_s: float) -> None:
@@ -309,13 +324,13 @@ class Follower:
     def _most(self, name: str) -> float:
         job = self._jobs.get(name)
         try:
-            return float("inf") if job is None else self.rules.describe(job).max_epochs
+            return float("inf") if job is None else self._here.describe(job).max_epochs
         except InputError:
             return float("inf")
 
     def look_at(self, sight: Sight) -> None:
         """Take what Slurm says, and follow it."""
-        self._nodes = sight.cluster.nodes
+        self._here, self._nodes = self.rules.on(sight.cluster), sight.cluster.nodes
         self._jobs = {job.id: job for job in sight.cluster.jobs}
         self.follow(sight)
 

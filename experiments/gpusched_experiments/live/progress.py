@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
+from importlib import import_module
 from typing import Any, NamedTuple
 
 VARIABLE = "GPUSCHED_PROGRESS"
@@ -105,11 +107,11 @@ def lightning_callback(first_epoch: float = 0.0) -> Any:
         first_epoch: Epochs that were done before what this Trainer counts.
     """
     try:
-        from lightning.pytorch import Callback  # noqa: PLC0415 - only where it is used
+        base = import_module("lightning.pytorch").Callback
     except ImportError:
-        from pytorch_lightning import Callback  # noqa: PLC0415
+        base = import_module("pytorch_lightning").Callback
 
-    class ReportToScheduler(Callback):  # type: ignore[misc, unused-ignore]
+    class ReportToScheduler(base):  # type: ignore[misc]
         def on_train_start(self, trainer: Any, _module: Any) -> None:
             if trainer.is_global_zero:
                 report_progress(first_epoch + trainer.current_epoch)
@@ -127,9 +129,9 @@ def trainer_callback(first_epoch: float = 0.0) -> Any:
     Args:
         first_epoch: Epochs that were done before what this Trainer counts.
     """
-    from transformers import TrainerCallback  # noqa: PLC0415 - only where it is used
+    base = import_module("transformers").TrainerCallback
 
-    class ReportToScheduler(TrainerCallback):  # type: ignore[misc, unused-ignore]
+    class ReportToScheduler(base):  # type: ignore[misc]
         def on_train_begin(self, _arguments: Any, state: Any, _control: Any, **_: Any) -> None:
             if state.is_world_process_zero:
                 report_progress(first_epoch + (state.epoch or 0.0))
@@ -141,7 +143,16 @@ def trainer_callback(first_epoch: float = 0.0) -> Any:
     return ReportToScheduler()
 
 
-if __name__ == "__main__":
-    import sys
+def main(text: str) -> int:
+    """Report the epochs of a text, as `gpusched progress 12` does; return the exit code: 2 if it is no number."""
+    try:
+        epochs = float(text)
+    except ValueError:
+        sys.stderr.write(f"error: EPOCHS = {text!r}; allowed: a number of epochs\n")
+        return 2
+    report_progress(epochs)
+    return 0
 
-    sys.exit(0 if report_progress(float(sys.argv[1])) else 1)
+
+if __name__ == "__main__":
+    sys.exit(main("".join(sys.argv[1:2])))

@@ -16,7 +16,6 @@ GPU_FIELDS = {"tres_per_node": "TresPerNode", "tres_per_job": "TresPerJob"}
 FIXED_FIELDS = {"tres_per_task": "--gpus-per-task", "tres_per_socket": "--gpus-per-socket"}
 POWER = "gpusched-power="
 """Begins the word of AdminComment that tells a prolog the power limit, as a part of that of a full busy GPU."""
-REQUEUED = "job requeued in held state"
 _GPU = re.compile(r"(?<![^,])((?:gres[:/])?gpu)(?::([A-Za-z_][\w.\-]*))?(?:[:=](\d+))?(?![^,])")
 _WORD = re.compile(r"[!-~]*")
 
@@ -36,7 +35,7 @@ class SubmittedRequest:
         folder: Its working folder.
         user: Its user.
         eligible_s: From when on Slurm may start it [s], Unix time; 0: not known.
-        description: The state in Slurm's words.
+        reason: Why it waits, by Slurm's name for it.
         priority: Its priority; 0: it is held, or would be if it went back into the queue.
     """
 
@@ -50,7 +49,7 @@ class SubmittedRequest:
     folder: str = ""
     user: str = ""
     eligible_s: float = 0.0
-    description: str = ""
+    reason: str = ""
     priority: float = 1.0
 
     @classmethod
@@ -70,7 +69,7 @@ class SubmittedRequest:
             folder=_text(job.get("current_working_directory")),
             user=_text(job.get("user_name")),
             eligible_s=_number(job.get("eligible_time")),
-            description=_text(job.get("state_description")),
+            reason=_text(job.get("state_reason")),
             priority=_number(job.get("priority", 1)),
         )
 

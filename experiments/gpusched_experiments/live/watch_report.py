@@ -202,14 +202,19 @@ def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
         "they had run by then, as if they had ended there: every schedule does the same work, but what their later "
         "delay costs is missing."
     )
-    left_out = (
-        f"{never:,} jobs never ran, and {unseen:,} ended while nobody looked: they are left out, and "
-        f"no policy had to run them. {before:,} jobs ran "
-        "already at the first reading; jobs that had ended by then are not known, so the replayed cluster begins "
-        "emptier than the real one."
-    )
+    said = [readings, counted]
+    if never or unseen:
+        said.append(
+            f"{never:,} jobs never ran, and {unseen:,} ended while nobody looked: they are left out, and no policy had "
+            "to run them."
+        )
+    if before:
+        said.append(
+            f"{before:,} jobs ran already at the first reading; jobs that had ended by then are not known, so the "
+            "replayed cluster begins emptier than the real one."
+        )
     drawn = "Durations are what was seen; a job's maximum epochs are drawn so that it takes this long on its GPUs."
-    said = [readings, counted, left_out, drawn]
+    said.append(drawn)
     fixed = sum(bool(job.runs) and not job.known.get("checkpoints", False) for job in own)
     if fixed:
         said.append(

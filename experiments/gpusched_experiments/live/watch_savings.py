@@ -178,6 +178,22 @@ def savings_table(ran: Schedule, others: Sequence[Schedule], speed: float = 1.0)
     return Table.of("Against what ran", SAVED, rows, (note,))
 
 
+def verdict_of(table: Table) -> str:
+    """Say in a sentence or two what the table of savings comes to."""
+    said = []
+    for policy in dict.fromkeys(str(row["policy"]) for row in table.as_dicts()):
+        parts = []
+        for row in table.as_dicts():
+            saved = row["saved"]
+            if row["policy"] != policy or not isinstance(saved, Estimate):
+                continue
+            name, _, unit = str(row["measure"]).rstrip("]").rpartition(" [")
+            ends = "" if saved.interval is None else f" [{saved.interval[0]:,.2f}, {saved.interval[1]:,.2f}]"
+            parts.append(f"{name.replace(',', ':')} {saved.value:,.2f} {unit}{ends}")
+        said.append(f"Against what ran, {policy} would have saved (a minus: lost): {'; '.join(parts)}.")
+    return " ".join(said)
+
+
 def _saved(less: Floats, size: Floats | None) -> Callable[[NDArray[np.int64]], Any]:
     """Return what gives the saving of every draw of blocks: the sum, or the mean over jobs."""
     if size is None:
