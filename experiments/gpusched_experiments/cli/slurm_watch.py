@@ -26,16 +26,16 @@ from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal
 from gpusched_experiments.live.progress import Progress
 from gpusched_experiments.live.progress_reports import ProgressReports
-from gpusched_experiments.live.slurm_commands import SlurmCommands
+from gpusched_experiments.live.slurm_commands import SlurmControl
 from gpusched_experiments.live.slurm_state import cluster_of
 from gpusched_experiments.live.state import LiveCluster
 from gpusched_experiments.live.watch_report import (
     about_the_journal,
     drift_table,
-    savings_table,
     scenario_of,
     trace_csv,
 )
+from gpusched_experiments.live.watch_savings import Schedule, savings_table, verdict_of
 from gpusched_experiments.live.watching import Watch, watch_on
 from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, JOURNAL_TRACE, ComparisonFolder
 from gpusched_experiments.report.recorded_times import AS_TRACED
@@ -99,7 +99,7 @@ def slurm_watch_command(
         raise InputError("--every", every, f"a number of seconds >= {LEAST_S:g}")
     for_s = None if duration is None else seconds_of_due(f"+{duration}", 0.0, 1.0, "--for")
     decider = Decider(PolicyCatalogue.of(policy), secrets.token_bytes(32))
-    slurm = SlurmCommands()
+    slurm = SlurmControl()
 
     def read() -> LiveCluster:
         jobs_json = slurm.jobs()
@@ -140,17 +140,19 @@ def _report(journal: str, out: str, policy: str, rules: JobRules, how: tuple[str
     compared = run_comparison(plan, out)
     folder = ComparisonFolder(out)
     recorded = {name: folder.recorded(name) for name in (each.name for each in plan.policies)}
-    tables = [drift] if (drift := drift_table(seen)) is not None else []
-    if not compared[0].not_claimed and all(path.exists() for path in recorded.values()):
-        ran, *others = (read_result(path) for path in recorded.values())
+    said, tables = about_the_journal(seen), [drift] if (drift := drift_table(seen)) is not None else []
+    page = ["## What the journal saw", "", *(f"- {each}" for each in said), ""]
+    if all(path.exists() for path in recorded.values()):
+        results = [read_result(path) for path in recorded.values()]
+        ran = Schedule.of_journal(seen, results[0].instance)
+        others = [Schedule.of_result(result) for result in results if result.policy != AS_TRACED]
         tables.insert(0, savings_table(ran, others, seen.speed))
-    said = about_the_journal(seen)
-    page = ["## What the journal saw", "", *(f"- {each}" for each in said), "", *map(markdown, tables)]
+        page = [verdict_of(tables[0]), "", *page]
+    page += map(markdown, tables)
     write_atomically(folder.path / JOURNAL_TRACE, trace_csv(seen))
     write_atomically(folder.path / JOURNAL_PAGE, "\n".join(page))
     write_report(folder.path)
     print_comparisons(output(), compared, plan.reference, None, str(folder.path / "table.md"))
-    for text in (*(f"- {each}" for each in said), *map(markdown, tables)):
-        typer.echo(f"\n{text}")
+    typer.echo("\n" + "\n".join(page))
     for path in written(out):
         typer.echo(f"wrote {path}")
