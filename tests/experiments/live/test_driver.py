@@ -223,7 +223,7 @@ def undone(make: Callable[[], Driver], made: Driver, slurm: MadeUpSlurm) -> None
 
 
 @settings(
-    max_examples=120,
+    max_examples=25,
     deadline=None,
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
