@@ -1,4 +1,4 @@
-"""What a driver made of a trial beside what `gpusched simulate` makes of the same jobs, with the latencies seen there."""
+"""What a driver made of a trial beside what `gpusched simulate` makes of the same jobs, with the latencies seen."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
-from slurm_trials import RATES, Trial, journal_of, seconds_of
 
 from gpusched_env import Configuration, EpochDistribution, Instance, Job, Node, save_instance
 from gpusched_env.workload import Scenario
 from gpusched_env.workload.catalogue import Catalogue, of_size
+from slurm_trials import RATES, Trial, journal_of, seconds_of
+
+SAME_READING_S = 0.2
 
 SIZES = {"V100": (4, 2), "A100": (8, 2)}
 """GPUs a node, and nodes, by GPU type."""
@@ -27,7 +29,7 @@ class Schedule:
 
     Attributes:
         configurations: What each job held, one after another, by its place in the order of submission.
-        starts_s: When each job first held GPUs [real s after the first submission].
+        starts_s: When each job first held GPUs [real s after the driver saw the first job].
     """
 
     configurations: dict[int, tuple[str, ...]]
@@ -53,10 +55,23 @@ class Agreement:
     differs_first: str
 
 
+def seen_s(trial: Trial) -> dict[str, float]:
+    """Return when the driver first saw each job, as Unix times [s]: to a policy it is submitted then."""
+    adopted = {str(event["job"]): float(event["time"]) for event in journal_of(trial) if event["kind"] == "adopted"}  # type: ignore[arg-type]
+    # One reading sees several jobs; the journal's lines of them follow each other within milliseconds.
+    found: dict[str, float] = {}
+    last_s = 0.0
+    for name, at_s in sorted(adopted.items(), key=lambda each: each[1]):
+        last_s = last_s if at_s - last_s < SAME_READING_S else at_s
+        if name in trial.jobs:
+            found[name] = last_s
+    return found
+
+
 def driven(trial: Trial) -> Schedule:
     """Return the schedule that jobs wrote down themselves."""
     place = {name: i for i, name in enumerate(trial.jobs)}
-    zero_s = min(trial.submitted_s.values())
+    zero_s = min(seen_s(trial).values())
     held: dict[int, list[str]] = defaultdict(list)
     starts: dict[int, float] = {}
     for event in trial.events():
@@ -73,15 +88,16 @@ def driven(trial: Trial) -> Schedule:
 def latencies_s(trial: Trial) -> tuple[float, float]:
     """Return the median times from when a job could have started until it made progress, and of a change [real s].
 
-    It could have started when it was submitted and another job had left the GPUs that it got.
+    It could have started when the driver saw it and another job had left the GPUs that it got.
     """
+    seen = seen_s(trial)
     left: dict[tuple[str, int], float] = {}
     could: dict[str, float] = {}
     first: dict[str, float] = {}
     for event in trial.events():
         places = [(event.node, gpu) for gpu in event.gpus]
         if event.kind == "start":
-            could.setdefault(event.job, max(trial.submitted_s[event.job], *(left.get(each, 0.0) for each in places)))
+            could.setdefault(event.job, max(seen[event.job], *(left.get(each, 0.0) for each in places)))
         elif event.kind == "ready":
             first.setdefault(event.job, event.at_s - could[event.job])
         else:
@@ -91,7 +107,7 @@ def latencies_s(trial: Trial) -> tuple[float, float]:
 
 
 def as_run(trial: Trial) -> Instance:
-    """Return the instance of a trial's jobs as they were submitted, with epochs needed and latencies as they were."""
+    """Return the instance of a trial's jobs as the driver came to see them, with the needs and latencies of the trial."""
     start_s, restart_s = latencies_s(trial)
     catalogue = Catalogue.of(Scenario())
     types = [of_size(catalogue.gpu_types[name], gpus) for name, (gpus, _) in SIZES.items()]
@@ -100,11 +116,12 @@ def as_run(trial: Trial) -> Instance:
         app: {Configuration(n.partition("x")[0], int(n.partition("x")[2])): s for n, s in seconds_of(app).items()}
         for app in RATES
     }
-    zero_s = min(trial.submitted_s.values())
+    seen = seen_s(trial)
+    zero_s = min(seen.values())
     jobs = [
         Job(
-            at_s := (trial.submitted_s[name] - zero_s) * trial.speed,
-            at_s + job.due_s,
+            at_s := (seen[name] - zero_s) * trial.speed,
+            at_s + max(0.0, job.due_s - (seen[name] - trial.submitted_s[name]) * trial.speed),
             job.weight,
             job.most,
             EpochDistribution.certain(),

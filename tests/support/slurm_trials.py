@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 
@@ -125,9 +125,9 @@ class Trial:
         """Submit a job, held as a driver wants it, and return its id."""
         path = self.folder / f"training-{len(self.jobs)}.json"
         seconds = {name.lower(): each / self.speed for name, each in seconds_of(job.application).items()}
-        Training(
-            str(self.runs), job.needs, seconds, self.restart_s, fails_at=job.fails_at, reports=job.reports
-        ).save(path)
+        Training(str(self.runs), job.needs, seconds, self.restart_s, fails_at=job.fails_at, reports=job.reports).save(
+            path
+        )
         words = ["sbatch", "--parsable", "--gres=gpu:1", "--output=/dev/null", "--requeue", *arguments]
         if opted_in:
             words += ["--hold", f"--comment={job.comment}"]
@@ -226,7 +226,7 @@ class Trial:
                 used[first.node, gpu].append((first.at_s, until_s))
         for place, spans in used.items():
             spans.sort()
-            for (_, end_s), (start_s, _) in zip(spans, spans[1:], strict=False):
+            for (_, end_s), (start_s, _) in pairwise(spans):
                 assert start_s >= end_s - 0.05, (place, spans)
 
 
@@ -244,9 +244,7 @@ def journal_of(trial: Trial) -> list[dict[str, object]]:
     """Return the events of the driver's journal."""
     found = []
     for path in sorted((trial.state / "journal").glob("*")):
-        for line in path.read_text().splitlines(keepends=True):
-            if line.endswith("\n"):
-                found.append(json.loads(line))
+        found += [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     return found
 
 
