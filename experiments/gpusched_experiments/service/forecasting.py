@@ -125,7 +125,7 @@ class Forecaster:
             InputError: The request is not allowed; names the field by its path.
         """
         begin = time.perf_counter()
-        answer = self.forecast(self._decider.parse(body, ForecastRequest))
+        answer = self.forecast(self._decider.read(body, ForecastRequest))
         return json.dumps(answer | {"seconds": round(time.perf_counter() - begin, 3)}, allow_nan=False).encode()
 
     def forecast(self, request: ForecastRequest) -> dict[str, Any]:

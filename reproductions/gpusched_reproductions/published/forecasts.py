@@ -66,7 +66,7 @@ class _Known:
         """Give them, as `Arrivals` does."""
         rows, tau = state.hidden.jobs[-coming:], state.hidden.tau[-coming:]
         quantiles = np.random.default_rng([seed, 2]).random((draws, coming))
-        return *(np.broadcast_to(part, (draws, *part.shape)) for part in (rows, tau)), quantiles
+        return np.broadcast_to(rows, (draws, *rows.shape)), np.broadcast_to(tau, (draws, *tau.shape)), quantiles
 
 
 def _forecast(state: State, policy: Policy, rng: np.random.Generator, mode: str) -> Forecast:
@@ -180,13 +180,7 @@ def _summary(runs: Runs) -> Table:
     columns: tuple[Column[Group], ...] = (
         Column("workload", "workload", lambda group: group.labels["workload"]),
         of.POLICY,
-        *(
-            Column(
-                mode, f"arrivals {mode}", lambda group, mode=mode: _coverage(group.beside(arrivals=mode)), SHARE,
-                interval=True,
-            )
-            for mode in MEASURES
-        ),
+        *(Column(mode, f"arrivals {mode}", partial(_of_mode, mode), SHARE, interval=True) for mode in MEASURES),
         Column("start", "starts", lambda group: _coverage(group.beside(arrivals=MODELLED), "start_inside", "waiting"),
                SHARE, interval=True),
     )  # fmt: skip
@@ -198,6 +192,14 @@ def _summary(runs: Runs) -> Table:
         "Known: the jobs that really come; only needs are drawn.",
     )
     return Table.of("Coverage of 80 % intervals", columns, first, notes)
+
+
+def _of_mode(mode: str, group: Group) -> Estimate | None:
+    return _coverage(group.beside(arrivals=mode))
+
+
+def _of_horizon(name: str, group: Group) -> Estimate | None:
+    return _coverage(group.own, f"{name}_inside", f"{name}_jobs")
 
 
 def _coverage(runs: Runs, part: str = "inside", whole: str = "jobs") -> Estimate | None:
@@ -212,10 +214,7 @@ def _details(runs: Runs) -> Table:
         _share("before", "before", "before"),
         _share("after", "after", "after"),
         *(
-            Column(
-                name, f"inside, {text}", lambda group, of=name: _coverage(group.own, f"{of}_inside", f"{of}_jobs"),
-                SHARE, interval=True,
-            )
+            Column(name, f"inside, {text}", partial(_of_horizon, name), SHARE, interval=True)
             for (name, _, _), text in zip(HORIZONS, ("< 1 h", "1 to 6 h", "> 6 h"), strict=True)
         ),
         Column("error", "error of the median / time left", _value("error_s", "left_s"), RATIO),

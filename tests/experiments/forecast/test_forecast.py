@@ -136,10 +136,11 @@ def test_certain_needs_give_the_schedule_of_the_simulator(name: str):
     assert checked
 
 
+@pytest.mark.parametrize("kinds", [False, True])
 @pytest.mark.parametrize("name", COMPILED)
-def test_a_compiled_roll_out_is_that_of_its_policy(name: str, monkeypatch: pytest.MonkeyPatch):
+def test_a_compiled_roll_out_is_that_of_its_policy(name: str, kinds: bool, monkeypatch: pytest.MonkeyPatch):
     policy = make_any_policy(name)
-    state = begun(random_instance(7, jobs=10, span_s=2000.0, restart_s=30.0), policy, submitted=6)
+    state = begun(random_instance(7, jobs=10, span_s=2000.0, restart_s=30.0, kinds=kinds), policy, submitted=6)
     assert compiled.compiled_run(policy, state.board) is not None
     arrivals = Arrivals.of_history(state.board)
     assert arrivals is not None
