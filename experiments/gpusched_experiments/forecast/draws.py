@@ -28,7 +28,7 @@ BLOCK = 20
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrivals:
+class ArrivalModel:
     """Jobs to come, like some of the board's.
 
     With a history, pieces of it come again: after each job the next one of the history, with the time between them, and
@@ -54,7 +54,7 @@ class Arrivals:
             raise InputError("arrivals.like", [], "one job or more")
 
     @classmethod
-    def of_history(cls, board: Board) -> Arrivals | None:
+    def of_history(cls, board: Board) -> ArrivalModel | None:
         """Return arrivals as those so far, in pieces; None if no time has passed between them."""
         known = int(board.count[at.SUBMITTED])
         gaps = np.diff(board.jobs[:known, at.SUBMISSION])
@@ -109,7 +109,7 @@ class Draws:
         Args:
             state: The state, before the round at its present time.
             quantiles: Quantiles of what the jobs that are there need, in [0, 1), (D, A): `stratified`.
-            coming: Rows of jobs to come, of `tau`, and quantiles of what they need, as `Arrivals.drawn` gives them.
+            coming: Rows of jobs to come, of `tau`, and quantiles of what they need, as `drawn` of a model gives them.
         """
         board = state.board
         present = board.active[: board.count[at.ACTIVE]].copy()

@@ -17,7 +17,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_env.workload import Scenario, load_scenario, load_track
-from gpusched_experiments.forecast import Arrivals, Forecast, ForecastSettings, forecast
+from gpusched_experiments.forecast import ArrivalModel, Forecast, ForecastSettings, forecast
 from gpusched_experiments.forecast.forecast import jobs_to_come
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.cell import Cell, Measure
@@ -63,7 +63,7 @@ class _Known:
         return len(self.state.hidden.jobs) - int(self.state.board.count[at.SUBMITTED])
 
     def drawn(self, state: State, draws: int, coming: int, seed: int) -> tuple[Floats, Floats, Floats]:
-        """Give them, as `Arrivals` does."""
+        """Give them, as `ArrivalModel` does."""
         rows, tau = state.hidden.jobs[-coming:], state.hidden.tau[-coming:]
         quantiles = np.random.default_rng([seed, 2]).random((draws, coming))
         return np.broadcast_to(rows, (draws, *rows.shape)), np.broadcast_to(tau, (draws, *tau.shape)), quantiles
@@ -76,7 +76,7 @@ def _forecast(state: State, policy: Policy, rng: np.random.Generator, mode: str)
     if mode == KNOWN:
         of_all: Any = known
         return forecast(state, policy, rng, SETTINGS, of_all, coming=len(known))
-    like = Arrivals.of_history(state.board)
+    like = ArrivalModel.of_history(state.board)
     if like is None:
         return forecast(state, policy, rng, SETTINGS)
     most = jobs_to_come(state, policy, rng, like, np.inf, SETTINGS.samples)

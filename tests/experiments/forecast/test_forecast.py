@@ -14,7 +14,7 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Jo
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import can_decide, memory_columns
-from gpusched_experiments.forecast import Arrivals, Draws, ForecastSettings, RollOuts, compiled, forecast, rollout
+from gpusched_experiments.forecast import ArrivalModel, Draws, ForecastSettings, RollOuts, compiled, forecast, rollout
 from gpusched_experiments.forecast.draws import stratified
 from gpusched_experiments.forecast.forecast import json_cluster, json_difference, json_rows, quantiles_of
 from instances import random_instance
@@ -142,7 +142,7 @@ def test_a_compiled_roll_out_is_that_of_its_policy(name: str, kinds: bool, monke
     policy = make_any_policy(name)
     state = begun(random_instance(7, jobs=10, span_s=2000.0, restart_s=30.0, kinds=kinds), policy, submitted=6)
     assert compiled.compiled_run(policy, state.board) is not None
-    arrivals = Arrivals.of_history(state.board)
+    arrivals = ArrivalModel.of_history(state.board)
     assert arrivals is not None
     present = int(state.board.count[at.ACTIVE])
     draws = Draws.of(state, stratified(1, 4, present), arrivals.drawn(state, 4, 5, 1))
@@ -167,7 +167,7 @@ def test_the_same_seed_gives_the_same_forecast_and_another_one_another():
 
     def made(seed: int) -> Outcomes:
         settings = ForecastSettings(samples=8, seed=seed)
-        like = Arrivals.of_history(state.board)
+        like = ArrivalModel.of_history(state.board)
         return forecast(state, policy, np.random.default_rng(0), settings, like).outcomes
 
     assert_same(made(4), made(4))
@@ -191,7 +191,7 @@ def test_what_is_not_over_at_the_horizon_has_no_end_yet():
 def test_jobs_to_come_do_not_delay_those_before_them_first_come_first_served():
     policy = make_any_policy("fifo")
     state = begun(instance_of(*(tenths_job(10.0 * i) for i in range(4)), nodes=2), policy, submitted=4)
-    arrivals = Arrivals.of_history(state.board)
+    arrivals = ArrivalModel.of_history(state.board)
     assert arrivals is not None
     assert arrivals.per_s == pytest.approx(3 / 30.0)
     assert arrivals.like.tolist() == [1, 2, 3]
@@ -208,7 +208,7 @@ def test_jobs_to_come_that_are_due_sooner_delay_the_others():
     late_due = [tenths_job(0.0, 40_000.0), tenths_job(0.0, 50_000.0), tenths_job(10.0, 100.0)]
     state = begun(instance_of(*late_due), policy, submitted=3)
     settings = ForecastSettings(samples=20)
-    urgent = Arrivals(1.0 / 500.0, np.array([2]))
+    urgent = ArrivalModel(1.0 / 500.0, np.array([2]))
     alone = forecast(state, policy, np.random.default_rng(0), settings).outcomes
     among = forecast(state, policy, np.random.default_rng(0), settings, urgent).outcomes
     assert among.end_s.mean() > alone.end_s.mean()
@@ -217,7 +217,7 @@ def test_jobs_to_come_that_are_due_sooner_delay_the_others():
 
 def test_jobs_to_come_arrive_at_the_rate_that_is_given():
     state = begun(instance_of(*(tenths_job(100.0 * i) for i in range(5)), nodes=5), make_any_policy("fifo"), 5)
-    rows, tau, quantiles = Arrivals(0.01, np.arange(5)).drawn(state, 400, 50, 0)
+    rows, tau, quantiles = ArrivalModel(0.01, np.arange(5)).drawn(state, 400, 50, 0)
     assert rows.shape[:2] == tau.shape[:2] == quantiles.shape == (400, 50)
     come = rows[..., at.SUBMISSION] - 400.0
     assert np.mean(come[:, -1]) == pytest.approx(5000.0, rel=0.05)
@@ -232,7 +232,7 @@ def test_a_history_comes_again_in_pieces_at_a_mean_rate_as_uncertain_as_it_is_sh
     times = [0.0, 10.0, 10.0, 10.0, 400.0, 410.0, 410.0, 410.0, 800.0]  # bursts of four, every 400 s
     jobs = [tenths_job(time, due_s=time + 600.0 + i) for i, time in enumerate(times)]
     state = begun(instance_of(*jobs, nodes=9), make_any_policy("fifo"), 9)
-    arrivals = Arrivals.of_history(state.board)
+    arrivals = ArrivalModel.of_history(state.board)
     assert arrivals is not None
     assert arrivals.gaps_s is not None
     assert arrivals.gaps_s.tolist() == np.diff(times).tolist()
@@ -293,9 +293,9 @@ def test_settings_out_of_their_range_are_refused(field: str, given: dict[str, ob
 
 def test_arrivals_need_a_rate_and_a_job_that_they_are_like():
     with refused("arrivals.per_s"):
-        Arrivals(0.0, np.array([0]))
+        ArrivalModel(0.0, np.array([0]))
     with refused("arrivals.like"):
-        Arrivals(1.0, np.array([], dtype=np.int64))
+        ArrivalModel(1.0, np.array([], dtype=np.int64))
     state = State(instance_of(tenths_job()), record=False)
     state.advance()
-    assert Arrivals.of_history(state.board) is None
+    assert ArrivalModel.of_history(state.board) is None
