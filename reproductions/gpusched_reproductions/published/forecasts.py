@@ -279,7 +279,7 @@ FORECASTS = Experiment(
         "forecast the end of every job that is there; then the run goes on, and shows what happens. Jobs to come are "
         "left out, modelled as those so far, or known."
     ),
-    policies=("edf", "sts", "sts-x"),
+    policies=("edf", "sts"),
     labels=LABELS,
     cells=_cells,
     summary=_summary,
