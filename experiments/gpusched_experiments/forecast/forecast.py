@@ -15,7 +15,7 @@ from gpusched_env.model import checks
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
-from gpusched_experiments.forecast.draws import Arrivals, Draws, stratified
+from gpusched_experiments.forecast.draws import ArrivalModel, Draws, stratified
 from gpusched_experiments.forecast.rollout import Outcomes, RollOuts
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def forecast(
     policy: Policy,
     rng: Generator,
     settings: ForecastSettings,
-    arrivals: Arrivals | None = None,
+    arrivals: ArrivalModel | None = None,
     *,
     quantiles: Floats | None = None,
     coming: int | None = None,
@@ -200,7 +200,7 @@ def told_of(state: State, outcomes: Outcomes, settings: ForecastSettings, coming
 
 
 def jobs_to_come(
-    state: State, policy: Policy, rng: Generator, arrivals: Arrivals, horizon_s: float, samples: int
+    state: State, policy: Policy, rng: Generator, arrivals: ArrivalModel, horizon_s: float, samples: int
 ) -> int:
     """Return how many jobs may come in a roll-out, by some without any."""
     drawn = stratified(0, PILOTS, int(state.board.count[at.ACTIVE]))
