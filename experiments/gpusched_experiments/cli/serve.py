@@ -9,6 +9,7 @@ import typer
 
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_experiments.cli.live_options import LogFormatOption, LogLevelOption
 
 KEY_VARIABLE = "GPUSCHED_SERVE_KEY"
 LEAST_KEY_BYTES = 16
@@ -42,10 +43,8 @@ def serve_command(
     max_nodes: Annotated[int, typer.Option("--max-nodes", help="Most nodes of a request.")] = 4_000,
     max_waiting: Annotated[int, typer.Option("--max-waiting", help="Requests that may wait for a worker.")] = 64,
     max_connections: Annotated[int, typer.Option("--max-connections", help="Most open connections.")] = 256,
-    log_level: Annotated[
-        str, typer.Option("--log-level", help="Least that is logged: debug, info (each request), warning or error.")
-    ] = "warning",
-    log_format: Annotated[str, typer.Option("--log-format", help="Lines of the log: text or json.")] = "text",
+    log_level: LogLevelOption = "warning",
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Answer over HTTP who should run where on what, for a job manager that asks at every event.
 

@@ -1,4 +1,4 @@
-"""What a driver or a watcher counts, in the form that Prometheus reads: rounds, calls, actions, jobs, energy, forecasts.
+"""What a driver or a watcher counts, in the form that Prometheus reads: rounds, actions, jobs, energy, forecasts.
 
 All comes from two places that are there anyway: the events of the journal, and the answers of the policy. What a policy
 has saved is not counted: that needs another run of the same jobs, as in the report of `gpusched slurm watch`.
@@ -6,7 +6,7 @@ has saved is not counted: that needs another run of the same jobs, as in the rep
 
 from __future__ import annotations
 
-import logging
+import json
 import statistics
 import threading
 import time
@@ -21,7 +21,6 @@ from prometheus_client import Counter, Gauge, Histogram, generate_latest
 
 from gpusched_experiments.live.state import Clock
 from gpusched_experiments.service.fields import PriceFields
-from gpusched_experiments.service.logs import log_event
 from gpusched_experiments.service.metrics import SECONDS, new_registry
 
 PREFIX = "gpusched_live"
@@ -34,8 +33,6 @@ DONE = {
 }  # fmt: skip
 """Actions by the events that tell of them."""
 FAILED = ("not-started",)
-NOT_LOGGED = ("head", "state", "job", "progress", "watch")
-"""Lines of a journal that are no events."""
 
 
 @dataclass
@@ -117,16 +114,6 @@ class LiveMetrics:
         for result in ("done", "failed"):
             self._rounds.labels(result)
 
-    def telling(self, append: Callable[..., Any]) -> Callable[..., Any]:
-        """Return what appends an event to a journal, counts it, and writes it to the log."""
-
-        def tell(kind: str, **fields: Any) -> Any:
-            line = append(kind, **fields)
-            self.event(kind, fields)
-            return line
-
-        return tell
-
     def asking(self, ask: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[..., Mapping[str, Any]]:
         """Return what asks a policy, and counts what it answers."""
 
@@ -137,16 +124,23 @@ class LiveMetrics:
 
         return asked
 
+    def deciding(self, decide: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
+        """Return what answers requests as JSON, and counts the answers."""
+
+        def decided(body: bytes) -> bytes:
+            text = decide(body)
+            self.answer(json.loads(body), json.loads(text))
+            return text
+
+        return decided
+
     def event(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """Count an event, and write it to the log.
+        """Count a line of the journal.
 
         Args:
-            kind: Its kind, as in the journal.
-            fields: What is told of it.
+            kind: Its kind.
+            fields: What is told.
         """
-        told = {name: value for name, value in fields.items() if name not in ("level", "event")}
-        if kind not in NOT_LOGGED:
-            log_event(kind, logging.WARNING if kind in ("round-failed", "refused") else logging.INFO, **told)
         with self._lock:
             self._events.labels(kind).inc()
             if kind == "drive":
@@ -155,11 +149,7 @@ class LiveMetrics:
                 self._count_round(fields)
             elif kind == "round-failed" or fields.get("event") in ("read-failed", "decide-failed"):
                 self._rounds.labels("failed").inc()
-            elif kind == "refused":
-                self._actions.labels(str(fields.get("action", "")), "refused").inc()
-            elif kind in DONE:
-                number = len(fields["jobs"]) if "jobs" in fields else 1
-                self._actions.labels(DONE[kind], "failed" if kind in FAILED else "done").inc(number)
+            self._count_actions(kind, fields)
             if kind == "stop":
                 self._expected.pop(fields["job"], None)
             elif kind == "ended":
@@ -167,6 +157,13 @@ class LiveMetrics:
             elif kind == "state":
                 for job, changed in fields.get("jobs", {}).items():
                     self._compare(job, changed.get("outcome"), changed.get("end_s"))
+
+    def _count_actions(self, kind: str, fields: Mapping[str, Any]) -> None:
+        if kind == "refused":
+            self._actions.labels(str(fields.get("action", "")), "refused").inc()
+        elif kind in DONE:
+            number = len(fields["jobs"]) if "jobs" in fields else 1
+            self._actions.labels(DONE[kind], "failed" if kind in FAILED else "done").inc(number)
 
     def answer(self, fields: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         """Count an answer of the policy, as of now.

@@ -17,6 +17,8 @@ LEVELS = ("debug", "info", "warning", "error")
 LOGGER = "gpusched"
 _OTHERS = ("uvicorn",)  # their warnings come in the same form
 _FIELDS = "fields"
+TAKEN = ("level", "event", "time")
+"""Names of fields that every line has."""
 
 
 def log_event(name: str, /, level: int = logging.INFO, **fields: Any) -> None:
