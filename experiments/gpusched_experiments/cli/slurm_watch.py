@@ -121,7 +121,8 @@ def slurm_watch_command(
 
     with ExitStack() as stack:
         stack.enter_context(logging_to_stderr(log_level, log_format))
-        book, decide = stack.enter_context(Journal(journal)), decider.__call__
+        book = stack.enter_context(Journal(journal))
+        decide: Callable[[bytes], bytes] = decider
         book.listeners.append(log_line)
         if metrics is not None:
             counted = needed(live_metrics(jobs.clock, drives=False))

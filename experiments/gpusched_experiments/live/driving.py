@@ -112,7 +112,8 @@ def drive(
         commands, reports = SlurmControl(), ProgressReports(options.progress)
         driver = Driver(settings, rules, commands, ask, folder, journal.append, reports)
         if options.address is not None:
-            server = ProgressServer(reports, driver.state.jobs.__contains__, options.address, metrics and metrics.text)
+            told = None if metrics is None else metrics.text
+            server = ProgressServer(reports, driver.state.jobs.__contains__, options.address, told)
             stack.callback(server.close)
             say(f"reports of jobs: GPUSCHED_PROGRESS=http://{options.address[0]}:{server.port}")
         journal.append("drive", partition=settings.partition, policy=settings.policy, lease_s=settings.lease_s)
