@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusched_env.errors import InputError
@@ -145,8 +145,10 @@ def _placement(
     there = [name for name in names if name in gpu_types]
     if len(there) != configuration.nodes or len(set(there)) != len(there):
         raise InputError("nodes", names, f"{configuration.nodes} nodes on which jobs may start")
-    total = configuration.nodes * configuration.gpus_per_node
-    if record.first_start_s is not None and not description.resizes and total != job.gpus:
+    allowed = [configuration_of(name) for name in description.configurations]
+    if replace(configuration, power_limit=1.0) not in allowed:
+        raise InputError("configuration", configuration.name, f"one of {', '.join(description.configurations)}")
+    if record.first_start_s is not None and not description.resizes and configuration.gpus != job.gpus:
         raise InputError("configuration", configuration.name, f"{job.gpus} GPUs: the job does not resize")
     now = sight.requests.get(job.id)
     changes = record.request.elsewhere(

@@ -23,10 +23,12 @@ from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.releasing import look, release_all, release_jobs
 from gpusched_experiments.live.request import LiveRequest, request_of
 from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
-from gpusched_experiments.live.state import LiveJob
+from gpusched_experiments.live.state import LiveCluster, LiveJob
 
-TRANSIENT = "other jobs hold"
-"""Begins the reason for which a job is left out of a request only for now."""
+TRANSIENT = ("jobs that the policy is not told hold", "a request has at most")
+"""How reasons begin for which a job is left out of a request only for now."""
+OF_A_JOB = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "application", "max_epochs", "distribution")
+"""What a request tells of a job that stays as it is."""
 _OF_JOB = re.compile(r"jobs\[(\d+)\]")
 _NEVER_STOPS = re.compile(r"disabled|not permitted|requeue", re.IGNORECASE)
 
@@ -107,6 +109,7 @@ class Driver:
         self._left_out_s: dict[str, float] = {}
         self._empty_s: dict[str, float] = {}
         self._overview: frozenset[str] = frozenset()
+        self._noted: dict[str, dict[str, Any]] = {}
         self._again_s = float("inf")
 
     # A round
@@ -152,8 +155,7 @@ class Driver:
         """
         self._nodes_text = self.commands.nodes()
         sight = self._look()
-        self._take_care(sight)
-        told = self._told(sight)
+        told = self._told(sight, self._take_care(sight))
         fixed = frozenset(job.id for job in told.jobs if self._is_fixed(job))
         try:
             request = request_of(
@@ -173,6 +175,7 @@ class Driver:
             request = LiveRequest({}, {}, {}, {})  # all GPUs are held by jobs that the policy is not told
         self._tell_restart(request)
         self._give_back(request, sight)
+        self._note(request, sight)
         self._request = request
         return request
 
@@ -250,8 +253,8 @@ class Driver:
         self._sight = sight
         return sight
 
-    def _take_care(self, sight: Sight) -> None:
-        """Hold jobs that wait and that nobody holds; what a user holds is left alone."""
+    def _take_care(self, sight: Sight) -> list[str]:
+        """Hold jobs that wait and that nobody holds; what a user holds is left alone. Returns the jobs held now."""
         to_hold, to_release = [], []
         for job in sight.cluster.jobs:
             record = self.state.jobs.get(job.id)
@@ -269,6 +272,7 @@ class Driver:
             release_jobs(to_release, sight, self.state, self.commands, self.tell)
             self._save()
         self._hold(to_hold)
+        return to_hold
 
     def _hold(self, names: list[str]) -> None:
         if not names:
@@ -282,9 +286,11 @@ class Driver:
             self.state.jobs[name].ours = False
         held = [name for name in names if name not in refused]
         if held and not self.commands.dry:
+            for name in held:
+                self.state.jobs[name].confirmed = True
             self.tell("held", jobs=held)
 
-    def _told(self, sight: Sight) -> Any:
+    def _told(self, sight: Sight, held: list[str]) -> LiveCluster:
         """Return the cluster as the policy is told of it: without waiting jobs that are not the driver's to start."""
         now_s, jobs = sight.cluster.read_s, []
         for job in sight.cluster.jobs:
@@ -297,7 +303,7 @@ class Driver:
                     record is None
                     or record.given_back
                     or not record.ours
-                    or is_held_by_user(job, record, now)
+                    or (job.id not in held and is_held_by_user(job, record, now))
                     or now.waits_for
                     or record.not_before_s > now_s
                 ):
@@ -331,6 +337,25 @@ class Driver:
             own = self.rules.file.applications.get(what.application)
             if what.restart_s is None and (own is None or own.restart_s is None):
                 entry["restart_s"] = restart_s * self.rules.clock.speed
+
+    def _note(self, request: LiveRequest, sight: Sight) -> None:
+        """Write down what jobs and nodes are, for the record of the run."""
+        rules, times = self.rules, request.fields.get("times", {})
+        for entry in request.fields.get("jobs", ()):
+            known = {name: entry[name] for name in OF_A_JOB if name in entry}
+            known["seconds_per_epoch"] = times[entry["seconds_per_epoch"]]
+            if self._noted.get(entry["id"]) != known:
+                self._noted[entry["id"]] = known
+                self.tell("told", job=entry["id"], fields=known)
+        nodes = tuple(replace(node, available=True) for node in sight.cluster.nodes)
+        empty = replace(sight.cluster, nodes=nodes, jobs=())
+        fields = request_of(empty, rules, self.settings.policy, partition=self.settings.partition).fields
+        known = {name: fields[name] for name in ("policy", "cluster", "prices", "distributions")}
+        known |= {"clock": [rules.clock.speed, rules.clock.origin_s]}
+        known["applications"] = self._noted.get("", {}).get("applications", {}) | request.fields.get("applications", {})
+        if self._noted.get("") != known:
+            self._noted[""] = known
+            self.tell("cluster", fields=known)
 
     def _repair(self, request: LiveRequest, error: InputError) -> None:
         """Make a request right that was refused: without the memory, or without the job that is wrong.
@@ -410,10 +435,8 @@ class Driver:
         waiting = {placement.job: placement for placement in starts}
         released: dict[str, float] = {}
         until_s, pause_s = self.steady() + self.settings.settle_s, 0.25
-        sight = self._sight
         stopped = [name for name in self.actions.stops if self.state.jobs[name].stopped]
-        if stopped:
-            sight = self._look()
+        sight = self._look() if waiting or stopped else None
         while sight is not None and (waiting or released or stopped):
             self._note_started(sight, waiting, released)
             stopped = [n for n in stopped if n in self.state.jobs and self._is_going(sight, n)]

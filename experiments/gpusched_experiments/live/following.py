@@ -128,9 +128,8 @@ class Follower:
             ready_s = record.ready_s
             if runs and ready_s is None and record.since_s is not None and usual_s is not None:
                 ready_s = record.since_s + usual_s
-            found[name] = Seen(
-                record.first_start_s, record.since_s if runs else None, ready_s if runs else None, record.last_nodes
-            )
+            since_s, ready_s = (record.since_s, ready_s) if runs else (None, None)
+            found[name] = Seen(record.submit_s, record.first_start_s, since_s, ready_s, record.last_nodes)
         return found
 
     def came_to_nothing(self, record: JobRecord, now_s: float) -> None:
