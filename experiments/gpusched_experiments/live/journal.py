@@ -237,7 +237,7 @@ def _tuple(value: Any) -> Any:
 
 def _write(file: IO[bytes], line: Mapping[str, Any]) -> None:
     """Write a line in one call, so that no other can stand in between."""
-    file.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    file.write(json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n")
 
 
 def _whole_length(file: IO[bytes]) -> int:

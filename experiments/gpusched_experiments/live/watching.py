@@ -6,12 +6,13 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_experiments.live.job_rules import JobDescription, JobRules
+from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import ROUND, Journal
 from gpusched_experiments.live.progress import Progress
 from gpusched_experiments.live.request import LiveRequest, request_of
@@ -22,6 +23,8 @@ STEP_S = 5.0
 """By how much the clock must be set, beside a steady one, to be an event [s]."""
 NAMED = 3
 """Most jobs that a line names for each action."""
+DESCRIBE = ("name", "user", "account", "partition", "comment", "script", "time_limit_s", "gpus", "gpu_type")
+"""Fields of a job by which it is described; its submission is not among them, as Slurm sets it anew."""
 ACTIONS = ("start", "change", "stop")
 
 
@@ -57,7 +60,7 @@ class Watch:
     cluster: LiveCluster | None = None
     failures: int = 0
     _offset_s: float | None = None
-    _told: dict[str, JobDescription] = field(default_factory=dict)
+    _told: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     _would: list[dict[str, Any]] | None = None
     _reported: dict[str, Progress] = field(default_factory=dict)
 
@@ -69,12 +72,12 @@ class Watch:
             cluster = self.read()
         except (RunError, InputError) as error:
             return f"{now}  {self._failed('read-failed', error)}; the next round tries again"
-        self.failures, self.cluster = 0, cluster
+        self.failures, self.cluster, self.rules = 0, cluster, self.rules.on(cluster)
         said = self._write_state(cluster)
         try:
             reported = dict(self.progress(cluster))
+            self._describe(cluster, reported, anew=said)
             request = request_of(cluster, self.rules, self.policy, progress=reported, partition=self.partition)
-            self._describe(request, reported, anew=said)
             begin = self.ticks()
             answer = json.loads(self.decide(json.dumps(request.fields).encode()))
             spent_s = self.ticks() - begin
@@ -125,21 +128,23 @@ class Watch:
         )
         return True
 
-    def _describe(self, request: LiveRequest, reported: dict[str, Progress], *, anew: bool) -> None:
-        """Write what the policy is told of jobs, where that is new."""
-        told = {} if anew else self._told
-        for name, job in request.jobs.items():
-            if told.get(name) == job:
+    def _describe(self, cluster: LiveCluster, reported: dict[str, Progress], *, anew: bool) -> None:
+        """Write what is known of jobs, also of those that the policy is not told, where that is new."""
+        rules = self.rules
+        former = {} if anew else self._told
+        self._told = {}
+        for job in cluster.jobs:
+            told = self._told[job.id] = tuple(getattr(job, name) for name in DESCRIBE)
+            if former.get(job.id) == told:
                 continue
-            seconds = {each: self.rules.seconds(job.application, configuration_of(each)) for each in job.configurations}
-            self.journal.append(
-                "job", id=name, application=job.application, max_epochs=job.max_epochs, due_s=job.due_s,
-                weight_eur_per_s=job.weight_eur_per_s, opted_in=job.opted_in, checkpoints=job.checkpoints,
-                resizes=job.resizes, restart_s=job.restart_s, seconds_per_epoch=seconds, defaults=job.defaults,
-            )  # fmt: skip
-        self._told = request.jobs
+            with suppress(InputError):  # no job that a policy could be told of: nothing is known
+                known = rules.describe(job)
+                seconds = {
+                    each: rules.seconds(known.application, configuration_of(each)) for each in known.configurations
+                }
+                self.journal.append("job", id=job.id, **asdict(known), seconds_per_epoch=seconds)
         for name, each in reported.items():
-            if name in request.jobs and self._reported.get(name) != each:
+            if name in self._told and self._reported.get(name) != each:
                 self.journal.append("progress", id=name, epochs=each.epochs, at_s=each.at_s)
         self._reported = reported
 

@@ -181,8 +181,8 @@ class SeenCluster:
             runs[-1] = replace(runs[-1], end_s=max(runs[-1].start_s, read_s))
         self.first_s = self.first_s if self.readings else read_s
         self.longest_gap_s = max(self.longest_gap_s, read_s - self.last_s) if self.readings else 0.0
+        self.readings += read_s != self.last_s  # a state and the round have one reading
         self.last_s = read_s
-        self.readings += 1
 
     def _job(self, name: str, fields: dict[str, Any], *, new: bool, whole: bool) -> SeenJob:
         """Return the job with what changed; an id that comes again after its end, as numbers do, is another job."""
