@@ -34,7 +34,7 @@ from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal, log_line
 from gpusched_experiments.live.progress import Progress
 from gpusched_experiments.live.progress_reports import ProgressReports, ProgressServer
-from gpusched_experiments.live.slurm_commands import SlurmCommands
+from gpusched_experiments.live.slurm_commands import SlurmControl
 from gpusched_experiments.live.slurm_state import cluster_of
 from gpusched_experiments.live.state import LiveCluster
 from gpusched_experiments.live.watch_report import (
@@ -113,7 +113,7 @@ def slurm_watch_command(
         raise InputError("--every", every, f"a number of seconds >= {LEAST_S:g}")
     for_s = None if duration is None else seconds_of_due(f"+{duration}", 0.0, 1.0, "--for")
     decider = Decider(PolicyCatalogue.of(policy), secrets.token_bytes(32))
-    slurm = SlurmCommands()
+    slurm = SlurmControl()
 
     def read() -> LiveCluster:
         jobs_json = slurm.jobs()

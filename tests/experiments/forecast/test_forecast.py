@@ -193,7 +193,7 @@ def test_jobs_to_come_do_not_delay_those_before_them_first_come_first_served():
     arrivals = Arrivals.of_history(state.board)
     assert arrivals is not None
     assert arrivals.per_s == pytest.approx(3 / 30.0)
-    assert arrivals.like.tolist() == [0, 1, 2, 3]
+    assert arrivals.like.tolist() == [1, 2, 3]
     settings = ForecastSettings(samples=20)
     alone = forecast(state, policy, np.random.default_rng(0), settings).outcomes
     among = forecast(state, policy, np.random.default_rng(0), settings, arrivals).outcomes
@@ -214,21 +214,38 @@ def test_jobs_to_come_that_are_due_sooner_delay_the_others():
     np.testing.assert_array_equal(among.end_s[:, 0], alone.end_s[:, 0])  # it runs already
 
 
-def test_an_estimated_rate_is_as_uncertain_as_few_arrivals_make_it():
-    policy = make_any_policy("fifo")
-    state = begun(instance_of(*(tenths_job(100.0 * i) for i in range(5)), nodes=5), policy, submitted=5)
-    now, like = state.board.clock[at.NOW], np.arange(5)
-
-    def spread(seen: int) -> float:
-        rows, _, _ = Arrivals(0.01, like, seen).drawn(state, 400, 50, 0)
-        return float(np.std(rows[:, -1, at.SUBMISSION] - now))
-
-    assert spread(4) > 2.0 * spread(0)
-    rows, tau, quantiles = Arrivals(0.01, like).drawn(state, 400, 50, 0)
+def test_jobs_to_come_arrive_at_the_rate_that_is_given():
+    state = begun(instance_of(*(tenths_job(100.0 * i) for i in range(5)), nodes=5), make_any_policy("fifo"), 5)
+    rows, tau, quantiles = Arrivals(0.01, np.arange(5)).drawn(state, 400, 50, 0)
     assert rows.shape[:2] == tau.shape[:2] == quantiles.shape == (400, 50)
-    assert np.mean(rows[:, -1, at.SUBMISSION] - now) == pytest.approx(5000.0, rel=0.05)
-    np.testing.assert_allclose(rows[..., at.DUE] - rows[..., at.SUBMISSION], 650.0 - 100.0 * 0, atol=401.0)
+    come = rows[..., at.SUBMISSION] - 400.0
+    assert np.mean(come[:, -1]) == pytest.approx(5000.0, rel=0.05)
+    assert np.std(come[:, -1]) == pytest.approx(100.0 * 50**0.5, rel=0.1)  # a Poisson process
+    slack = rows[..., at.DUE] - rows[..., at.SUBMISSION]
+    np.testing.assert_allclose(np.unique(slack.round(6)), [250.0, 350.0, 450.0, 550.0, 650.0])
     assert np.isnan(rows[..., at.START_S]).all()
+    assert (rows[..., at.CONFIG] == -1.0).all()
+
+
+def test_a_history_comes_again_in_pieces_at_a_mean_rate_as_uncertain_as_it_is_short():
+    times = [0.0, 10.0, 10.0, 10.0, 400.0, 410.0, 410.0, 410.0, 800.0]  # bursts of four, every 400 s
+    jobs = [tenths_job(time, due_s=time + 600.0 + i) for i, time in enumerate(times)]
+    state = begun(instance_of(*jobs, nodes=9), make_any_policy("fifo"), 9)
+    arrivals = Arrivals.of_history(state.board)
+    assert arrivals is not None
+    assert arrivals.gaps_s is not None
+    assert arrivals.gaps_s.tolist() == np.diff(times).tolist()
+    rows, _, _ = arrivals.drawn(state, 600, 80, 0)
+    come = rows[..., at.SUBMISSION] - 800.0
+    which = (rows[..., at.DUE] - rows[..., at.SUBMISSION] - 600.0).round().astype(np.int64)
+    after = which[:, 1:][which[:, :-1] == 2]
+    assert np.mean(after == 3) > 0.9  # the job after the third is the fourth, but for ends of pieces
+    assert set(np.unique(which).tolist()) == set(range(1, 9))
+    gaps = np.diff(come, axis=1)
+    assert np.all(gaps[which[:, 1:] == 3] < 1e-6)  # that comes at the same time
+    mean = come[:, -1].mean()
+    assert mean == pytest.approx(80 * 100.0 * 8 / 7, rel=0.1)  # the mean of 1 / gamma
+    assert 0.25 < np.std(come[:, -1]) / mean < 0.6  # 1 / sqrt(8), and what pieces add
 
 
 def test_quantiles_are_order_statistics_that_hold_a_further_sample():
