@@ -92,7 +92,7 @@ class Journal:
         if kind == ROUND:
             os.fsync(file.fileno())
         for listener in self.listeners:
-            listener(kind, line)
+            listener(kind, fields)
         return line
 
     def append_state(self, cluster: LiveCluster) -> dict[str, Any] | None:

@@ -108,6 +108,6 @@ def _told(record: logging.LogRecord) -> dict[str, Any]:
 
 def _plain(value: Any) -> str:
     """Return a value as one word, or in quotes; without line ends, so that nobody can write a line of their own."""
-    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = str(value)
     plain = text and text.isascii() and text.isprintable() and not set(text) & set(' "=')
     return text if plain else json.dumps(text)

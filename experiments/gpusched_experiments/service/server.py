@@ -206,7 +206,7 @@ def serve(
     finally:
         if pool is not None:
             pool.close()
-        closed(bound)
+        closed(bound, address)
 
 
 def figures_of(pool: WorkerPool, connections: Callable[[], int]) -> tuple[Figure, ...]:
