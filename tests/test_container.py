@@ -1,4 +1,4 @@
-"""The container of the service: no engine builds it here, so its instructions are checked one by one."""
+"""The container of the service: tests have no engine that builds it, so its instructions are checked one by one."""
 
 from __future__ import annotations
 
