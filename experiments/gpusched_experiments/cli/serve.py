@@ -9,7 +9,9 @@ import typer
 
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_experiments.cli.live_options import LogFormatOption, LogLevelOption
 
+SERVICE = "gpusched_experiments.service"
 KEY_VARIABLE = "GPUSCHED_SERVE_KEY"
 LEAST_KEY_BYTES = 16
 
@@ -42,10 +44,11 @@ def serve_command(
     max_nodes: Annotated[int, typer.Option("--max-nodes", help="Most nodes of a request.")] = 4_000,
     max_waiting: Annotated[int, typer.Option("--max-waiting", help="Requests that may wait for a worker.")] = 64,
     max_connections: Annotated[int, typer.Option("--max-connections", help="Most open connections.")] = 256,
-    log_level: Annotated[
-        str, typer.Option("--log-level", help="Least that is logged: debug, info (each request), warning or error.")
-    ] = "warning",
-    log_format: Annotated[str, typer.Option("--log-format", help="Lines of the log: text or json.")] = "text",
+    compile_only: Annotated[
+        bool, typer.Option("--compile-only", help="Compile what these policies need, keep it on the disk, and end.")
+    ] = False,
+    log_level: LogLevelOption = "warning",
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Answer over HTTP who should run where on what, for a job manager that asks at every event.
 
@@ -57,8 +60,7 @@ def serve_command(
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "fastapi", "serve", "decisions over HTTP") from error
     fields, decision, access, listening, logs, server = (
-        import_module(f"gpusched_experiments.service.{name}")
-        for name in ("fields", "decision", "access", "listening", "logs", "server")
+        import_module(f"{SERVICE}.{name}") for name in ("fields", "decision", "access", "listening", "logs", "server")
     )
     limits = fields.RequestLimits(
         max_bytes, max_jobs, max_nodes, timeout, max_waiting, receive_timeout, connections=max_connections
@@ -66,6 +68,9 @@ def serve_command(
     if workers is not None and workers < 1:
         raise InputError("--workers", workers, "a whole number >= 1")
     catalogue = decision.PolicyCatalogue.of(policies, _agents(agent or []))
+    if compile_only:
+        import_module(f"{SERVICE}.pool").compile_service(catalogue, limits)
+        return
     key, keys = _key(), access.ApiKeys.load(api_keys)
     with logs.logging_to_stderr(log_level, log_format):
         bound = listening.bound_to_port(host, port) if unix is None else listening.bound_to_path(unix)

@@ -3,7 +3,7 @@
 import secrets
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Annotated
 
@@ -18,14 +18,22 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
 from gpusched_experiments.cli.comparison_run import run_comparison, written
+from gpusched_experiments.cli.live_options import (
+    QUIET,
+    LogFormatOption,
+    LogLevelOption,
+    address_of,
+    live_metrics,
+    needed,
+)
 from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.live.comment import seconds_of_due
 from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.journal import Journal
+from gpusched_experiments.live.journal import Journal, log_line
 from gpusched_experiments.live.progress import Progress
-from gpusched_experiments.live.progress_reports import ProgressReports
+from gpusched_experiments.live.progress_reports import ProgressReports, ProgressServer
 from gpusched_experiments.live.slurm_commands import SlurmControl
 from gpusched_experiments.live.slurm_state import cluster_of
 from gpusched_experiments.live.state import LiveCluster
@@ -41,6 +49,7 @@ from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, JOURNAL_
 from gpusched_experiments.report.recorded_times import AS_TRACED
 from gpusched_experiments.report.table import markdown
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_experiments.service.logs import logging_to_stderr
 
 LEAST_S = 1.0
 
@@ -76,6 +85,11 @@ def slurm_watch_command(
         str, typer.Option("--seeds", help="With --report, seeds of what the journal does not say.")
     ] = "0-4",
     workers: options.WorkersOption = None,
+    metrics: Annotated[
+        str | None, typer.Option("--metrics", metavar="[HOST:]PORT", help="Tell /metrics there, for Prometheus.")
+    ] = None,
+    log_level: LogLevelOption = QUIET,
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Look at a Slurm cluster every minute: keep a journal, and say what a policy would do now. Nothing is changed.
 
@@ -105,8 +119,20 @@ def slurm_watch_command(
         jobs_json = slurm.jobs()
         return cluster_of(jobs_json, slurm.nodes(), time.time())
 
-    with Journal(journal) as book:
-        watch = Watch(read, jobs, policy, decider, book, partition, _reader(progress))
+    with ExitStack() as stack:
+        stack.enter_context(logging_to_stderr(log_level, log_format))
+        book = stack.enter_context(Journal(journal))
+        decide: Callable[[bytes], bytes] = decider
+        book.listeners.append(log_line)
+        if metrics is not None:
+            counted = needed(live_metrics(jobs.clock, drives=False))
+            book.listeners.append(counted.event)
+            decide = counted.deciding(decider)
+            address = address_of("--metrics", metrics)
+            server = ProgressServer(ProgressReports(), lambda _: False, address, counted.text)
+            stack.callback(server.close)
+            typer.echo(f"figures at http://{address[0]}:{server.port}/metrics")
+        watch = Watch(read, jobs, policy, decide, book, partition, _reader(progress))
         try:
             watch_on(watch, every, typer.echo, for_s=for_s, until_idle=until_idle)
         except KeyboardInterrupt:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -22,12 +23,22 @@ from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
 from gpusched_env.workload.traces.journal import ENDING, KIND, PACKED, PREFIX, TIME, journal_files, read_journal
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
+from gpusched_experiments.service.logs import TAKEN, log_event
 
 __all__ = ["Journal", "read_journal", "read_states"]
 
 HEAD, ROUND, STATE = "head", "round", "state"
+NO_EVENTS, FAILURES = (STATE, "job", "progress", "watch"), ("round-failed", "refused", "not-started")
+"""Kinds of lines that the log leaves out, and that it writes as warnings."""
 FORM = 1
 """The number of this form of journals."""
+
+
+def log_line(kind: str, fields: Mapping[str, Any]) -> None:
+    """Write a line of a journal to the log, if it tells of an event; a listener."""
+    if kind not in NO_EVENTS:
+        level = logging.WARNING if kind in FAILURES or str(fields.get("event")).endswith("-failed") else logging.INFO
+        log_event(kind, level, **{f"of_{name}" if name in TAKEN else name: value for name, value in fields.items()})
 
 
 class Journal:
@@ -41,6 +52,9 @@ class Journal:
         seed: The seed of the policy that decides; None: there is none.
         clock: What tells the Unix time [s].
 
+    Attributes:
+        listeners: Called with kind and fields of every line that is written.
+
     Raises:
         InputError: The path is not a folder.
         RunError: Another process writes this journal.
@@ -49,6 +63,7 @@ class Journal:
     def __init__(self, path: str | Path, *, seed: int | None = None, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
         self._seed, self._clock = seed, clock
+        self.listeners: list[Callable[[str, Mapping[str, Any]], None]] = []
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -76,6 +91,8 @@ class Journal:
         _write(file, line)
         if kind == ROUND:
             os.fsync(file.fileno())
+        for listener in self.listeners:
+            listener(kind, fields)
         return line
 
     def append_state(self, cluster: LiveCluster) -> dict[str, Any] | None:

@@ -257,7 +257,7 @@ class Decider:
     def answered(self, body: bytes) -> tuple[bytes, DecisionFacts]:
         """Return the answer to a request, both as JSON, and what is counted of it; raises what a call raises."""
         begin = time.perf_counter()
-        request = self.parse(body)
+        request: DecideRequest = self.parse(body)
         parsed = time.perf_counter()
         answer = self.decide(request)
         decided = time.perf_counter()

@@ -77,13 +77,17 @@ def bound_to_path(path: Path) -> socket.socket:
     return bound
 
 
-def closed(bound: socket.socket) -> None:
-    """Close a socket, and remove its file if it has one."""
-    name = bound.getsockname()
+def closed(bound: socket.socket, address: str) -> None:
+    """Close a socket, if it is not closed yet, and remove its file if it has one.
+
+    Args:
+        bound: The socket.
+        address: Its address, which a closed socket does not know any more.
+    """
     bound.close()
-    if isinstance(name, str) and name:
+    if address.startswith(UNIX):
         with suppress(OSError):
-            Path(name).unlink()
+            Path(address.removeprefix(UNIX)).unlink()
 
 
 def _is_socket(path: Path) -> bool:

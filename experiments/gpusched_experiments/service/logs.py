@@ -17,6 +17,8 @@ LEVELS = ("debug", "info", "warning", "error")
 LOGGER = "gpusched"
 _OTHERS = ("uvicorn",)  # their warnings come in the same form
 _FIELDS = "fields"
+TAKEN = ("level", "event", "time")
+"""Names of fields that every line has."""
 
 
 def log_event(name: str, /, level: int = logging.INFO, **fields: Any) -> None:
@@ -106,6 +108,6 @@ def _told(record: logging.LogRecord) -> dict[str, Any]:
 
 def _plain(value: Any) -> str:
     """Return a value as one word, or in quotes; without line ends, so that nobody can write a line of their own."""
-    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = str(value)
     plain = text and text.isascii() and text.isprintable() and not set(text) & set(' "=')
     return text if plain else json.dumps(text)

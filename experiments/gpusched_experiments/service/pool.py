@@ -22,7 +22,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.report.processes import WorkerError, start_worker
-from gpusched_experiments.report.warm_up import tiny_instance
+from gpusched_experiments.report.warm_up import tiny_instance, two_processes
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.facts import DecisionFacts
@@ -41,6 +41,12 @@ def warm_up_service(decider: Decider) -> None:
     forecast = {"samples": 1, "arrivals": {"per_hour": 1.0}}
     with suppress(InputError):  # it may not be for such GPUs
         Forecaster(decider)(json.dumps(EXAMPLE | {"policy": decider.policies.names[0], "forecast": forecast}).encode())
+
+
+def compile_service(policies: PolicyCatalogue, limits: RequestLimits) -> None:
+    """Compile what a worker compiles at its start; it is kept on the disk, so that workers start in seconds."""
+    with two_processes(policies.names):
+        warm_up_service(Decider(policies, b"", limits))
 
 
 OK, NOT_ALLOWED, TOO_LARGE, FAILED, BUSY, TOO_LONG = 200, 422, 413, 500, 503, 504

@@ -206,7 +206,17 @@ def serve(
     finally:
         if pool is not None:
             pool.close()
-        closed(bound)
+        closed(bound, address)
+
+
+def figures_of(pool: WorkerPool, connections: Callable[[], int]) -> tuple[Figure, ...]:
+    """Return what `/metrics` says of a pool, and of the number of connections."""
+    return (
+        Figure("waiting_requests", "Requests that wait for a worker.", lambda: pool.waiting),
+        Figure("workers", "Worker processes that are ready.", pool.alive),
+        Figure("workers_replaced_total", "Workers that ended or took too long.", lambda: pool.replaced),
+        Figure("connections", "Open connections.", connections),
+    )
 
 
 class _Server(uvicorn.Server):
@@ -222,12 +232,7 @@ class _Server(uvicorn.Server):
         cls, pool: WorkerPool, policies: PolicyCatalogue, keys: ApiKeys | None, ready: Callable[[], None]
     ) -> _Server:
         """Make the server before a pool."""
-        figures = (
-            Figure("waiting_requests", "Requests that wait for a worker.", lambda: pool.waiting),
-            Figure("workers", "Worker processes that are ready.", pool.alive),
-            Figure("workers_replaced_total", "Workers that ended or took too long.", lambda: pool.replaced),
-            Figure("connections", "Open connections.", lambda: len(made.server_state.connections)),
-        )
+        figures = figures_of(pool, lambda: len(made.server_state.connections))
         app = create_app(
             pool, policies, pool.limits, pool.most_at_once + 1, pool.alive, keys=keys, crowded=lambda: made.crowded(),  # noqa: PLW0108 - it is made below
             figures=figures,

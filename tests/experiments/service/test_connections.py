@@ -120,7 +120,8 @@ def test_a_socket_that_nobody_listens_at_is_replaced_and_removed_in_the_end(path
     bound_to_path(path).close()
     assert path.exists()
     bound = bound_to_path(path)
-    closed(bound)
+    bound.close()  # as uvicorn does at its end
+    closed(bound, f"unix:{path}")
     assert not path.exists()
 
 
