@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import Asking, State
+from gpusched_env.simulator import Asking, Result, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import anything_runs, milestone_s
 from gpusched_env.simulator.placement.release import release
@@ -40,16 +40,12 @@ COSTS = [
 """Columns of the clock that sum up from the beginning of the run."""
 
 
+@runtime_checkable
 class Cluster(Protocol):
     """A cluster that runs, whose jobs are decided. Times are those of the model [s], from the start of the episode."""
 
-    def begin(self, instance: Instance, seed: int) -> None:
-        """Begin an episode: submit jobs, held, or only look at those that are there.
-
-        Args:
-            instance: Whose jobs are run, if the cluster is given jobs.
-            seed: The seed of the instance.
-        """
+    def begin(self, instance: Instance) -> None:
+        """Begin an episode: run the jobs of an instance, or only look at those that are there."""
 
     def observe(self) -> dict[str, Any]:
         """Read the cluster: the fields `now_s`, `cluster.nodes` and `jobs` of a request, and what the jobs name."""
@@ -124,7 +120,7 @@ class LiveRounds:
         self._opened: OpenRequest | None = None
         self._memory: Memory | None = None
         self._now_s = self._begin_s = 0.0
-        self._idle, self._milestones = 0, dict[str, float]()
+        self._idle, self._rounds, self._milestones = 0, 0, dict[str, float]()
         self._jobs = SeenJobs()
         self._played: PlayedRun | None = None
         self._costs = self.state.board.clock[COSTS].copy()
@@ -143,11 +139,27 @@ class LiveRounds:
         self._advance()
         return self._open_round()
 
+    def result(self, policy: str, seed: int) -> Result:
+        """Return what has really run until now, as the model prices it.
+
+        Args:
+            policy: Name of who decided.
+            seed: The seed.
+
+        Raises:
+            InputError: There was no job.
+        """
+        if self._played is None:
+            raise InputError("jobs", "none", "at least one job that ran")
+        state = played_back(self._played, self.cluster.real_run(), self._begin_s, self._now_s)
+        return replace(Result.of(state, policy, seed, float("nan")), rounds=self._rounds)
+
     def _open_round(self) -> State:
         """Run to a round that asks at least one job, and open it; return its state, or that of the end."""
         while not self.cluster.over():
             board = self.state.board
             if self._opened is not None:
+                self._rounds += 1
                 begin_round(board, self.asking.preemption)
                 order_by(board, board.count[at.ORDER], not self.asking.preemption)
                 if board.count[at.TO_ASK] > 0:
