@@ -37,6 +37,16 @@ def needed(board: Board, job: int, uniform: float) -> float:
 
 
 @kernel
+def needs_of(board: Board, jobs: Ints, uniform: Floats) -> Floats:
+    """Return the epochs that `jobs`, (A,), need at quantiles of their distributions, (D, A), given those done."""
+    found = np.empty(uniform.shape)
+    for draw in range(uniform.shape[0]):
+        for i in range(jobs.shape[0]):
+            found[draw, i] = needed(board, jobs[i], uniform[draw, i])
+    return found
+
+
+@kernel
 def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
     """Write the demand of active jobs, and when running ones would be complete, to `outcome`, (J, OUTCOME_COLUMNS)."""
     jobs = start.jobs
@@ -66,16 +76,10 @@ class SampledArrivals:
         past = now - board.jobs[0, at.SUBMISSION]
         if not self._size:
             return
-        shape = (draws, self._size)
         interval = past / (known - 1) if known > 1 and past > 0.0 else np.inf
-        picked = rng.integers(known, size=shape)
-        rows = board.jobs[picked]
-        come = now + np.cumsum(rng.exponential(size=shape), axis=1) * interval
-        rows[..., at.DUE] += come - rows[..., at.SUBMISSION]
-        rows[..., at.SUBMISSION] = come
-        _renew(rows)
-        self.jobs, self.tau = rows, board.tau[picked]
-        self._uniform = rng.random(shape)
+        picked = rng.integers(known, size=(draws, self._size))
+        self.jobs, self.tau = arrivals_like(board, picked, rng, interval)
+        self._uniform = rng.random(picked.shape)
 
     def come(self, copy: SimulationCopy, draw: int, outcome: Floats) -> None:
         """Write the arrivals of a sample to the simulation copy, and their demand to `outcome`."""
@@ -87,6 +91,26 @@ class SampledArrivals:
         copy.start.jobs[first:] = self.jobs[draw]
         for job, uniform in enumerate(self._uniform[draw], first):
             outcome[job] = needed(copy.start, job, uniform), np.inf
+
+
+def arrivals_like(board: Board, picked: Ints, rng: Generator, interval: Floats | float) -> tuple[Floats, Floats]:
+    """Draw when jobs like some of the board's arrive from now on.
+
+    Args:
+        board: The board.
+        picked: The jobs that the arrivals are like, (D, K).
+        rng: Source of the times.
+        interval: Mean time between two of them [s], for all or for each draw, (D, 1).
+
+    Returns:
+        Their first rows, (D, K, JOB_COLUMNS), by submission; and their rows of `tau`, (D, K, C).
+    """
+    rows = board.jobs[picked]
+    come = board.clock[at.NOW] + np.cumsum(rng.exponential(size=picked.shape), axis=1) * interval
+    rows[..., at.DUE] += come - rows[..., at.SUBMISSION]
+    rows[..., at.SUBMISSION] = come
+    _renew(rows)
+    return rows, board.tau[picked]
 
 
 def _renew(rows: Floats) -> None:
@@ -103,7 +127,8 @@ def _renew(rows: Floats) -> None:
         at.PREFERRED_SLOT,
         at.POOL_NODE,
     ]
-    rows[..., [*zero, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.LAST_NODES]] = 0.0
+    rows[..., [*zero, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.LAST_NODES, at.BESIDE]] = 0.0
+    rows[..., at.JOB_COLUMNS :] = -1.0
     rows[..., [*nowhere, at.LAST_NODE]] = -1.0
     rows[..., [at.START_S, at.END_S]] = np.nan
     rows[..., at.TIMER_S], rows[..., at.MILESTONE], rows[..., at.SLOWDOWN] = -np.inf, 1.0, 1.0

@@ -9,7 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 PARTS: tuple[str, ...] = (
-    # "snapshot", "watch", "drive", "release", "emulate", as they come
+    "snapshot",
+    "drive",
+    "release",
 )
 """The commands of the group, in the order of the help; `NAME` is `slurm_NAME_command` in the module `slurm_NAME`."""
 

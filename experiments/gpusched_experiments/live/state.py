@@ -57,11 +57,13 @@ class LiveJob:
         end_s: When it ended, or the time limit ends it; None: not known.
         time_limit_s: Its time limit [s]; None: none.
         gpus: GPUs that it asks for, in all.
-        gpu_type: The type that it asks for; None: any.
+        gpu_type: The type that it asks for; one of several, with `|` between them; None: any.
         holds: Nodes that it runs on, and GPUs on each.
         gpu_numbers: Numbers of the GPUs that it holds, by node, where the manager tells them.
         restarts: How often it was started again.
         can_requeue: Whether the manager may stop it and put it back into the queue.
+        nodes: Nodes that its GPUs are asked on, ≥ 1; all of them have the same number.
+        unfit: Why no policy can be told of it; empty: it can. Its GPUs are not free.
     """
 
     id: str
@@ -85,6 +87,8 @@ class LiveJob:
     gpu_numbers: tuple[tuple[str, tuple[int, ...]], ...] = ()
     restarts: int = 0
     can_requeue: bool = False
+    nodes: int = 1
+    unfit: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import json
 import time
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from pydantic import ValidationError
@@ -123,6 +123,7 @@ def _answering() -> tuple[str, ...]:
 
 
 _made = cache(make_any_policy)
+R = TypeVar("R", bound=DecideRequest)
 
 WAITS = ("id", "ask_again_at_s", "action", "configuration", "why")
 WHY = "no node that is there can hold what it may use"
@@ -261,8 +262,8 @@ class Decider:
         milliseconds = json.dumps({name: round(1000.0 * seconds, 3) for name, seconds in spent.items()})
         return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode()
 
-    def parse(self, body: bytes) -> DecideRequest:
-        """Read a request.
+    def parse(self, body: bytes, kind: type[R] = DecideRequest) -> R:  # type: ignore[assignment]
+        """Read a request of a kind.
 
         Raises:
             InputError: It is no JSON, or a field is not allowed.
@@ -270,7 +271,7 @@ class Decider:
         if len(body) > self.limits.request_bytes:
             raise InputError("body", f"{len(body):,} bytes", f"at most {self.limits.request_bytes:,} bytes")
         try:
-            request = DecideRequest.model_validate_json(body)
+            request = kind.model_validate_json(body)
         except ValidationError as error:
             raise input_error(error) from None
         for name, given, most in (

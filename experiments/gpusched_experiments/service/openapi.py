@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 from gpusched_experiments.service.fields import DecideRequest
+from gpusched_experiments.service.forecasting import ForecastRequest
 
 EXAMPLE: dict[str, Any] = {
     "policy": "sts-x",
@@ -48,6 +49,15 @@ EXAMPLE: dict[str, Any] = {
 }
 
 
+FORECAST_EXAMPLE: dict[str, Any] = EXAMPLE | {
+    "forecast": {
+        "samples": 200,
+        "arrivals": {"per_hour": 0.5},
+        "what_if": [{"name": "one H100 node more", "nodes_more": [{"gpu_type": "H100"}]}],
+    }
+}
+
+
 DESCRIPTION = (
     "Who runs where on what: send the cluster, the jobs and the present schedule at every event (a submission, an end, "
     "the time of `ask_again_at_s`), and do what is answered. Nothing is kept between two requests."
@@ -77,14 +87,15 @@ _PROBLEMS = {
 
 def described(schema: dict[str, Any]) -> dict[str, Any]:
     """Add what the door itself does not know: the fields of requests, an example, and errors."""
-    models = DecideRequest.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas = schema.setdefault("components", {}).setdefault("schemas", {})
-    schemas |= models.pop("$defs") | {"DecideRequest": models, "Problem": _PROBLEM}
-    decide = schema["paths"]["/v1/decide"]["post"]
-    content = {"schema": {"$ref": "#/components/schemas/DecideRequest"}, "example": EXAMPLE}
-    decide["requestBody"] = {"required": True, "content": {"application/json": content}}
     problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
-    decide["responses"] |= {code: {"description": text, "content": problem} for code, text in _PROBLEMS.items()}
+    for path, kind, example in (("decide", DecideRequest, EXAMPLE), ("forecast", ForecastRequest, FORECAST_EXAMPLE)):
+        models = kind.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= models.pop("$defs") | {kind.__name__: models, "Problem": _PROBLEM}
+        post = schema["paths"][f"/v1/{path}"]["post"]
+        content = {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}, "example": example}
+        post["requestBody"] = {"required": True, "content": {"application/json": content}}
+        post["responses"] |= {code: {"description": text, "content": problem} for code, text in _PROBLEMS.items()}
     return schema
 
 

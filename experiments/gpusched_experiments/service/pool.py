@@ -7,6 +7,7 @@ nothing is unpickled of what came from outside.
 from __future__ import annotations
 
 import gc
+import json
 import multiprocessing
 import queue
 import threading
@@ -24,15 +25,19 @@ from gpusched_experiments.report.warm_up import tiny_instance
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.fields import RequestLimits, error_body
+from gpusched_experiments.service.forecasting import FORECAST, TIME_SHARE, Forecaster
+from gpusched_experiments.service.openapi import EXAMPLE
 
 
 def warm_up_service(decider: Decider) -> None:
-    """Run every policy once on a tiny instance through requests and answers."""
+    """Run every policy once on a tiny instance through requests and answers, and make one forecast."""
     instance = tiny_instance()
     for name in decider.policies.names:
         if can_decide(decider.policies.make(name), instance):
             asking = ServicePolicy("", name, instance, post=lambda _, body: decider(body))
             simulate(instance, asking, record=False)
+    forecast = {"samples": 1, "arrivals": {"per_hour": 1.0}}
+    Forecaster(decider)(json.dumps(EXAMPLE | {"policy": decider.policies.names[0], "forecast": forecast}).encode())
 
 
 OK, NOT_ALLOWED, TOO_LARGE, FAILED, BUSY, TOO_LONG = 200, 422, 413, 500, 503, 504
@@ -57,8 +62,11 @@ def error_reply(status: int, allowed: str) -> Reply:
 
 
 def reply_to(decider: Decider, body: bytes) -> Reply:
-    """Decide, and give bad input and failures as replies too."""
+    """Decide, or forecast if the body begins so; give bad input and failures as replies too."""
     try:
+        if body.startswith(FORECAST):
+            forecaster = Forecaster(decider, TIME_SHARE * decider.limits.decision_s)
+            return Reply(OK, forecaster(body.removeprefix(FORECAST)))
         return Reply(OK, decider(body))
     except InputError as error:
         status = TOO_LARGE if len(body) > decider.limits.request_bytes else NOT_ALLOWED

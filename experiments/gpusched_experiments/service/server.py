@@ -9,7 +9,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
@@ -24,6 +24,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.version import VERSION
 from gpusched_experiments.service.decision import PolicyCatalogue
 from gpusched_experiments.service.fields import MOST_RECEIVING, RequestLimits, error_body
+from gpusched_experiments.service.forecasting import FORECAST
 from gpusched_experiments.service.openapi import DESCRIPTION, described, page
 from gpusched_experiments.service.pool import Reply, WorkerPool
 
@@ -60,19 +61,19 @@ def create_app(
 
     @app.exception_handler(HTTPException)
     async def refused(request: Request, error: HTTPException) -> Response:
-        allowed = "POST /v1/decide, GET /v1/policies, /healthz, /docs and /openapi.json"
+        allowed = "POST /v1/decide, POST /v1/forecast, GET /v1/policies, /healthz, /docs and /openapi.json"
         return _error(error.status_code, "path", f"{request.method} {request.url.path}", allowed)
 
-    bodies = _Bodies(limits)
+    bodies = _Bodies(limits, lambda body: asyncio.get_running_loop().run_in_executor(executor, answer, body))
     entries = json.dumps({"version": VERSION, "policies": policies.entries()}).encode()
 
     @app.post("/v1/decide", summary="Decide who runs where on what", response_class=Response)
     async def decide(request: Request) -> Response:
-        body = await bodies.read(request)
-        if isinstance(body, Response):
-            return body
-        reply = await asyncio.get_running_loop().run_in_executor(executor, answer, body)
-        return Response(reply.body, reply.status, AGAIN if reply.status == 503 else None, JSON)
+        return await bodies.replied(request)
+
+    @app.post("/v1/forecast", summary="Forecast when jobs start and end, and what they cost", response_class=Response)
+    async def forecast(request: Request) -> Response:
+        return await bodies.replied(request, FORECAST)
 
     @app.get("/v1/policies", summary="List the policies that may be asked", response_class=Response)
     async def list_policies() -> Response:
@@ -94,10 +95,18 @@ def create_app(
 
 
 class _Bodies:
-    """Reads the bodies of requests: each in time, and only so many bytes of unfinished ones at a time."""
+    """Reads the bodies of requests: each in time, and only so many bytes of unfinished ones at a time; answers them."""
 
-    def __init__(self, limits: RequestLimits) -> None:
-        self._limits, self._held = limits, 0
+    def __init__(self, limits: RequestLimits, answer: Callable[[bytes], Awaitable[Reply]]) -> None:
+        self._limits, self._answer, self._held = limits, answer, 0
+
+    async def replied(self, request: Request, head: bytes = b"") -> Response:
+        """Return the answer to a request, whose body comes after `head`."""
+        body = await self.read(request)
+        if isinstance(body, Response):
+            return body
+        reply = await self._answer(head + body)
+        return Response(reply.body, reply.status, AGAIN if reply.status == 503 else None, JSON)
 
     async def read(self, request: Request) -> bytes | Response:
         """Return the body, or the answer that says why it was not read to its end."""

@@ -1,0 +1,75 @@
+"""Asking a policy: in this process, or a service over HTTP."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from gpusched_env.errors import InputError, RunError
+from gpusched_env.files import write_atomically
+from gpusched_experiments.service.client import ServiceError, post
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+
+Ask: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Returns the answer to a request; an InputError names the field that is not allowed."""
+KEY_FILE, KEY_BYTES = "key", 32
+
+
+def key_of(folder: Path) -> bytes:
+    """Return the key that signs what policies remember; it is made once, and read by nobody else."""
+    path = folder / KEY_FILE
+    try:
+        key = path.read_bytes()
+    except FileNotFoundError:
+        key = b""
+    if len(key) < KEY_BYTES:
+        key = secrets.token_bytes(KEY_BYTES)
+        write_atomically(path, key)
+        path.chmod(0o600)
+    return key
+
+
+def decider_of(policy: str, key: bytes) -> Decider:
+    """Return what answers for one policy or agent in this process.
+
+    Raises:
+        InputError: There is no such policy.
+    """
+    return Decider(PolicyCatalogue.of(policy), key)
+
+
+def ask_here(decider: Decider) -> Ask:
+    """Return what asks a decider of this process."""
+    return lambda fields: decider.decide(decider.parse(json.dumps(fields, allow_nan=False).encode()))
+
+
+def ask_service(url: str) -> Ask:
+    """Return what asks the service at an address such as http://127.0.0.1:8000."""
+
+    def ask(fields: Mapping[str, Any]) -> Mapping[str, Any]:
+        try:
+            answer = post(f"{url.rstrip('/')}/v1/decide", json.dumps(fields, allow_nan=False).encode())
+            found = json.loads(answer)
+        except ServiceError as error:
+            raise _of_service(error) from error
+        except (OSError, ValueError) as error:
+            raise RunError(f"{url}: {error}") from error
+        if not isinstance(found, dict):
+            raise RunError(f"{url}: no answer of a decision service")
+        return found
+
+    return ask
+
+
+def _of_service(error: ServiceError) -> Exception:
+    """Return what a service refused as the error that it stands for."""
+    try:
+        said = json.loads(error.said)
+        if said.get("field"):
+            return InputError(str(said["field"]), said.get("value"), str(said.get("allowed")))
+    except (ValueError, AttributeError, TypeError):
+        pass
+    return RunError(str(error))

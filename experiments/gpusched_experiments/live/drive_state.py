@@ -1,0 +1,159 @@
+"""What a driver must know after it was ended at any moment: for each job what it asked for, and what was done to it."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+from gpusched_experiments.live.slurm_requests import SubmittedRequest
+
+FORM = 1
+STATE_FILE = "state.json"
+MOST_COSTS = 51
+
+
+@dataclass(slots=True)
+class JobRecord:
+    """A job that the driver takes care of. Times are Unix times [s].
+
+    Attributes:
+        request: What it asked for before anything was changed.
+        comment: Its comment.
+        submit_s: When it was submitted; Slurm tells a later time after a requeue.
+        held_at_first: Whether it was held by its user when it was first seen: submitted with `--hold`.
+        ours: Whether the driver holds it, or was about to.
+        confirmed: Whether it was seen held by an administrator since: then a hold by the user is the user's own.
+        changed: Whether its request may differ from `request`.
+        stopped: Whether the driver stopped it, or was about to, and it has not started since.
+        stopped_s: When.
+        planned: Name of the configuration that it was last given.
+        configuration: Name of the configuration that it runs on; empty: it does not run.
+        nodes: Its nodes.
+        gpus_per_node: GPUs on each.
+        restarts: Slurm's count of restarts in its last run.
+        first_start_s: When it first started.
+        since_s: When its run started.
+        ready_s: When it first reported in its run.
+        last_nodes: Nodes where it was last ready, before its run.
+        ended_s: When its last run ended.
+        epochs: What it reported last.
+        told_s: When it did.
+        first_epochs: What it reported first in its run.
+        tries: Starts in a row that came to nothing.
+        not_before_s: It is not told to the policy before this time.
+        cannot_stop: Whether Slurm refused to stop it.
+        silent: Whether it was already said that it reports nothing.
+        given_back: Why it was left to Slurm; empty: it was not.
+    """
+
+    request: SubmittedRequest
+    comment: str = ""
+    submit_s: float = 0.0
+    held_at_first: bool = False
+    ours: bool = False
+    confirmed: bool = False
+    changed: bool = False
+    stopped: bool = False
+    stopped_s: float | None = None
+    planned: str = ""
+    configuration: str = ""
+    nodes: tuple[str, ...] = ()
+    gpus_per_node: int = 0
+    restarts: int = 0
+    first_start_s: float | None = None
+    since_s: float | None = None
+    ready_s: float | None = None
+    last_nodes: tuple[str, ...] = ()
+    ended_s: float | None = None
+    epochs: float | None = None
+    told_s: float | None = None
+    first_epochs: float | None = None
+    tries: int = 0
+    not_before_s: float = 0.0
+    cannot_stop: bool = False
+    silent: bool = False
+    given_back: str = ""
+
+    @property
+    def must_be_undone(self) -> bool:
+        """Whether something of what was done to it is still to be undone."""
+        return self.ours or self.changed
+
+
+@dataclass(slots=True)
+class DriveState:
+    """What a driver knows.
+
+    Attributes:
+        partition: The partition that it drives.
+        policy: Name of the policy.
+        jobs: The jobs that it takes care of, by id.
+        left_alone: Why other jobs that opted in are left alone, by id.
+        memory: What the policy remembers.
+        costs: The last seconds without progress that a restart cost.
+        rounds: Rounds so far.
+        decision_s: Seconds of the policy in them.
+    """
+
+    partition: str
+    policy: str = ""
+    jobs: dict[str, JobRecord] = field(default_factory=dict)
+    left_alone: dict[str, str] = field(default_factory=dict)
+    memory: str | None = None
+    costs: list[float] = field(default_factory=list)
+    rounds: int = 0
+    decision_s: float = 0.0
+
+    @property
+    def restart_s(self) -> float | None:
+        """The median of the last restart costs [s]; None: there was none."""
+        return statistics.median(self.costs) if self.costs else None
+
+    @property
+    def holds_any(self) -> bool:
+        """Whether a job is held or changed by the driver."""
+        return any(record.must_be_undone for record in self.jobs.values())
+
+    def save(self, folder: Path) -> None:
+        """Write the state: the whole of it, or nothing.
+
+        Raises:
+            InputError: The folder cannot be written.
+        """
+        write_atomically(folder / STATE_FILE, json.dumps({"form": FORM, **asdict(self)}, allow_nan=False))
+
+    @classmethod
+    def load(cls, folder: Path, partition: str) -> DriveState:
+        """Read the state; a new one if there is none.
+
+        Raises:
+            InputError: The file is none, or is of another partition.
+        """
+        path = folder / STATE_FILE
+        try:
+            found = json.loads(path.read_text("utf-8"))
+        except FileNotFoundError:
+            return cls(partition)
+        except (OSError, ValueError) as error:
+            raise InputError("--state", str(path), f"a state that drive wrote ({error})") from error
+        if not isinstance(found, dict) or found.pop("form", None) != FORM:
+            raise InputError("--state", str(path), f"a state of form {FORM}")
+        if found.get("partition") != partition:
+            raise InputError("--partition", partition, f"{found.get('partition')}, of which {path} is the state")
+        try:
+            found["jobs"] = {job: _record(record) for job, record in found["jobs"].items()}
+            return cls(**found)
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InputError("--state", str(path), f"a state that drive wrote ({error})") from error
+
+
+def _record(fields: dict[str, Any]) -> JobRecord:
+    fields["request"] = SubmittedRequest(**fields["request"])
+    for name in ("nodes", "last_nodes"):
+        fields[name] = tuple(fields[name])
+    return JobRecord(**fields)

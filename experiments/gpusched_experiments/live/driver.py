@@ -1,0 +1,571 @@
+"""A driver: round by round it reads what a partition does, asks a policy, does what it says, and looks what came of it.
+
+Slurm's word counts. Every action may fail; that is an event in the journal, and the next round begins from what Slurm
+says. What must be undone is written down before it is done.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from gpusched_env.errors import InputError
+from gpusched_experiments.live.actions import Actions, Placement, actions_of, free_gpus, held_by, may_stop
+from gpusched_experiments.live.asking import Ask
+from gpusched_experiments.live.drive_state import DriveState
+from gpusched_experiments.live.following import NO_REQUEST, Follower, Sight, holder, is_held_by_user
+from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.progress_reports import ProgressReports
+from gpusched_experiments.live.releasing import look, release_all, release_jobs
+from gpusched_experiments.live.request import LiveRequest, request_of
+from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
+from gpusched_experiments.live.state import LiveCluster, LiveJob
+
+TRANSIENT = ("jobs that the policy is not told hold", "a request has at most")
+"""How reasons begin for which a job is left out of a request only for now."""
+_OF_JOB = re.compile(r"jobs\[(\d+)\]")
+_NEVER_STOPS = re.compile(r"disabled|not permitted|requeue", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class DriveSettings:
+    """How a driver works. Times in seconds.
+
+    Attributes:
+        partition: The partition.
+        policy: The policy.
+        every_s: Longest time between two rounds.
+        poll_s: Time between two looks whether something is new.
+        settle_s: Longest wait for GPUs of jobs that were stopped.
+        start_s: Longest wait until a job runs that was released.
+        lease_s: A job that no request can tell for so long is left to Slurm.
+        power_off_s: Nodes without jobs for so long are switched off; None: they are not.
+    """
+
+    partition: str
+    policy: str
+    every_s: float = 30.0
+    poll_s: float = 2.0
+    settle_s: float = 60.0
+    start_s: float = 30.0
+    lease_s: float = 600.0
+    power_off_s: float | None = None
+
+
+@dataclass
+class Driver:
+    """Drives a partition.
+
+    Args:
+        settings: How.
+        rules: What jobs are.
+        commands: Slurm's commands; `commands.dry`: nothing is changed, and nothing is written.
+        ask: Asks the policy.
+        folder: Where the state is.
+        tell: Takes events: their kind, and their fields.
+        reports: What jobs report.
+        clock: Tells the Unix time [s].
+        pause: Waits so many seconds.
+        steady: Tells seconds of a clock that nobody sets.
+
+    Attributes:
+        state: What it knows.
+        actions: What was last to be done.
+        answer: What the policy last answered.
+    """
+
+    settings: DriveSettings
+    rules: JobRules
+    commands: SlurmControl
+    ask: Ask
+    folder: Path
+    tell: Callable[..., Any]
+    reports: ProgressReports = field(default_factory=ProgressReports)
+    clock: Callable[[], float] = time.time
+    pause: Callable[[float], None] = time.sleep
+    steady: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        """Go on from the state that is there.
+
+        Raises:
+            InputError: The state is none, or that of another partition.
+        """
+        self.state = DriveState.load(self.folder, self.settings.partition)
+        if self.state.policy != self.settings.policy:
+            self.state.policy, self.state.memory = self.settings.policy, None
+        self.actions = Actions((), (), {})
+        self.answer: Mapping[str, Any] = {}
+        self._follower = Follower(self.state, self.rules, self.reports, self.tell)
+        self._sight: Sight | None = None
+        self._request: LiveRequest | None = None
+        self._nodes_text = ""
+        self._left_out_s: dict[str, float] = {}
+        self._empty_s: dict[str, float] = {}
+        self._overview: frozenset[str] = frozenset()
+        self._again_s = float("inf")
+
+    # A round
+
+    def round(self) -> None:
+        """Make a round: read, ask, act, look.
+
+        Raises:
+            SlurmError: Slurm did not answer.
+            RunError: The policy's service did not answer.
+        """
+        begin_s, calls = self.steady(), self.commands.calls
+        request = self.observe()
+        read_s = self.steady()
+        answer = self.decide(request)
+        asked_s = self.steady()
+        self.apply(answer)
+        self.state.rounds += 1
+        self.state.decision_s += asked_s - read_s
+        self._save()
+        self.tell(
+            "round",
+            round=self.state.rounds,
+            told=len(request.jobs),
+            running=sum(bool(record.configuration) for record in self.state.jobs.values()),
+            stopped=len(self.actions.stops),
+            started=len(self.actions.starts),
+            refused=len(self.actions.refused),
+            left_out=len(request.left_out),
+            calls=self.commands.calls - calls,
+            read_s=round(read_s - begin_s, 4),
+            ask_s=round(asked_s - read_s, 4),
+            act_s=round(self.steady() - asked_s, 4),
+            expected_cost_eur=answer.get("expected_cost_eur"),
+            energy_eur_per_h=answer.get("energy_eur_per_h"),
+        )
+
+    def observe(self) -> LiveRequest:
+        """Read Slurm and what jobs report, take care of jobs that are new, and say what the policy is to be told.
+
+        Raises:
+            SlurmError: Slurm did not answer.
+        """
+        self._nodes_text = self.commands.nodes()
+        sight = self._look()
+        told = self._told(sight, self._take_care(sight))
+        fixed = frozenset(job.id for job in told.jobs if self._is_fixed(job))
+        try:
+            request = request_of(
+                told,
+                self.rules,
+                self.settings.policy,
+                memory=self.state.memory,
+                progress=self._follower.progress(),
+                seen=self._follower.seen(),
+                fixed=fixed,
+                partition=self.settings.partition,
+                only_opted_in=True,
+            )
+        except InputError as error:
+            if error.field != "cluster.nodes":
+                raise
+            request = LiveRequest({}, {}, {}, {})  # all GPUs are held by jobs that the policy is not told
+        self._tell_restart(request)
+        self._give_back(request, sight)
+        self._request = request
+        return request
+
+    def decide(self, request: LiveRequest) -> Mapping[str, Any]:
+        """Ask the policy. A job that cannot be told is left out, and the others are asked for again.
+
+        Raises:
+            InputError: The request is not allowed for another reason.
+            RunError: The policy's service did not answer.
+        """
+        while request.fields.get("jobs"):
+            try:
+                answer = self.ask(request.fields)
+            except InputError as error:
+                self._repair(request, error)
+                continue
+            self.state.memory = answer.get("memory")
+            again_s = answer.get("ask_again_at_s")
+            self._again_s = self.rules.clock.unix_s(again_s) if isinstance(again_s, int | float) else float("inf")
+            return answer
+        self._again_s = float("inf")
+        return {"jobs": []}
+
+    def apply(self, answer: Mapping[str, Any]) -> None:
+        """Do what an answer says: jobs are stopped, then others start, on GPUs that are free by then.
+
+        Raises:
+            SlurmError: Slurm did not answer.
+            InputError: It is no answer.
+        """
+        if self._sight is None or self._request is None:
+            raise InputError("driver", None, "observe before apply")
+        self.answer = answer
+        self.actions = actions_of(answer, self._sight, self.state.jobs, self._request.jobs)
+        for job, why in self.actions.refused.items():
+            self.tell("refused", job=job, action="policy", said=why)
+        if not self.commands.dry:
+            self._stop(list(self.actions.stops))
+            self._start([p for p in self.actions.starts if p.job not in self.actions.refused])
+        self._power_down()
+        self._overview = self.commands.overview(self.settings.partition)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until something is new in the partition, the policy wants to be asked, or so many seconds are over."""
+        until_s = self.steady() + seconds
+        while (left_s := until_s - self.steady()) > 0.0 and self.clock() < self._again_s:
+            self.pause(max(0.05, min(self.settings.poll_s, left_s, max(0.0, self._again_s - self.clock()))))
+            try:
+                if self.commands.overview(self.settings.partition) != self._overview:
+                    return
+            except SlurmError as error:
+                self.tell("slurm", said=str(error))
+
+    def idle(self) -> bool:
+        """Return whether no job is left that the driver takes care of."""
+        return self._sight is not None and all(record.given_back for record in self.state.jobs.values())
+
+    def finish(self, why: str = "the driver ends") -> list[str]:
+        """Undo all: requests as they were submitted, no job held; jobs that run go on. Returns the jobs released.
+
+        Raises:
+            SlurmError: Slurm did not answer; the state says what is still to be undone.
+        """
+        if self.commands.dry:
+            return []
+        return release_all(
+            self.folder, self.state, self.commands, self.tell, clock=self.clock, pause=self.pause, why=why
+        )
+
+    # Reading
+
+    def _look(self) -> Sight:
+        sight = look(self.commands, self.clock(), self._nodes_text)
+        self._follower.look_at(sight)
+        self._sight = sight
+        return sight
+
+    def _take_care(self, sight: Sight) -> list[str]:
+        """Hold jobs that wait and that nobody holds; what a user holds is left alone. Returns the jobs held now."""
+        to_hold, to_release = [], []
+        for job in sight.cluster.jobs:
+            record = self.state.jobs.get(job.id)
+            if record is None:
+                continue
+            now = sight.requests.get(job.id, NO_REQUEST)
+            if record.given_back:
+                if record.must_be_undone and job.phase == "pending":
+                    to_release.append(job.id)
+            elif job.phase == "pending" and not is_held_by_user(job, record, now) and holder(job, now) != "admin":
+                to_hold.append(job.id)
+            elif job.phase == "running" and record.ours and now.priority == 0.0 and not record.stopped:
+                to_release.append(job.id)  # Slurm started it while it was being held
+        if to_release and not self.commands.dry:
+            release_jobs(to_release, sight, self.state, self.commands, self.tell)
+            self._save()
+        self._hold(to_hold)
+        return to_hold
+
+    def _hold(self, names: list[str]) -> None:
+        if not names:
+            return
+        for name in names:
+            self.state.jobs[name].ours = True
+        self._save()
+        refused = self.commands.hold(names)
+        for name, said in refused.items():
+            self.tell("refused", job=name, action="hold", said=said)
+            self.state.jobs[name].ours = False
+        held = [name for name in names if name not in refused]
+        if held and not self.commands.dry:
+            for name in held:
+                self.state.jobs[name].confirmed = True
+            self.tell("held", jobs=held)
+
+    def _told(self, sight: Sight, held: list[str]) -> LiveCluster:
+        """Return the cluster as the policy is told of it: without waiting jobs that are not the driver's to start."""
+        now_s, jobs = sight.cluster.read_s, []
+        for job in sight.cluster.jobs:
+            record = self.state.jobs.get(job.id)
+            if job.phase == "ended":
+                continue
+            if job.phase == "pending":
+                now = sight.requests.get(job.id, NO_REQUEST)
+                if (
+                    record is None
+                    or record.given_back
+                    or not record.ours
+                    or (job.id not in held and is_held_by_user(job, record, now))
+                    or now.waits_for
+                    or record.not_before_s > now_s
+                ):
+                    continue
+                jobs.append(replace(job, submit_s=record.submit_s, held="admin", reason=""))
+            elif record is not None:
+                jobs.append(replace(job, submit_s=record.submit_s, holds=held_by(job, record)))
+            else:
+                jobs.append(job)
+        return replace(sight.cluster, jobs=tuple(jobs))
+
+    def _is_fixed(self, job: LiveJob) -> bool:
+        """Return whether the policy is not asked about a job that holds GPUs."""
+        if job.phase == "pending":
+            return False
+        record = self.state.jobs.get(job.id)
+        if record is None or record.given_back or job.phase != "running":
+            return True
+        try:
+            return not may_stop(job, record, self.rules.describe(job))
+        except InputError:
+            return True
+
+    def _tell_restart(self, request: LiveRequest) -> None:
+        """Tell what restarts cost here, of jobs of which neither a comment nor a rule says it."""
+        restart_s = self.state.restart_s
+        if restart_s is None:
+            return
+        for entry in request.fields.get("jobs", ()):
+            what = request.jobs[entry["id"]]
+            own = self.rules.file.applications.get(what.application)
+            if what.restart_s is None and (own is None or own.restart_s is None):
+                entry["restart_s"] = restart_s * self.rules.clock.speed
+
+    def _repair(self, request: LiveRequest, error: InputError) -> None:
+        """Make a request right that was refused: without the memory, or without the job that is wrong.
+
+        Raises:
+            InputError: It is neither.
+        """
+        found, jobs = _OF_JOB.match(error.field), request.fields["jobs"]
+        if error.field == "memory" and request.fields.get("memory") is not None:
+            self.tell("memory-refused", why=str(error))
+            request.fields["memory"] = self.state.memory = None
+        elif found and int(found[1]) < len(jobs):
+            entry = jobs.pop(int(found[1]))
+            request.jobs.pop(entry["id"], None)
+            request.left_out[entry["id"]] = str(error)
+            self._tell_left_out(request, entry, str(error))
+        else:
+            raise error
+
+    def _tell_left_out(self, request: LiveRequest, entry: Mapping[str, Any], why: str) -> None:
+        """Take the GPUs of a job that cannot be told from the nodes of the request."""
+        self.tell("left-out", job=entry["id"], why=why)
+        job = self._sight.job(entry["id"]) if self._sight is not None else None
+        if job is None or job.phase == "pending":
+            return
+        held = dict(job.holds)
+        for node in list(request.fields["cluster"]["nodes"]):
+            node["gpus"] -= held.get(node["name"], 0)
+            if node["gpus"] <= 0:
+                request.fields["cluster"]["nodes"].remove(node)
+        if not request.fields["cluster"]["nodes"]:
+            request.fields["jobs"].clear()
+
+    def _give_back(self, request: LiveRequest, sight: Sight) -> None:
+        """Leave jobs to Slurm that no request can tell for long: nothing is held that nobody will start."""
+        now_s = self.steady()
+        there = {name: why for name, why in request.left_out.items() if not why.startswith(TRANSIENT)}
+        waiting = {
+            job.id
+            for job in sight.cluster.jobs
+            if job.phase == "pending" and job.id in there and job.id in self.state.jobs
+        }
+        self._left_out_s = {name: self._left_out_s.get(name, now_s) for name in waiting}
+        back = [name for name in waiting if now_s - self._left_out_s[name] > self.settings.lease_s]
+        for name in back:
+            self.tell("left-to-slurm", job=name, why=there[name])
+            self.state.jobs[name].given_back = there[name]
+        if back and not self.commands.dry:
+            release_jobs(back, sight, self.state, self.commands, self.tell)
+            self._save()
+
+    # Acting
+
+    def _stop(self, names: list[str]) -> None:
+        if not names:
+            return
+        now_s = self.clock()
+        for name in names:
+            record = self.state.jobs[name]
+            record.ours = record.stopped = True
+            record.stopped_s = now_s
+        self._save()
+        refused = self.commands.stop(names)
+        for name, said in refused.items():
+            record = self.state.jobs[name]
+            record.ours = record.stopped = False
+            record.stopped_s = None
+            record.cannot_stop = bool(_NEVER_STOPS.search(said))
+            self.tell("refused", job=name, action="stop", said=said)
+        self._save()
+        for name in names:
+            if name not in refused:
+                self.tell("stop", job=name, configuration=self.state.jobs[name].configuration)
+
+    def _start(self, starts: list[Placement]) -> None:
+        """Start jobs as soon as their GPUs are free, and wait until they run; what does not come is told."""
+        waiting = {placement.job: placement for placement in starts}
+        released: dict[str, float] = {}
+        until_s, pause_s = self.steady() + self.settings.settle_s, 0.25
+        stopped = [name for name in self.actions.stops if self.state.jobs[name].stopped]
+        sight = self._look() if waiting or stopped else None
+        while sight is not None and (waiting or released or stopped):
+            self._note_started(sight, waiting, released)
+            stopped = [n for n in stopped if n in self.state.jobs and self._is_going(sight, n)]
+            self._hold_back(sight)
+            ready = self._ready(sight, waiting)
+            if ready:
+                for placement in ready:
+                    del waiting[placement.job]
+                for name in self._launch(ready):
+                    released[name] = self.steady()
+            now_s = self.steady()
+            late = [name for name, since_s in released.items() if now_s - since_s > self.settings.start_s]
+            for name in late:
+                del released[name]
+            self._take_back(late)
+            if now_s > until_s:
+                stopped = []
+                for name in list(waiting):
+                    self.tell(
+                        "not-started", job=name, why="its GPUs did not become free", nodes=waiting.pop(name).nodes
+                    )
+            if waiting or released or stopped:
+                self.pause(pause_s)
+                pause_s = min(2.0, 1.5 * pause_s)
+                sight = self._look()
+
+    def _note_started(self, sight: Sight, waiting: dict[str, Placement], released: dict[str, float]) -> None:
+        """Take off the lists what runs, is over, or is no longer the driver's to start."""
+        there = {job.id: job for job in sight.cluster.jobs if job.phase != "ended"}
+        for name in list(released):
+            job = there.get(name)
+            if job is None or job.phase != "pending" or name not in self.state.jobs or job.held:
+                del released[name]
+        for name in list(waiting):
+            job, record = there.get(name), self.state.jobs.get(name)
+            now = sight.requests.get(name, NO_REQUEST)
+            if job is None or record is None:
+                self.tell("not-started", job=name, why="it is over")
+                del waiting[name]
+            elif job.phase == "running" and not record.stopped:
+                self.tell("not-started", job=name, why="it runs already")
+                del waiting[name]
+            elif job.phase == "pending" and is_held_by_user(job, record, now):
+                self.tell("not-started", job=name, why="its user holds it")
+                del waiting[name]
+
+    def _is_going(self, sight: Sight, name: str) -> bool:
+        """Return whether a job that was stopped is not back in the queue yet."""
+        job = sight.job(name)
+        return job is not None and (job.phase == "ending" or (job.phase == "running" and self.state.jobs[name].stopped))
+
+    def _hold_back(self, sight: Sight) -> None:
+        """Hold jobs that are back in the queue as an administrator, so that holds of their users are told apart."""
+        self._hold(
+            [
+                name
+                for name, record in self.state.jobs.items()
+                if record.stopped
+                and not record.confirmed
+                and (job := sight.job(name)) is not None
+                and job.phase == "pending"
+            ]
+        )
+
+    def _ready(self, sight: Sight, waiting: Mapping[str, Placement]) -> list[Placement]:
+        """Return the jobs whose GPUs are free now, all together."""
+        free, ready = free_gpus(sight, self.state.jobs), []
+        for placement in waiting.values():
+            job = sight.job(placement.job)
+            if job is None or job.phase != "pending":
+                continue
+            if all(free.get(name, 0) >= placement.gpus_per_node for name in placement.nodes):
+                for name in placement.nodes:
+                    free[name] -= placement.gpus_per_node
+                ready.append(placement)
+        return ready
+
+    def _launch(self, ready: list[Placement]) -> list[str]:
+        """Place jobs and release them; return those that Slurm took."""
+        changes: dict[str, dict[str, str]] = {}
+        for placement in ready:
+            record = self.state.jobs[placement.job]
+            record.changed, record.planned = True, placement.configuration
+            changes[placement.job] = dict(placement.changes)
+            if record.first_start_s is not None:  # else a time that its user gave would be lost
+                changes[placement.job]["StartTime"] = "now"
+        self._save()
+        refused = self.commands.update(changes)
+        for name, said in refused.items():
+            self.tell("refused", job=name, action="place", said=said)
+            self._follower.came_to_nothing(self.state.jobs[name], self.clock())
+        placed = [name for name in changes if name not in refused]
+        refused = self.commands.release(placed)
+        for name, said in refused.items():
+            self.tell("refused", job=name, action="release", said=said)
+        begun = [name for name in placed if name not in refused]
+        for placement in ready:
+            if placement.job in begun:
+                self.state.jobs[placement.job].ours = False
+                self.tell("start", job=placement.job, configuration=placement.configuration, nodes=placement.nodes)
+        self._save()
+        return begun
+
+    def _take_back(self, names: list[str]) -> None:
+        """Hold jobs again that Slurm did not start, and restore their requests."""
+        names = [name for name in names if name in self.state.jobs]
+        if not names:
+            return
+        for name in names:
+            self._follower.came_to_nothing(self.state.jobs[name], self.clock())
+        self._hold(names)
+        sight = self._look()
+        changes = {}
+        for name in names:
+            job, now = sight.job(name), sight.requests.get(name, NO_REQUEST)
+            if job is None or job.phase != "pending" or name not in self.state.jobs:
+                continue
+            self.tell(
+                "not-started",
+                job=name,
+                why=job.reason or "Slurm did not start it",
+                planned=self.state.jobs[name].planned,
+            )
+            changes[name] = self.state.jobs[name].request.restored(now)
+        changes = {name: each for name, each in changes.items() if each}
+        for name, said in self.commands.update(changes).items():
+            self.tell("refused", job=name, action="restore", said=said)
+
+    def _power_down(self) -> None:
+        """Switch nodes off that had no job for long and that no waiting job is about to get."""
+        if self.settings.power_off_s is None or self._sight is None:
+            return
+        now_s, partition = self.steady(), (self.settings.partition,)
+        busy = {name for job in self._sight.cluster.jobs if job.phase in ("running", "ending") for name, _ in job.holds}
+        busy |= {name for placement in self.actions.starts for name in placement.nodes}
+        empty = [
+            node.name
+            for node in self._sight.cluster.nodes
+            if node.on and node.available and node.partitions == partition and node.name not in busy and node.gpus
+        ]
+        self._empty_s = {name: self._empty_s.get(name, now_s) for name in empty}
+        off = [name for name in empty if now_s - self._empty_s[name] >= self.settings.power_off_s]
+        if off:
+            try:
+                self.commands.power_down(off)
+            except SlurmError as error:
+                self.tell("refused", action="power-down", nodes=off, said=error.said)
+            else:
+                self.tell("power-down", nodes=off)
+            for name in off:
+                self._empty_s[name] = now_s
+
+    def _save(self) -> None:
+        if not self.commands.dry:
+            self.state.save(self.folder)

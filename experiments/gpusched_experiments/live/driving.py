@@ -1,0 +1,156 @@
+"""A driver with all around it: locks, the lease and its watchdog, the journal, reports over HTTP, and its rounds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpusched_env.errors import InputError, RunError
+from gpusched_experiments.live.asking import Ask
+from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.journal import Journal
+from gpusched_experiments.live.lease import (
+    DRIVER_LOCK,
+    JOURNAL,
+    WATCHDOG_LOCK,
+    Lease,
+    locked,
+    partition_lock,
+    start_watchdog,
+)
+from gpusched_experiments.live.progress_reports import ProgressReports, ProgressServer
+from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
+
+LONGEST_PAUSE_S = 60.0
+BUSY = "another driver is at work on this partition"
+
+
+class Stopped(Exception):  # noqa: N818 - no error
+    """The driver is asked to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriveOptions:
+    """What a driver is told at its start, beside its settings.
+
+    Attributes:
+        folder: Where its state and its journal are.
+        until_idle: Whether to end when no job that opted in is left.
+        progress: A folder that all jobs report to; None: each where it was submitted.
+        address: Host and port for reports over HTTP; None: none.
+        watchdog: Whether to start a watchdog.
+        metrics: Returns what `GET /metrics` tells at that address.
+    """
+
+    folder: Path
+    until_idle: bool = False
+    progress: Path | None = None
+    address: tuple[str, int] | None = None
+    watchdog: bool = True
+    metrics: Callable[[], bytes] | None = None
+
+
+def dry_run(settings: DriveSettings, rules: JobRules, ask: Ask, folder: Path, progress: Path | None) -> list[str]:
+    """Return what a driver would do now, as lines; nothing is changed or written.
+
+    Raises:
+        SlurmError: Slurm does not answer.
+        InputError: A request is not allowed.
+    """
+    events: list[str] = []
+
+    def tell(kind: str, **fields: object) -> None:
+        if kind in ("left-alone", "left-out"):
+            events.append(f"{kind.replace('-', ' ')} {fields['job']}: {fields['why']}")
+
+    commands = SlurmControl(dry=True)
+    driver = Driver(settings, rules, commands, ask, folder, tell, ProgressReports(progress))
+    request = driver.observe()
+    driver.apply(driver.decide(request))
+    keeps = [
+        f"{job['action']} {job['id']}: {job.get('configuration') or job.get('why') or 'no GPUs now'}"
+        for job in driver.answer["jobs"]
+        if job["action"] in ("keep", "wait")
+    ]
+    return [*commands.not_run, *events, *keeps, *driver.actions.lines()]
+
+
+def drive(
+    settings: DriveSettings, rules: JobRules, ask: Ask, options: DriveOptions, say: Callable[[str], None]
+) -> None:
+    """Drive a partition until it is idle, or until `Stopped` is raised; then all is undone.
+
+    Args:
+        settings: How.
+        rules: What jobs are.
+        ask: Asks the policy.
+        options: All else.
+        say: Takes a line for the user.
+
+    Raises:
+        RunError: Another driver is at work, or not all could be undone: then the watchdog goes on with that.
+        InputError: The state is none, or of another partition.
+    """
+    folder = options.folder
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with ExitStack() as stack:
+        stack.enter_context(locked(partition_lock(settings.partition), BUSY))
+        stack.enter_context(locked(folder / DRIVER_LOCK, BUSY))
+        journal = stack.enter_context(Journal(folder / JOURNAL))
+        commands, reports = SlurmControl(), ProgressReports(options.progress)
+        driver = Driver(settings, rules, commands, ask, folder, journal.append, reports)
+        if options.address is not None:
+            server = ProgressServer(reports, driver.state.jobs.__contains__, options.address, options.metrics)
+            stack.callback(server.close)
+            say(f"reports of jobs: GPUSCHED_PROGRESS=http://{options.address[0]}:{server.port}")
+        journal.append("drive", partition=settings.partition, policy=settings.policy, lease_s=settings.lease_s)
+        try:
+            _rounds(driver, options, say)
+        finally:
+            _end(driver, settings.lease_s, say)
+
+
+def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -> None:
+    failures, settings = 0, driver.settings
+    Lease.mine(settings.lease_s).save(options.folder)
+    while True:
+        if options.watchdog:
+            _keep_watchdog(options.folder, settings)
+        try:
+            driver.round()
+        except (RunError, InputError) as error:
+            failures += 1
+            driver.tell("round-failed", why=str(error), in_a_row=failures)
+            say(f"round failed: {error}")
+            time.sleep(min(LONGEST_PAUSE_S, settings.poll_s * 2.0 ** min(failures, 10)))
+            continue
+        failures = 0
+        Lease.mine(settings.lease_s).save(options.folder)
+        for line in driver.actions.lines():
+            say(line)
+        if options.until_idle and driver.idle():
+            return
+        driver.wait(settings.every_s)
+
+
+def _end(driver: Driver, lease_s: float, say: Callable[[str], None]) -> None:
+    try:
+        done = driver.finish()
+    except SlurmError as error:
+        say(f"not all is undone: {error}; the watchdog goes on, or: gpusched slurm release")
+        raise
+    Lease.mine(lease_s, over=True).save(driver.folder)
+    say(f"released {len(done)} jobs" if done else "no job is held")
+
+
+def _keep_watchdog(folder: Path, settings: DriveSettings) -> None:
+    """Start a watchdog if there is none."""
+    try:
+        locked(folder / WATCHDOG_LOCK, "a watchdog is at work").close()
+    except RunError:
+        return
+    start_watchdog(folder, settings.partition, settings.lease_s)

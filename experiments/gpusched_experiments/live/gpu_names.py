@@ -1,0 +1,26 @@
+"""Which GPU type of the model stands for the name that a cluster manager has for one."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from gpusched_env.workload.tables.applications import builtin_gpu_types
+
+_PART_OF_A_GPU = re.compile(r"(^|[^0-9a-z])\d+g\.\d+gb", re.IGNORECASE)
+
+
+@cache
+def built_in_gpu_type(name: str) -> str | None:
+    """Return the built-in type of a name such as `v100`, `nvidia_a100-sxm4-80gb` or `NVIDIA-H100-80GB-HBM3`.
+
+    It is the built-in type whose name is that name or a word in it. None: there is none, there are several, or it is a
+    part of a GPU (`1g.5gb`).
+    """
+    if _PART_OF_A_GPU.search(name):
+        return None
+    known = {each.lower(): each for each in builtin_gpu_types()}
+    if name.lower() in known:
+        return known[name.lower()]
+    found = {known[word] for word in re.split(r"[^0-9a-z]+", name.lower()) if word in known}
+    return found.pop() if len(found) == 1 else None

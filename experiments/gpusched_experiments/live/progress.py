@@ -1,0 +1,148 @@
+"""A job says how far it is: `report_progress(12)` after 12 epochs, and at its start with the epochs of its checkpoint.
+
+This module needs Python's standard library alone: copy it into a container if the package is not there.
+
+`$GPUSCHED_PROGRESS` says where reports go: `http://host:port` of the driver, or a folder that the driver's machine
+sees, too. By default it is the folder `.gpusched-progress` where the job was submitted, which a cluster shares anyway.
+There a report is one small file for each job, written under a temporary name and renamed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from importlib import import_module
+from typing import Any, NamedTuple
+
+VARIABLE = "GPUSCHED_PROGRESS"
+FOLDER = ".gpusched-progress"
+HTTP_S = 5.0
+
+
+class Progress(NamedTuple):
+    """What a job said last.
+
+    Attributes:
+        epochs: Epochs done, of all its runs together.
+        at_s: When it said so [s], Unix time.
+    """
+
+    epochs: float
+    at_s: float
+
+
+class Seen(NamedTuple):
+    """What a driver saw of a job, as Unix times [s]; None: nothing.
+
+    Attributes:
+        submit_s: When it was submitted: Slurm's own time of it moves whenever it is put back into the queue.
+        first_start_s: When it first started.
+        since_s: Since when it has held what it holds.
+        ready_s: From when on it makes progress with it.
+        last_nodes: Nodes where it was last ready before what it holds now.
+    """
+
+    submit_s: float | None = None
+    first_start_s: float | None = None
+    since_s: float | None = None
+    ready_s: float | None = None
+    last_nodes: tuple[str, ...] = ()
+
+
+def report_progress(epochs: float) -> bool:
+    """Tell the driver how many epochs this job has done; a fraction may be told, too.
+
+    A training goes on whether it can be told or not: nothing is raised.
+
+    Args:
+        epochs: Epochs done in all runs of this job together, ≥ 0.
+
+    Returns:
+        Whether it was told; False outside a job of Slurm.
+    """
+    job = os.environ.get("SLURM_JOB_ID")
+    if not job:
+        return False
+    report = {
+        "job": job,
+        "restarts": int(os.environ.get("SLURM_RESTART_COUNT") or 0),
+        "epochs": float(epochs),
+        "at_s": time.time(),
+    }
+    body = json.dumps(report).encode()
+    place = os.environ.get(VARIABLE) or os.path.join(os.environ.get("SLURM_SUBMIT_DIR") or ".", FOLDER)  # noqa: PTH118 - pathlib takes long to import
+    try:
+        if place.startswith(("http://", "https://")):
+            _post(place, body)
+        else:
+            _write(place, job, body)
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _post(url: str, body: bytes) -> None:
+    import urllib.request  # noqa: PLC0415 - it takes long to import
+
+    headers = {"Content-Type": "application/json"}
+    request = urllib.request.Request(f"{url.rstrip('/')}/progress", body, headers)  # noqa: S310 - http or https
+    with urllib.request.urlopen(request, timeout=HTTP_S) as response:  # noqa: S310
+        response.read()
+
+
+def _write(folder: str, job: str, body: bytes) -> None:
+    os.makedirs(folder, exist_ok=True)  # noqa: PTH103
+    draft = f"{folder}/.{job}.{os.getpid()}.tmp"
+    with open(draft, "wb") as file:  # noqa: PTH123
+        file.write(body)
+    os.replace(draft, f"{folder}/{job}.json")  # noqa: PTH105
+
+
+def lightning_callback(first_epoch: float = 0.0) -> Any:
+    """Return a callback for PyTorch Lightning's Trainer: `Trainer(callbacks=[lightning_callback()])`.
+
+    Args:
+        first_epoch: Epochs that were done before what this Trainer counts.
+    """
+    try:
+        base = import_module("lightning.pytorch").Callback
+    except ImportError:
+        base = import_module("pytorch_lightning").Callback
+
+    class ReportToScheduler(base):  # type: ignore[misc]
+        def on_train_start(self, trainer: Any, _module: Any) -> None:
+            if trainer.is_global_zero:
+                report_progress(first_epoch + trainer.current_epoch)
+
+        def on_train_epoch_end(self, trainer: Any, _module: Any) -> None:
+            if trainer.is_global_zero:
+                report_progress(first_epoch + trainer.current_epoch + 1)
+
+    return ReportToScheduler()
+
+
+def trainer_callback(first_epoch: float = 0.0) -> Any:
+    """Return a callback for Hugging Face's Trainer: `Trainer(..., callbacks=[trainer_callback()])`.
+
+    Args:
+        first_epoch: Epochs that were done before what this Trainer counts.
+    """
+    base = import_module("transformers").TrainerCallback
+
+    class ReportToScheduler(base):  # type: ignore[misc]
+        def on_train_begin(self, _arguments: Any, state: Any, _control: Any, **_: Any) -> None:
+            if state.is_world_process_zero:
+                report_progress(first_epoch + (state.epoch or 0.0))
+
+        def on_log(self, _arguments: Any, state: Any, _control: Any, **_: Any) -> None:
+            if state.is_world_process_zero:
+                report_progress(first_epoch + (state.epoch or 0.0))
+
+    return ReportToScheduler()
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.exit(0 if report_progress(float(sys.argv[1])) else 1)

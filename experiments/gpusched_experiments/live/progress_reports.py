@@ -1,0 +1,219 @@
+"""Reports of jobs about their progress, as a driver takes them: from files, or over HTTP; and which it believes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import pwd
+import stat
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+from gpusched_env.errors import InputError
+from gpusched_experiments.live.progress import FOLDER
+
+MOST_BYTES = 4096
+AHEAD_S = 60.0
+"""A report that is this far ahead of the driver's clock counts as made now."""
+SAME = 1e-9
+RECEIVE_S = 10.0
+
+
+class Report(NamedTuple):
+    """What a job said.
+
+    Attributes:
+        job: Its id.
+        restarts: How often Slurm had started it again.
+        epochs: Epochs done; any number, also NaN.
+        at_s: When it said so, by its own clock [s].
+    """
+
+    job: str
+    restarts: int
+    epochs: float
+    at_s: float
+
+    @classmethod
+    def of(cls, body: bytes) -> Self:
+        """Read a report.
+
+        Raises:
+            InputError: It is none.
+        """
+        try:
+            found = json.loads(body)
+            return cls(str(found["job"]), int(found["restarts"]), float(found["epochs"]), float(found["at_s"]))
+        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+            raise InputError("report", body[:80].decode(errors="replace"), "what gpusched progress writes") from error
+
+    def why_not(self, former: float | None, most: float) -> str:
+        """Return why it is not believed; empty: it is.
+
+        Args:
+            former: What the job reported before in the same run; None: nothing.
+            most: Most epochs that it needs.
+        """
+        if not math.isfinite(self.epochs) or self.epochs < 0.0:
+            return f"{self.epochs} epochs"
+        if self.epochs > most * (1.0 + SAME):
+            return f"{self.epochs:g} epochs of at most {most:g}"
+        if former is not None and self.epochs < former * (1.0 - SAME):
+            return f"{self.epochs:g} epochs after {former:g} in the same run"
+        return ""
+
+
+class ProgressReports:
+    """The newest report of each job.
+
+    Args:
+        folder: A folder that all jobs report to; None: each where it was submitted.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.folder = folder
+        self._posted: dict[str, Report] = {}
+        self._lock = threading.Lock()
+
+    def post(self, body: bytes, known: Callable[[str], bool]) -> None:
+        """Take a report that came over HTTP.
+
+        Raises:
+            InputError: It is none, or is of a job that is not known.
+        """
+        report = Report.of(body)
+        if not known(report.job):
+            raise InputError("job", report.job, "a job that is driven here")
+        with self._lock:
+            self._posted[report.job] = report
+
+    def newest(self, job: str, work_folder: str, user: str) -> Report | None:
+        """Return the newest report of a job; None: there is none.
+
+        Args:
+            job: Its id.
+            work_folder: Its working folder.
+            user: Its user: files of others are not believed.
+
+        Raises:
+            InputError: A file is there that is no report, or belongs to somebody else.
+        """
+        found = []
+        for folder in ([self.folder] if self.folder is not None else []) + (
+            [Path(work_folder) / FOLDER] if work_folder else []
+        ):
+            body = _content(folder / f"{job}.json", user)
+            if body is not None:
+                found.append(Report.of(body))
+        with self._lock:
+            posted = self._posted.get(job)
+        if posted is not None:
+            found.append(posted)
+        return max(
+            (each for each in found if each.job == job), key=lambda each: (each.restarts, each.at_s), default=None
+        )
+
+    def forget(self, job: str) -> None:
+        """Forget what a job that is over said over HTTP."""
+        with self._lock:
+            self._posted.pop(job, None)
+
+
+def _content(path: Path, user: str) -> bytes | None:
+    """Read a small file that belongs to a user, or to root; no link, and nothing that one could wait for."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError("report", str(path), f"a file that can be read ({error.strerror})") from error
+    with os.fdopen(handle, "rb") as file:
+        facts = os.fstat(handle)
+        owners = {0}
+        with suppress(KeyError):
+            owners.add(pwd.getpwnam(user).pw_uid)
+        if not stat.S_ISREG(facts.st_mode) or facts.st_uid not in owners:
+            raise InputError("report", str(path), f"a file of {user}")
+        body = file.read(MOST_BYTES + 1)
+    if len(body) > MOST_BYTES:
+        raise InputError("report", str(path), f"at most {MOST_BYTES:,} bytes")
+    return body
+
+
+class ProgressServer:
+    """Takes reports at `POST /progress`, and tells metrics at `GET /metrics`.
+
+    Args:
+        reports: Where reports go.
+        known: Whether a job is driven here.
+        address: Host and port; port 0 takes a free one.
+        metrics: Returns what `GET /metrics` tells; None: nothing.
+
+    Attributes:
+        port: The port.
+    """
+
+    def __init__(
+        self,
+        reports: ProgressReports,
+        known: Callable[[str], bool],
+        address: tuple[str, int] = ("127.0.0.1", 0),
+        metrics: Callable[[], bytes] | None = None,
+    ) -> None:
+        class Handler(_Handler):
+            taken = staticmethod(lambda body: reports.post(body, known))
+            told = staticmethod(metrics) if metrics is not None else None
+
+        try:
+            self._server = ThreadingHTTPServer(address, Handler)
+        except (OSError, OverflowError) as error:
+            raise InputError("--progress-port", address[1], f"a free port ({error})") from error
+        self._server.daemon_threads = True
+        self.port = int(self._server.server_address[1])
+        threading.Thread(target=self._server.serve_forever, name="progress", daemon=True).start()
+
+    def close(self) -> None:
+        """Take no more reports."""
+        self._server.shutdown()
+        self._server.server_close()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    timeout = RECEIVE_S
+    taken: Callable[[bytes], None]
+    told: Callable[[], bytes] | None = None
+
+    def do_POST(self) -> None:
+        length = self.headers.get("Content-Length", "")
+        if self.path != "/progress" or not length.isdigit() or int(length) > MOST_BYTES:
+            self._answer(413 if self.path == "/progress" else 404, b"")
+            return
+        try:
+            type(self).taken(self.rfile.read(int(length)))
+        except InputError as error:
+            self._answer(422, f"{error}\n".encode())
+        else:
+            self._answer(204, b"")
+
+    def do_GET(self) -> None:
+        told = type(self).told
+        if self.path == "/metrics" and told is not None:
+            self._answer(200, told(), "text/plain; version=0.0.4; charset=utf-8")
+        else:
+            self._answer(404, b"")
+
+    def log_message(self, *_: Any) -> None:
+        """Write nothing to stderr."""
+
+    def _answer(self, code: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> None:
+        self.send_response(code)
+        if code != 204:
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)

@@ -1,0 +1,177 @@
+"""A cluster at one moment: what runs and waits, what policies would do now, and an instance of what is left to do."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import EpochDistribution, Instance
+from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.request import LiveRequest, request_of
+from gpusched_experiments.live.state import LiveCluster
+from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.forecasting import Forecaster
+from gpusched_experiments.service.problem import Problem
+
+FORECAST_S = 20.0
+"""Time after which no other roll-out of a policy's forecast begins [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyAnswer:
+    """What a policy would do now.
+
+    Attributes:
+        policy: Its name.
+        answer: The answer of the decision service; None: it cannot decide here.
+        error: Why it cannot.
+        forecast: The answer of the service to a request for a forecast; None: there is none.
+    """
+
+    policy: str
+    answer: dict[str, Any] | None
+    error: str = ""
+    forecast: dict[str, Any] | None = None
+
+    def jobs(self) -> dict[str, dict[str, Any]]:
+        """Return what it would do with each job, by id."""
+        return {} if self.answer is None else {job["id"]: job for job in self.answer["jobs"]}
+
+    def waits_s(self, now_s: float) -> dict[str, tuple[float | None, ...]]:
+        """Return quantiles of the time until each job starts first, by id [s of the model]; None: after all."""
+        rows = [] if self.forecast is None else self.forecast["jobs"]
+        return {
+            row["id"]: tuple(None if at is None else max(0.0, at - now_s) for at in row["start_s"])
+            for row in rows
+            if "start_s" in row
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A cluster at one moment.
+
+    Attributes:
+        cluster: The cluster.
+        rules: What its jobs are.
+        request: The request that policies were asked with; its policy is the first.
+        answers: What each policy would do, in the order in which they were asked.
+        instance: What is left to do; None: no job can be told.
+    """
+
+    cluster: LiveCluster
+    rules: JobRules
+    request: LiveRequest
+    answers: tuple[PolicyAnswer, ...]
+    instance: Instance | None
+
+    @property
+    def now_s(self) -> float:
+        """Return the present time on the clock of the request [s]."""
+        return float(self.request.fields["now_s"])
+
+    def entries(self) -> Mapping[str, dict[str, Any]]:
+        """Return the jobs of the request, by id."""
+        return {entry["id"]: entry for entry in self.request.fields["jobs"]}
+
+
+def take_snapshot(
+    cluster: LiveCluster,
+    rules: JobRules,
+    policies: Sequence[str],
+    decider: Decider,
+    *,
+    partition: str | None = None,
+    samples: int = 0,
+) -> Snapshot:
+    """Ask policies what they would do in a cluster now.
+
+    Args:
+        cluster: The cluster.
+        rules: What its jobs are.
+        policies: Names of the policies, one or more.
+        decider: Answers for them.
+        partition: The only partition that policies are told; None: all.
+        samples: Roll-outs of each policy's forecast; 0: no forecast.
+
+    Raises:
+        InputError: No node is left, or there is no such policy.
+    """
+    request = request_of(cluster, rules, policies[0], partition=partition)
+    answers = tuple(_asked(decider, request.fields | {"policy": name}, samples) for name in policies)
+    return Snapshot(cluster, rules, request, answers, what_is_left(decider, request.fields))
+
+
+def _asked(decider: Decider, fields: dict[str, Any], samples: int) -> PolicyAnswer:
+    name, told = fields["policy"], None
+    decider.policies.make(name)
+    try:
+        answer = json.loads(decider(json.dumps(fields).encode()))
+        if samples and fields["jobs"]:
+            body = fields | {"forecast": {"samples": samples, "longest_s": FORECAST_S}}
+            told = json.loads(Forecaster(decider)(json.dumps(body).encode()))
+    except InputError as error:
+        return PolicyAnswer(name, None, str(error))
+    return PolicyAnswer(name, answer, forecast=told)
+
+
+def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
+    """Return the instance of what is left to do: an empty cluster, to which all jobs of a request come at time 0.
+
+    Maximum epochs are those that are left, due dates count from now on, and `epochs_needed` is what is expected to be
+    left, given the epochs done. A job that runs begins anew there, with what is left, on any GPUs.
+
+    Args:
+        decider: Opens the request.
+        fields: The request.
+
+    Returns:
+        The instance; None: no job fits anything now.
+    """
+    opened = decider.open(decider.parse(json.dumps(fields).encode()))
+    if opened is None:
+        return None
+    order, now_s = opened.order, opened.request.now_s
+    instance = Problem(opened.request, opened.names, order).instance(np.arange(len(order)))
+    jobs = instance.jobs
+    done = np.array([opened.request.jobs[i].epochs_done or 0.0 for i in order]) / jobs.max_epochs
+    left, places, needed = [], [], []
+    for fraction, place in zip(done.tolist(), jobs.distribution.tolist(), strict=True):
+        distribution = given_done(jobs.distributions[place], fraction)
+        places.append(len(left))
+        left.append(distribution)
+        needed.append(float(distribution.survival @ np.diff(distribution.edges)))
+    max_epochs = jobs.max_epochs * (1.0 - done)
+    table = replace(
+        jobs,
+        submission_s=np.zeros(len(jobs)),
+        due_s=np.maximum(0.0, jobs.due_s - now_s),
+        max_epochs=max_epochs,
+        epochs_needed=max_epochs * np.array(needed),
+        distribution=np.array(places),
+        distributions=tuple(left),
+    )
+    return replace(instance, jobs=table)
+
+
+def given_done(distribution: EpochDistribution, done: float) -> EpochDistribution:
+    """Return the distribution of what is left, as a part of what can be left, of a job that has done a part of it.
+
+    Args:
+        distribution: The distribution of all of it.
+        done: The part of the maximum epochs that is done, from 0 to below 1.
+    """
+    if done <= 0.0:
+        return distribution
+    edges, survival = distribution.edges, distribution.survival
+    first = int(np.searchsorted(edges, done, side="right")) - 1
+    if survival[first] <= 0.0:  # it has done more than it could need
+        return EpochDistribution.certain()
+    rest = (edges[first + 1 :] - done) / (1.0 - done)
+    rest[-1] = 1.0
+    return EpochDistribution(np.concatenate([[0.0], rest]), survival[first:] / survival[first])

@@ -1,0 +1,303 @@
+"""A driver on a stand-in for Slurm: whatever fails, no job is lost or touched that may not be, and all can be undone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from made_up_slurm import Killed, MadeUpJob, MadeUpSlurm
+
+from gpusched_env.errors import InputError, RunError
+from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.progress_reports import ProgressReports
+from gpusched_experiments.live.slurm_commands import SlurmControl
+
+APP = "app=resnet50-imagenet-global256"
+ELASTIC = f"gpusched {APP} epochs=90 gpus=1,2,4 types=v100,a100 checkpoint=yes restart=60"
+MOVABLE = f"gpusched {APP} epochs=90 types=v100,a100 checkpoint=yes"
+RIGID = f"gpusched {APP} epochs=90"
+TYPES = {"v100": "V100", "a100": "A100"}
+
+
+class Posted(ProgressReports):
+    """Reports of a made-up Slurm's jobs."""
+
+    def __init__(self, slurm: MadeUpSlurm) -> None:
+        super().__init__()
+        self._posted = slurm.posted
+
+
+def driver(
+    slurm: MadeUpSlurm, folder: Path, ask: Any, *, dry: bool = False, **changes: Any
+) -> tuple[Driver, list[Any]]:
+    events: list[Any] = []
+    commands = SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause, dry=dry)
+    made = Driver(
+        DriveSettings("gpu", "edf", **changes),
+        JobRules.of({}),
+        commands,
+        ask,
+        folder,
+        lambda kind, **fields: events.append((kind, fields)),
+        Posted(slurm),
+        slurm.clock,
+        slurm.pause,
+        slurm.clock,
+    )
+    return made, events
+
+
+def kinds(events: list[Any], kind: str) -> list[dict[str, Any]]:
+    return [fields for name, fields in events if name == kind]
+
+
+def scripted(*rounds: dict[str, tuple[str, str, str]]) -> Any:
+    """Answer round after round: by job its action, configuration and node; then everything is kept."""
+    left = list(rounds)
+
+    def ask(fields: Mapping[str, Any]) -> dict[str, Any]:
+        script = left.pop(0) if left else {}
+        jobs = []
+        for job in fields["jobs"]:
+            action, configuration, node = script.get(job["id"], ("keep" if job.get("running") else "wait", "", ""))
+            jobs.append({"id": job["id"], "action": action, "configuration": configuration, "nodes": [node]})
+        return {"jobs": jobs, "memory": None, "ask_again_at_s": None}
+
+    return ask
+
+
+def any_answer(rng: random.Random) -> Any:
+    """Answer at random: often what is allowed, sometimes not."""
+
+    def ask(fields: Mapping[str, Any]) -> dict[str, Any]:
+        free = {node["name"]: node["gpus"] for node in fields["cluster"]["nodes"]}
+        types = {node["name"]: node["gpu_type"] for node in fields["cluster"]["nodes"]}
+        for job in fields["jobs"]:
+            if job.get("running"):
+                for node in job["running"]["nodes"]:
+                    free[node] -= int(job["running"]["configuration"].rpartition("x")[2])
+        jobs = []
+        for job in fields["jobs"]:
+            actions = ["keep", "stop", "change"] if job.get("running") else ["wait", "start", "start", "start"]
+            action = rng.choice(actions)
+            names = [name for name in fields["times"][job["seconds_per_epoch"]]]
+            if rng.random() < 0.05:
+                names = ["V100x0.5", "A100x3", "V100x2"]
+            name, node = rng.choice(names), rng.choice(list(free))
+            if action in ("start", "change") and not name.startswith(types[node]) and rng.random() < 0.9:
+                action = "keep" if job.get("running") else "wait"
+            jobs.append({"id": job["id"], "action": action, "configuration": name, "nodes": [node]})
+        return {"jobs": jobs, "memory": None, "ask_again_at_s": None}
+
+    return ask
+
+
+def test_jobs_are_held_placed_and_run(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC), held=True)
+    slurm.submit(MadeUpJob(2, RIGID, tres="gres:gpu:2", per="tres_per_job"), held=True)
+    slurm.submit(MadeUpJob(3, "", tres="gres:gpu:v100:1"), held=True)
+    made, events = driver(slurm, tmp_path, scripted({"1": ("start", "A100x4", "a1"), "2": ("start", "V100x2", "v2")}))
+    made.round()
+    assert slurm.jobs[1].runs[0][1:] == ("a1", 4)
+    assert slurm.jobs[2].runs[0][1:] == ("v2", 2)
+    assert slurm.jobs[1].tres == "gres:gpu:a100:4"
+    assert slurm.jobs[2].tres == "gres:gpu:2"  # without a type, as it was: Slurm refuses to mix both
+    assert slurm.touched == {1, 2}
+    assert [fields["job"] for fields in kinds(events, "start")] == ["1", "2"]
+    assert made.commands.calls <= 9
+
+
+def test_a_change_stops_the_job_and_starts_it_elsewhere_at_once(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
+    made, events = driver(
+        slurm, tmp_path, scripted({"1": ("start", "V100x2", "v1")}, {"1": ("change", "V100x4", "v2")})
+    )
+    made.round()
+    slurm.pause(60.0)
+    made.round()
+    assert [run[1:] for run in slurm.jobs[1].runs] == [("v1", 2), ("v2", 4)]
+    assert slurm.jobs[1].runs[1][0] - slurm.jobs[1].runs[0][0] < 70.0  # not the two minutes of BeginTime
+    made.round()
+    assert [round(cost) for cost in made.state.costs] == [1]
+    (interval,) = kinds(events, "interval")
+    assert (interval["configuration"], interval["nodes"], interval["epochs"]) == ("V100x2", ("v1",), 12.0)
+
+
+def test_what_a_job_did_not_allow_is_refused(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, RIGID, work_s=1e6), held=True)
+    slurm.submit(MadeUpJob(2, MOVABLE, work_s=1e6), held=True)
+    slurm.submit(MadeUpJob(3, ELASTIC, work_s=1e6, requeue=False), held=True)
+    first = {"1": ("start", "V100x2", "v1"), "2": ("start", "V100x2", "v1"), "3": ("start", "A100x4", "a1")}
+    again = {"1": ("stop", "", ""), "2": ("change", "V100x4", "v2"), "3": ("stop", "", "")}
+    made, events = driver(slurm, tmp_path, scripted(first, again, {"2": ("change", "V100x0.5", "v2")}))
+    for _ in range(3):
+        made.round()
+    assert slurm.stopped == []
+    refused = kinds(events, "refused")
+    assert [fields["job"] for fields in refused] == ["2", "2"]  # the policy was never asked about the other two
+    assert "one of V100x2, A100x2" in refused[0]["said"]
+    assert "whole GPUs" in refused[1]["said"]
+    assert len(slurm.jobs[2].runs) == 1
+
+
+def test_a_dry_run_changes_nothing(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC), held=True)
+    made, _ = driver(slurm, tmp_path, scripted({"1": ("start", "A100x4", "a1")}), dry=True)
+    made.apply(made.decide(made.observe()))
+    assert made.actions.lines() == ["start 1: A100x4 on a1"]
+    assert made.commands.not_run == ["scontrol hold 1"]
+    assert (slurm.touched, slurm.jobs[1].reason, list(tmp_path.iterdir())) == (set(), "JobHeldUser", [])
+
+
+def test_a_user_s_hold_is_respected_and_a_job_that_slurm_started_is_accepted(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC), held=True)
+    slurm.submit(MadeUpJob(2, MOVABLE, work_s=1e6))
+    slurm.pause(1.0)  # Slurm starts it itself
+    start = {"1": ("start", "V100x2", "v2")}
+    made, events = driver(slurm, tmp_path, scripted({}, start, start))
+    made.round()
+    assert kinds(events, "runs")[0]["by"] == "slurm"
+    slurm.user_holds(1)
+    made.round()
+    assert (slurm.jobs[1].state, slurm.jobs[1].reason) == ("PENDING", "JobHeldUser")
+    made.finish()
+    assert slurm.jobs[1].reason == "JobHeldUser"  # it stays as its user wants it
+    assert slurm.jobs[1].request() == slurm.jobs[1].first
+
+
+def test_jobs_that_wait_for_others_are_left_alone(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC, dependency="afterok:9(unfulfilled)"))
+    slurm.submit(MadeUpJob(2, ELASTIC, tres="", per="tres_per_job"))
+    made, events = driver(slurm, tmp_path, scripted())
+    made.round()
+    assert slurm.touched == set()
+    assert {fields["job"]: fields["why"] for fields in kinds(events, "left-alone")} == {
+        "1": "it waits for other jobs",
+        "2": "it asks for no GPUs",
+    }
+    assert made.idle()
+
+
+def test_a_start_that_slurm_does_not_make_is_taken_back_and_tried_later(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC), held=True)
+    slurm.submit(MadeUpJob(2, "", tres="gres:gpu:v100:4", work_s=1e6, places="v1"))
+    slurm.pause(1.0)
+    start = {"1": ("start", "V100x2", "v2")}
+    made, events = driver(slurm, tmp_path, scripted(start, start, start))
+    request = made.observe()
+    slurm.down.add("v2")
+    made.apply(made.decide(request))
+    (late,) = kinds(events, "not-started")
+    assert (late["job"], slurm.jobs[1].reason, slurm.jobs[1].request()) == ("1", "JobHeldAdmin", slurm.jobs[1].first)
+    assert made.observe().jobs == {}  # not told at once again
+    slurm.down.clear()
+    slurm.pause(60.0)
+    made.round()
+    assert slurm.jobs[1].state == "RUNNING"
+
+
+def test_nodes_without_jobs_are_switched_off(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
+    made, _ = driver(slurm, tmp_path, scripted({"1": ("start", "V100x2", "v1")}), power_off_s=300.0)
+    made.round()
+    made.round()
+    assert slurm.powered_down == []
+    slurm.pause(301.0)
+    made.round()
+    assert sorted(slurm.powered_down) == ["a1", "v2"]
+
+
+def test_a_power_limit_is_written_where_a_prolog_reads_it(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC, admin_comment="theirs"), held=True)
+    made, _ = driver(slurm, tmp_path, scripted({"1": ("start", "V100x4@0.7", "v1")}))
+    made.round()
+    assert slurm.jobs[1].admin_comment == "theirs,gpusched-power=0.7"
+    assert made.state.jobs["1"].configuration == "V100x4@0.7"
+
+
+FAULTS = ["die", "die-after", "late", "timeout", "down", "garbage", "refuse"]
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    faults=st.dictionaries(st.integers(1, 150), st.sampled_from(FAULTS), max_size=25),
+    kills=st.sets(st.integers(0, 150), max_size=8),
+)
+def test_whatever_fails_nothing_is_lost_or_left_held(seed, faults, kills):
+    rng = random.Random(seed)
+    slurm = MadeUpSlurm(faults=faults | dict.fromkeys(kills, "die"))
+    foreign, rigid = set(), set()
+    for number in range(1, rng.randint(2, 9)):
+        kind = rng.choice([ELASTIC, ELASTIC, MOVABLE, RIGID, ""])
+        typed = rng.random() < 0.5
+        job = MadeUpJob(
+            number,
+            kind,
+            tres=f"gres:gpu:{'v100:' if typed else ''}{rng.choice([1, 2, 4])}",
+            per=rng.choice(["tres_per_node", "tres_per_job"]),
+            work_s=rng.choice([30.0, 300.0, 3000.0]),
+            kill_s=rng.choice([0.2, 5.0, 31.0]),
+            requeue=rng.random() < 0.9,
+            reports=rng.random() < 0.8,
+            admin_comment=rng.choice(["", "theirs"]),
+            partition="gpu" if rng.random() < 0.9 else "other",
+        )
+        slurm.submit(job, held=rng.random() < 0.5 and kind != "")
+        if not kind or job.partition != "gpu":
+            foreign.add(number)
+        if kind == RIGID or not job.requeue:
+            rigid.add(number)
+    with TemporaryDirectory() as folder:
+        make = lambda: driver(slurm, Path(folder), any_answer(rng), every_s=30.0)[0]  # noqa: E731
+        made = make()
+        for _ in range(rng.randint(1, 12)):
+            try:
+                made.round()
+                made.wait(rng.choice([1.0, 10.0]))
+            except Killed:
+                made = make()
+            except (RunError, InputError):
+                slurm.pause(1.0)
+            if rng.random() < 0.1:
+                slurm.cancel(rng.choice(list(slurm.jobs)))
+            if rng.random() < 0.1:
+                slurm.down ^= {rng.choice(list(slurm.nodes))}
+        slurm.down.clear()
+        undone = False
+        while not undone:  # every fault comes once: at last it is undone
+            try:
+                made.finish()
+                undone = True
+            except Killed:
+                made = make()
+            except (RunError, InputError):
+                slurm.pause(1.0)
+    assert not slurm.touched & foreign
+    assert not set(slurm.stopped) & rigid
+    driven = [job for number, job in slurm.jobs.items() if number not in foreign]
+    for job in driven:
+        if job.state == "PENDING":
+            assert job.reason not in ("JobHeldAdmin",)
+            assert job.request() == job.first
+    for job in driven:
+        slurm.jobs[job.id].priority = job.priority or (1 if job.reason == "JobHeldUser" and not job.runs else 0)
+    slurm.faults.clear()
+    slurm.pause(20_000.0)
+    assert all(job.over for job in driven), [(j.id, j.state, j.reason, j.priority) for j in driven if not j.over]
