@@ -12,6 +12,7 @@ PARTS: tuple[str, ...] = (
     "snapshot",
     "drive",
     "release",
+    "emulate",
 )
 """The commands of the group, in the order of the help; `NAME` is `slurm_NAME_command` in the module `slurm_NAME`."""
 

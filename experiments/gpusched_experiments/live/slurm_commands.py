@@ -140,10 +140,12 @@ class SlurmControl:
     def stop(self, ids: Iterable[str]) -> dict[str, str]:
         """Stop jobs that run and put them back into the queue, held. Returns what Slurm said of those that it refused.
 
+        `Incomplete`: a job that ended meanwhile stays so; without it Slurm would start it again from the top.
+
         Raises:
             SlurmError: Slurm does not answer.
         """
-        return self._for_jobs("requeuehold", ids)
+        return self._for_jobs("requeuehold Incomplete", ids)
 
     def update(self, changes: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
         """Change fields of jobs.
@@ -183,7 +185,7 @@ class SlurmControl:
     def _for_jobs(self, verb: str, ids: Iterable[str]) -> dict[str, str]:
         refused: dict[str, str] = {}
         for part in _parts(ids):
-            words = ("scontrol", verb, ",".join(_checked(job, _ID) for job in part))
+            words = ("scontrol", *verb.split(), ",".join(_checked(job, _ID) for job in part))
             refused |= self._change(words, part)
         return refused
 

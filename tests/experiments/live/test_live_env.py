@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_baselines import Sts, StsX, edf
+from gpusched_baselines import Sts, edf
 from gpusched_env import GpuClusterEnv, Tenant, load_scenario, make_instance, rollout, simulate
 from gpusched_env.envs.rollout import asking_of
 from gpusched_env.simulator import layout as at
@@ -112,7 +112,7 @@ def test_prices_that_are_published_day_by_day_are_paid_and_seen_as_in_the_simula
     assert len(bodies) > 5
 
 
-@pytest.mark.parametrize("policy", [edf(), Sts(), StsX(), make_any_policy("agent:default")], ids=lambda p: p.name)
+@pytest.mark.parametrize("policy", [edf(), Sts(), make_any_policy("agent:default")], ids=lambda p: p.name)
 def test_a_policy_makes_the_run_that_simulate_makes(policy):
     instance = random_instance(2, jobs=9, span_s=900.0, restart_s=15.0)
     wanted, asking = simulate(instance, policy), asking_of(policy)
