@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_env.model import EpochDistribution, JobTable
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import accrue, bill_rate, log_interval, submit, take_speed
+from gpusched_env.simulator.events import accrue, bill_rate, log_interval, submit, take_speed, take_speeds
 from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.release import release
 
@@ -129,7 +129,7 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
         log the intervals; epochs in it are those that the model expects.
     """
     state = State(played.instance)
-    board, hidden = state.board, state.hidden  # the log alone is made anew as it grows
+    board, hidden = state.board, state.hidden  # only the log is another one once it has grown
     board.clock[at.NOW] = begin_s
     submit(board, hidden, begin_s)
     late: list[tuple[int, Interval]] = []
@@ -149,6 +149,7 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
         if k + 1 < len(events) and events[k + 1][0] == time_s:
             continue
         late = [(job, one) for job, one in late if not _hold(state, played, job, one)]
+        take_speeds(board, state.hidden)
         board.clock[at.BILL_RATE] = bill_rate(board)
     if until_s > board.clock[at.NOW]:
         accrue(board, hidden, until_s)

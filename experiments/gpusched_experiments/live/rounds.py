@@ -123,7 +123,7 @@ class LiveRounds:
         self._idle, self._rounds, self._milestones = 0, 0, dict[str, float]()
         self._jobs = SeenJobs()
         self._played: PlayedRun | None = None
-        self._costs = self.state.board.clock[COSTS].copy()
+        self._real = self.state
 
     def first(self) -> State:
         """Open the first round."""
@@ -151,8 +151,7 @@ class LiveRounds:
         """
         if self._played is None:
             raise InputError("jobs", "none", "at least one job that ran")
-        state = played_back(self._played, self.cluster.real_run(), self._begin_s, self._now_s)
-        return replace(Result.of(state, policy, seed, float("nan")), rounds=self._rounds)
+        return replace(Result.of(self._real, policy, seed, float("nan")), rounds=self._rounds)
 
     def _open_round(self) -> State:
         """Run to a round that asks at least one job, and open it; return its state, or that of the end."""
@@ -168,7 +167,7 @@ class LiveRounds:
             self._advance()
         else:
             self._end()
-        self.state.board.clock[COSTS] = self._costs
+        self.state.board.clock[COSTS] = self._real.board.clock[COSTS]
         return self.state
 
     def _commit(self, opened: OpenRequest) -> None:
@@ -203,8 +202,7 @@ class LiveRounds:
         fields = self.cluster.observe()
         self._now_s = fields["now_s"]
         if self._played is not None:
-            state = played_back(self._played, self.cluster.real_run(), self._begin_s, self._now_s)
-            self._costs = state.board.clock[COSTS].copy()
+            self._real = played_back(self._played, self.cluster.real_run(), self._begin_s, self._now_s)
         request = self._parse(json.dumps(self._body(fields)).encode())
         self._opened = open_request(request, self._policy, code_version(), self._memory)
         if self._opened is None:
@@ -226,7 +224,7 @@ class LiveRounds:
         series = self._instance.prices
         if series is not None:
             known = int(np.count_nonzero(series.published_s <= self._now_s))
-            peak_kw = float(self._costs[COSTS.index(at.PEAK_KW)])
+            peak_kw = float(self._real.board.clock[at.PEAK_KW])
             own["prices"] = prices_part(self._instance, series, known, peak_kw)
         return self._fixed | given | own | {"policy": self._policy.name}
 
@@ -239,3 +237,4 @@ class LiveRounds:
         count[at.DONE] += count[at.ACTIVE]
         count[[at.ACTIVE, at.TO_ASK, at.ASKED]] = 0
         board.clock[at.NOW], self._opened = self._now_s, None
+        board.prices[:], count[at.PUBLISHED] = self._real.board.prices, self._real.board.count[at.PUBLISHED]
