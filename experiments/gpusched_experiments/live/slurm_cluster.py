@@ -8,7 +8,7 @@ import tempfile
 import time
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,6 +18,8 @@ from gpusched_experiments.live.driver import Driver, DriveSettings
 from gpusched_experiments.live.emulated import PACKAGES, EmulatedCluster, missing_programs
 from gpusched_experiments.live.instance_jobs import InstanceJobs
 from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.driving import BUSY
+from gpusched_experiments.live.lease import Lease, locked, partition_lock, start_watchdog
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.releasing import look
 from gpusched_experiments.live.slurm_commands import SlurmControl, run_command
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from gpusched_experiments.live.request import LiveRequest
 
 ENDING_S, ENDING_PAUSE_S = 5.0, 0.1
+LEASE_S = 3600.0
+"""A process that takes no step for so long is ended by a watchdog, and its jobs are left to Slurm [s]."""
+
 TIMES = ("submission_s", "due_s", "started_s")
 OF_RUN = ("since_s", "ready_s")
 
@@ -61,18 +66,18 @@ class SlurmCluster:
             raise InputError("conf", str(getattr(conf, "conf", conf)), allowed)
         self._emulated = conf if isinstance(conf, EmulatedCluster) else None
         self._started = False
-        environment = dict(os.environ)
         if isinstance(conf, EmulatedCluster):
-            environment = conf.environment
+            self._environment = conf.environment
+        elif Path(conf).is_file():
+            self._environment = {**os.environ, "SLURM_CONF": str(Path(conf).absolute())}
         else:
-            if not Path(conf).is_file():
-                raise InputError("conf", str(conf), "path of a slurm.conf")
-            environment["SLURM_CONF"] = str(Path(conf).absolute())
-        self._run = partial(run_command, environment=environment)
+            raise InputError("conf", str(conf), "path of a slurm.conf")
+        self._run = partial(run_command, environment=self._environment)
         self._submits, self._partition, self._speed, self._poll_s = submits, partition, speed, poll_s
         self._rules = JobRules.load(rules)
         self._driver: Driver | None = None
         self._folder: Path | None = None
+        self._lock: IO[bytes] | None = None
 
     def begin(self, instance: Instance) -> None:
         """Begin an episode."""
@@ -95,7 +100,11 @@ class SlurmCluster:
         self._seen: LiveRequest | None = None
         self._expected: dict[str, bool] = {}
         commands = SlurmControl(run=self._run)
-        settings = DriveSettings(self._partition, "environment", poll_s=self._poll_s)
+        settings = DriveSettings(self._partition, "environment", poll_s=self._poll_s, lease_s=LEASE_S)
+        if self._emulated is None:
+            self._lock = locked(partition_lock(self._partition, self._environment), BUSY)
+            Lease.mine(LEASE_S).save(self._folder)
+            start_watchdog(self._folder, self._partition, LEASE_S, self._environment)
         reports = ProgressReports(self._folder)
         self._driver = Driver(settings, rules, commands, dict, self._folder, self._tell, reports)
         nodes = look(commands, self._origin_s).cluster.nodes
@@ -170,7 +179,12 @@ class SlurmCluster:
             self._run(("scancel", *left), "", 20.0)
         self._driver.finish("the episode is over")
         self._driver = None
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if self._lock is None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        else:  # its watchdog looks there until it has seen that all is over
+            Lease.mine(LEASE_S, over=True).save(self._folder)
+            self._lock.close()
+            self._lock = None
 
     def _began(self) -> Driver:
         if self._driver is None:
@@ -185,6 +199,8 @@ class SlurmCluster:
     def _look(self) -> LiveRequest:
         """Read the cluster, once jobs that are ending have left their GPUs, or soon."""
         by_s, driver = time.monotonic() + ENDING_S, self._began()
+        if self._lock is not None:
+            Lease.mine(LEASE_S).save(driver.folder)
         live = driver.observe()
         while "is ending" in live.left_out.values() and time.monotonic() < by_s:
             time.sleep(ENDING_PAUSE_S)
