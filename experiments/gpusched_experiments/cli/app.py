@@ -21,11 +21,11 @@ EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "
 
 COMMANDS = (
     "compare", "simulate", "report", "train", "tune", "evaluate", "record", "audit", "certify", "reproduce", "conform",
-    "leaderboard", "study", "worlds", "limits", "trace", "serve", "forecast", "slurm", "scenarios", "tracks",
+    "leaderboard", "study", "worlds", "limits", "trace", "serve", "forecast", "slurm", "progress", "scenarios", "tracks",
     "policies", "warm-up",
 )  # fmt: skip
 """The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`, or in that of `STANDS_IN`."""
-STANDS_IN = {"tracks": "scenarios"}
+STANDS_IN = {"tracks": "scenarios", "progress": "report_progress"}
 GROUPS = ("slurm",)
 """Commands with commands of their own: `NAME_app` in the module `NAME`."""
 REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduce", "conform", "study")

@@ -34,6 +34,10 @@ def _run() -> None:
 
         sys.stdout.write(f"{NAME} {VERSION}\n")
         return
+    if len(sys.argv) == 3 and sys.argv[1] == "progress" and sys.argv[2][:1].isdigit():
+        from gpusched_experiments.live.progress import main  # noqa: PLC0415 - it stands in loops: no more is imported
+
+        sys.exit(main(sys.argv[2]))
     from importlib import import_module  # noqa: PLC0415
 
     try:

@@ -27,6 +27,8 @@ from gpusched_experiments.live.state import LiveCluster, LiveJob
 
 TRANSIENT = ("jobs that the policy is not told hold", "a request has at most")
 """How reasons begin for which a job is left out of a request only for now."""
+OF_A_JOB = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "application", "max_epochs", "distribution")
+"""What a request tells of a job that stays as it is."""
 _OF_JOB = re.compile(r"jobs\[(\d+)\]")
 _NEVER_STOPS = re.compile(r"disabled|not permitted|requeue", re.IGNORECASE)
 
@@ -107,6 +109,7 @@ class Driver:
         self._left_out_s: dict[str, float] = {}
         self._empty_s: dict[str, float] = {}
         self._overview: frozenset[str] = frozenset()
+        self._noted: dict[str, dict[str, Any]] = {}
         self._again_s = float("inf")
 
     # A round
@@ -172,6 +175,7 @@ class Driver:
             request = LiveRequest({}, {}, {}, {})  # all GPUs are held by jobs that the policy is not told
         self._tell_restart(request)
         self._give_back(request, sight)
+        self._note(request, sight)
         self._request = request
         return request
 
@@ -333,6 +337,25 @@ class Driver:
             own = self.rules.file.applications.get(what.application)
             if what.restart_s is None and (own is None or own.restart_s is None):
                 entry["restart_s"] = restart_s * self.rules.clock.speed
+
+    def _note(self, request: LiveRequest, sight: Sight) -> None:
+        """Write down what jobs and nodes are, for the record of the run."""
+        rules, times = self.rules, request.fields.get("times", {})
+        for entry in request.fields.get("jobs", ()):
+            known = {name: entry[name] for name in OF_A_JOB if name in entry}
+            known["seconds_per_epoch"] = times[entry["seconds_per_epoch"]]
+            if self._noted.get(entry["id"]) != known:
+                self._noted[entry["id"]] = known
+                self.tell("told", job=entry["id"], fields=known)
+        nodes = tuple(replace(node, available=True) for node in sight.cluster.nodes)
+        empty = replace(sight.cluster, nodes=nodes, jobs=())
+        fields = request_of(empty, rules, self.settings.policy, partition=self.settings.partition).fields
+        known = {name: fields[name] for name in ("policy", "cluster", "prices", "distributions")}
+        known |= {"clock": [rules.clock.speed, rules.clock.origin_s]}
+        known["applications"] = self._noted.get("", {}).get("applications", {}) | request.fields.get("applications", {})
+        if self._noted.get("") != known:
+            self._noted[""] = known
+            self.tell("cluster", fields=known)
 
     def _repair(self, request: LiveRequest, error: InputError) -> None:
         """Make a request right that was refused: without the memory, or without the job that is wrong.

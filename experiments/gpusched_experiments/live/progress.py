@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import time
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -142,7 +143,16 @@ def trainer_callback(first_epoch: float = 0.0) -> Any:
     return ReportToScheduler()
 
 
-if __name__ == "__main__":
-    import sys
+def main(text: str) -> int:
+    """Report the epochs of a text, as `gpusched progress 12` does; return the exit code: 2 if it is no number."""
+    try:
+        epochs = float(text)
+    except ValueError:
+        sys.stderr.write(f"error: EPOCHS = {text!r}; allowed: a number of epochs\n")
+        return 2
+    report_progress(epochs)
+    return 0
 
-    sys.exit(0 if report_progress(float(sys.argv[1])) else 1)
+
+if __name__ == "__main__":
+    sys.exit(main("".join(sys.argv[1:2])))

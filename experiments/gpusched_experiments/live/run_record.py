@@ -1,0 +1,309 @@
+"""What a driver's journal tells as a run folder, which `gpusched audit`, `report` and `compare` read.
+
+Jobs do not keep to the model: of each, all seconds per epoch are multiplied by one factor, so that the epochs of the
+intervals in which it really ran add up to the epochs that it reported. The factors are in `run.json`: they are how far
+the model is off.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpusched_env.errors import InputError
+from gpusched_env.formats.run_folder import write_run
+from gpusched_env.model import Instance
+from gpusched_env.simulator import Result
+from gpusched_env.simulator.layout import LOG_COLUMNS
+from gpusched_experiments.live.drive_state import DriveState
+from gpusched_experiments.live.journal import read_journal
+from gpusched_experiments.live.lease import JOURNAL
+from gpusched_experiments.service.cluster import ClusterNames, configuration_of
+from gpusched_experiments.service.fields import DecideRequest
+from gpusched_experiments.service.problem import Problem
+
+CLOSE_S = 3.0
+"""Slurm tells whole seconds: a run that ends so little after another began in its place ended before it."""
+SHORT_S = 1e-3
+
+
+@dataclass
+class Stay:
+    """A time in which a job held GPUs, by the model's clock [s]."""
+
+    configuration: str
+    nodes: tuple[str, ...]
+    start_s: float
+    end_s: float
+    ready_s: float | None
+
+
+@dataclass
+class LiveRun:
+    """What a journal tells of a job that a driver drove.
+
+    Attributes:
+        told: What the policy was told of it; None: nothing.
+        stays: When it ran on what.
+        epochs: The epochs that it reported last; None: it never did.
+        outcome: How it ended; empty: it did not.
+        overhead: Seconds without progress at its first start, and after each restart.
+        factor: What its seconds per epoch are multiplied by.
+    """
+
+    told: dict[str, Any] | None = None
+    stays: list[Stay] = field(default_factory=list)
+    epochs: float | None = None
+    outcome: str = ""
+    overhead: tuple[float, float] = (0.0, 0.0)
+    factor: float = 1.0
+
+    def measure(self) -> None:
+        """Take from its reports what its first start and its restarts cost."""
+        costs = [max(0.0, stay.ready_s - stay.start_s) for stay in self.stays if stay.ready_s is not None]
+        first = costs[0] if costs and self.stays[0].ready_s is not None else 0.0
+        later = costs[1:] if self.stays[0].ready_s is not None else costs
+        self.overhead = first, statistics.median(later) if later else first
+        been_ready = False
+        for stay in self.stays:
+            stay.ready_s = min(stay.end_s, stay.start_s + self.overhead[been_ready])
+            been_ready = been_ready or stay.start_s + self.overhead[been_ready] <= stay.end_s
+
+
+def write_drive(state_folder: Path, out: Path, partition: str) -> list[str]:
+    """Write the run that a driver's journal tells.
+
+    Args:
+        state_folder: The folder of the driver's state.
+        out: The run folder.
+        partition: The partition.
+
+    Returns:
+        Lines for the user: what was written, and what could not be.
+
+    Raises:
+        InputError: There is no journal, no job in it is complete, or the folder cannot be taken.
+    """
+    state = DriveState.load(state_folder, partition)
+    cluster, runs = _read(read_journal(state_folder / JOURNAL))
+    lines = []
+    for name, run in list(runs.items()):
+        why = _why_not(run)
+        if why:
+            lines.append(f"job {name} is not in the run: {why}")
+            del runs[name]
+    if cluster is None or not runs:
+        raise InputError("--out", str(out), "a folder for a run in which at least one job was completed")
+    for run in runs.values():
+        run.measure()
+    instance = _instance(cluster, runs)
+    result = _result(instance, cluster, runs, state)
+    factors = {name: round(run.factor, 6) for name, run in runs.items()}
+    write_run(result, out, facts={"manager": "slurm", "partition": partition, "time_factors": factors})
+    median = statistics.median(factors.values())
+    lines.append(f"{out}: {len(runs)} jobs; their seconds per epoch were {median:.3g} x the model's (median)")
+    return lines
+
+
+def _read(lines: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, dict[str, LiveRun]]:
+    cluster: dict[str, Any] | None = None
+    runs: dict[str, LiveRun] = {}
+    seen: set[tuple[str, float]] = set()
+    for line in lines:
+        kind = line["kind"]
+        if kind == "cluster":
+            cluster = (cluster or {}) | dict(line["fields"])
+        elif kind == "told":
+            runs.setdefault(line["job"], LiveRun()).told = line["fields"]
+        elif kind == "interval" and (line["job"], line["start_s"]) not in seen:
+            seen.add((line["job"], line["start_s"]))
+            run = runs.setdefault(line["job"], LiveRun())
+            stay = (line["configuration"], tuple(line["nodes"]), line["start_s"], line["end_s"], line["ready_s"])
+            run.stays.append(Stay(*stay))
+        elif kind == "ended":
+            run = runs.setdefault(line["job"], LiveRun())
+            run.outcome, run.epochs = line["outcome"], line["epochs"]
+    _separate(runs.values())
+    if cluster is not None:
+        speed, origin_s = cluster["clock"]
+        for stay in (stay for run in runs.values() for stay in run.stays):
+            for name in ("start_s", "end_s", "ready_s"):
+                value = getattr(stay, name)
+                if value is not None:
+                    setattr(stay, name, value if speed == 1.0 else origin_s + (value - origin_s) * speed)
+    return cluster, runs
+
+
+def _why_not(run: LiveRun) -> str:
+    """Return why a job cannot be told; empty: it can."""
+    if run.told is None:
+        return "the policy was never told of it"
+    if run.outcome != "completed":
+        return f"it was not completed ({run.outcome or 'it is not over'})"
+    run.stays = sorted((stay for stay in run.stays if stay.end_s > stay.start_s), key=lambda stay: stay.start_s)
+    if not run.stays:
+        return "it was never seen to run"
+    for stay in run.stays:
+        try:
+            known = replace(configuration_of(stay.configuration), power_limit=1.0).name
+        except InputError:
+            known = ""
+        if known not in run.told["seconds_per_epoch"]:
+            return f"there are no times for {stay.configuration}, on which it ran"
+    return ""
+
+
+def _separate(runs: Iterable[LiveRun]) -> None:
+    """Let no stay reach into another that began in its place, as those do whose times were rounded or seen late."""
+    by_node: dict[str, list[Stay]] = {}
+    for run in runs:
+        run.stays.sort(key=lambda stay: stay.start_s)
+        for before, after in pairwise(run.stays):
+            before.end_s = min(before.end_s, after.start_s - SHORT_S)
+        for stay in run.stays:
+            for node in stay.nodes:
+                by_node.setdefault(node, []).append(stay)
+    for stays in by_node.values():
+        for stay in stays:
+            begun = [
+                each.start_s for each in stays if stay.start_s < each.start_s < stay.end_s <= each.start_s + CLOSE_S
+            ]
+            stay.end_s = min([stay.end_s, *begun])
+
+
+def _instance(cluster: Mapping[str, Any], runs: Mapping[str, LiveRun]) -> Instance:
+    """Return the instance of the jobs: with the times, overheads and epochs that were seen."""
+    origin_s = min(run.told["submission_s"] for run in runs.values() if run.told is not None)
+    jobs = []
+    for name, run in runs.items():
+        told = dict(run.told or {})
+        for when in ("submission_s", "due_s"):
+            told[when] = max(0.0, told[when] - origin_s)
+        times = told["seconds_per_epoch"]
+        limited = {stay.configuration for stay in run.stays} - times.keys()
+        told["seconds_per_epoch"] = times | {each: times[_whole(each)] for each in limited}
+        jobs.append(told | {"id": name, "start_s": run.overhead[0], "restart_s": run.overhead[1]})
+        for stay in run.stays:
+            stay.start_s, stay.end_s = max(told["submission_s"], stay.start_s - origin_s), stay.end_s - origin_s
+            stay.ready_s = None if stay.ready_s is None else min(stay.end_s, max(stay.start_s, stay.ready_s - origin_s))
+    names = sorted({each for job in jobs for each in job["seconds_per_epoch"]}, key=_by_type)
+    prices = {k: v for k, v in cluster["prices"].items() if k in ("energy_eur_per_kwh", "pue")}
+    body = {
+        "policy": cluster["policy"],
+        "now_s": max(stay.end_s for run in runs.values() for stay in run.stays),
+        "cluster": cluster["cluster"],
+        "configurations": names,
+        "prices": prices,
+        "applications": cluster["applications"],
+        "distributions": cluster["distributions"],
+        "jobs": jobs,
+    }
+    request = DecideRequest.model_validate(body)
+    order = sorted(range(len(jobs)), key=lambda i: jobs[i]["submission_s"])
+    problem = Problem(request, ClusterNames.of(request), order)
+    if len(problem.order) < len(jobs):
+        raise InputError("jobs", len(jobs), "jobs that fit the nodes of the partition")
+    instance = problem.instance(np.arange(len(jobs), dtype=np.int64))
+    return _scaled(instance, [runs[jobs[i]["id"]] for i in order])
+
+
+def _scaled(instance: Instance, runs: list[LiveRun]) -> Instance:
+    """Multiply the times of jobs so that they did the epochs that they reported."""
+    columns = {configuration.name: i for i, configuration in enumerate(instance.configurations)}
+    seconds, needed = instance.jobs.seconds_per_epoch.copy(), instance.jobs.max_epochs.copy()
+    for j, run in enumerate(runs):
+        if run.epochs is not None and 0.0 < run.epochs < needed[j]:
+            needed[j] = run.epochs
+        modelled = sum(
+            (stay.end_s - (stay.ready_s or stay.start_s)) / seconds[j, columns[stay.configuration]]
+            for stay in run.stays
+        )
+        if modelled <= 0.0:  # it was over before it was ready: all of its time counts
+            run.overhead = (0.0, 0.0)
+            for stay in run.stays:
+                stay.ready_s = stay.start_s
+            modelled = sum((stay.end_s - stay.start_s) / seconds[j, columns[stay.configuration]] for stay in run.stays)
+        run.factor = modelled / needed[j]
+        seconds[j] *= run.factor
+    jobs = replace(
+        instance.jobs,
+        seconds_per_epoch=seconds,
+        epochs_needed=needed,
+        start_s=np.array([run.overhead[0] for run in runs]),
+        restart_s=np.array([run.overhead[1] for run in runs]),
+        resume_s=None,
+    )
+    return replace(instance, jobs=jobs)
+
+
+def _result(instance: Instance, cluster: Mapping[str, Any], runs: Mapping[str, LiveRun], state: DriveState) -> Result:
+    """Return the run, with what it cost."""
+    nodes = [node["name"] for node in cluster["cluster"]["nodes"]]
+    columns = {configuration.name: i for i, configuration in enumerate(instance.configurations)}
+    order = sorted(runs.values(), key=lambda run: (run.told or {})["submission_s"])
+    rows = []
+    for j, run in enumerate(order):
+        for stay in run.stays:
+            config = columns[stay.configuration]
+            ready_s = stay.start_s if stay.ready_s is None else stay.ready_s
+            epochs = (stay.end_s - ready_s) / instance.jobs.seconds_per_epoch[j, config]
+            held = sorted(nodes.index(name) for name in stay.nodes)
+            rows += [[j, node, config, stay.start_s, ready_s, stay.end_s, epochs, -1.0] for node in held]
+    log = np.array(rows).reshape(-1, LOG_COLUMNS)
+    energy = _energy_eur(instance, log)
+    completion = np.array([run.stays[-1].end_s for run in order])
+    late_s = np.maximum(0.0, completion - instance.jobs.due_s)
+    tardiness = instance.jobs.tardiness_weight_eur_per_s * late_s
+    pauses = [[a.end_s < b.start_s for a, b in pairwise(r.stays)] for r in order]
+    changes = {stay.start_s for r in order for stay in r.stays} | {s.end_s for r in order for s in r.stays[:-1]}
+    return Result(
+        instance=instance,
+        policy=state.policy,
+        seed=0,
+        energy_eur=float(energy.sum()),
+        tardiness_eur=float(tardiness.sum()),
+        start_s=np.array([run.stays[0].start_s for run in order]),
+        completion_s=completion,
+        job_energy_eur=energy,
+        job_tardiness_eur=tardiness,
+        switches=np.array([sum(1 + paused for paused in each) for each in pauses], dtype=np.int64),
+        rounds=max(state.rounds, len(changes)),
+        decision_s=state.decision_s,
+        log=log,
+    )
+
+
+def _energy_eur(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what each job pays for energy [€], (J,): of a node with u busy GPUs, g/u for the g GPUs that it holds."""
+    types = {gpu_type.name: gpu_type for gpu_type in instance.gpu_types}
+    eur_per_j = instance.energy_price_eur_per_kwh * instance.pue / 3.6e6
+    paid = np.zeros(len(instance.jobs))
+    for number, node in enumerate(instance.nodes):
+        there = log[log[:, 1] == number]
+        times = np.unique(there[:, [3, 5]])
+        for begin, end in pairwise(times):
+            running = there[(there[:, 3] <= begin) & (there[:, 5] >= end)]
+            held = [(int(row[0]), instance.configurations[int(row[2])]) for row in running]
+            busy = sum(configuration.gpus_per_node for _, configuration in held)
+            gpu_type = types[node.gpu_type]
+            for job, configuration in held:
+                share_w = gpu_type.power_w(busy) * configuration.gpus_per_node / busy
+                share_w -= gpu_type.saved_w(configuration) / configuration.nodes
+                paid[job] += share_w * (end - begin) * eur_per_j
+    return paid
+
+
+def _whole(name: str) -> str:
+    return replace(configuration_of(name), power_limit=1.0).name
+
+
+def _by_type(name: str) -> tuple[str, int, int, float]:
+    configuration = configuration_of(name)
+    return configuration.gpu_type, configuration.nodes, configuration.gpus_per_node, -configuration.power_limit

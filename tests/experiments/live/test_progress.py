@@ -1,0 +1,176 @@
+"""Reports of jobs: as they are written, sent, read, and believed."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+import types
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_experiments.live import progress
+from gpusched_experiments.live.progress_reports import MOST_BYTES, ProgressReports, ProgressServer, Report
+
+
+@pytest.fixture
+def job(monkeypatch, tmp_path):
+    """Be in a job."""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
+    monkeypatch.setenv("SLURM_SUBMIT_DIR", str(tmp_path))
+    monkeypatch.delenv(progress.VARIABLE, raising=False)
+    return tmp_path
+
+
+def test_a_report_is_one_whole_file(job):
+    assert progress.report_progress(12)
+    reports = ProgressReports()
+    report = reports.newest("7", str(job), "root")
+    assert report is not None
+    assert (report.job, report.restarts, report.epochs) == ("7", 2, 12.0)
+    assert [path.name for path in (job / progress.FOLDER).iterdir()] == ["7.json"]
+    assert reports.newest("8", str(job), "root") is None
+
+
+def test_outside_a_job_and_where_it_cannot_be_told_nothing_is_raised(job, monkeypatch):
+    monkeypatch.setenv(progress.VARIABLE, "http://127.0.0.1:9")
+    assert not progress.report_progress(1)
+    monkeypatch.setenv(progress.VARIABLE, "/proc/none")
+    assert not progress.report_progress(1)
+    monkeypatch.delenv("SLURM_JOB_ID")
+    assert not progress.report_progress(1)
+
+
+def test_over_http_and_metrics(job, monkeypatch):
+    reports = ProgressReports()
+    server = ProgressServer(reports, {"7"}.__contains__, metrics=lambda: b"gpusched_rounds 3\n")
+    url = f"http://127.0.0.1:{server.port}"
+    try:
+        monkeypatch.setenv(progress.VARIABLE, url)
+        assert progress.report_progress(3.5)
+        newest = reports.newest("7", "", "root")
+        assert newest is not None
+        assert newest.epochs == 3.5
+        with urllib.request.urlopen(f"{url}/metrics") as answer:
+            assert answer.read() == b"gpusched_rounds 3\n"
+        monkeypatch.setenv("SLURM_JOB_ID", "8")  # nobody's
+        assert not progress.report_progress(1)
+        for body in (b"{}", b"x" * (MOST_BYTES + 1), b'{"job": "7", "restarts": 0, "epochs": "a", "at_s": 0}'):
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(f"{url}/progress", body)
+            assert refused.value.code in (413, 422)
+            refused.value.close()
+    finally:
+        server.close()
+    assert reports.newest("8", "", "root") is None
+
+
+def test_the_newest_report_counts_and_only_of_the_job_itself(job):
+    progress.report_progress(5)
+    reports = ProgressReports()
+    reports.post(json.dumps({"job": "7", "restarts": 3, "epochs": 1, "at_s": 0}).encode(), lambda _: True)
+    newest = reports.newest("7", str(job), "root")
+    assert newest is not None
+    assert newest.restarts == 3
+    path = job / progress.FOLDER / "9.json"
+    path.write_bytes((job / progress.FOLDER / "7.json").read_bytes())
+    assert reports.newest("9", str(job), "root") is None  # it is about another job
+
+
+def test_foreign_files_links_and_endless_ones_are_refused(job):
+    folder = job / progress.FOLDER
+    folder.mkdir()
+    (folder / "1.json").symlink_to("/etc/hostname")
+    os.mkfifo(folder / "2.json")
+    (folder / "3.json").write_text("x" * 10_000)
+    (folder / "4.json").write_text("[" * 3000)
+    names = ["1", "2", "3", "4"]
+    if os.geteuid() == 0:
+        (folder / "5.json").write_text("{}")
+        os.chown(folder / "5.json", 12345, 12345)
+        names.append("5")
+    for name in names:
+        with pytest.raises(InputError):
+            ProgressReports().newest(name, str(job), "root")
+
+
+@pytest.mark.parametrize(
+    ("epochs", "former", "believed"),
+    [
+        (3.0, 2.0, True),
+        (3.0, None, True),
+        (2.0, 2.0, True),
+        (1.0, 2.0, False),
+        (11.0, None, False),
+        (-1.0, None, False),
+    ],
+)
+def test_absurd_reports_are_refused(epochs, former, believed):
+    assert (Report("7", 0, epochs, 0.0).why_not(former, 10.0) == "") == believed
+
+
+def test_no_number_is_refused():
+    assert Report.of(b'{"job": "7", "restarts": 0, "epochs": NaN, "at_s": 0}').why_not(None, 10.0) == "nan epochs"
+    assert Report("7", 0, math.inf, 0.0).why_not(None, 10.0)
+
+
+def test_the_module_needs_nothing_else(job):
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", progress.__file__, "4"], cwd=job, check=True, capture_output=True, text=True
+    )
+    assert (done.stdout, done.stderr) == ("", "")
+    assert json.loads((job / progress.FOLDER / "7.json").read_text())["epochs"] == 4.0
+    code = subprocess.run([sys.executable, progress.__file__, "x"], check=False, capture_output=True).returncode
+    assert code == 2
+
+
+def test_the_command_imports_little(job):
+    text = "import sys; sys.argv = ['gpusched', 'progress', '12']\nfrom gpusched_experiments.cli.main import run\n"
+    text += "try:\n    run()\nexcept SystemExit as end:\n    assert end.code == 0, end.code\n"
+    text += "print([name for name in ('numba', 'numpy', 'typer', 'pydantic', 'urllib.request') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+    assert Path(job / progress.FOLDER / "7.json").exists()
+
+
+class Base:
+    """Stands in for the callbacks of both libraries."""
+
+
+def test_the_callback_of_lightning(job, monkeypatch):
+    monkeypatch.setitem(sys.modules, "lightning", types.ModuleType("lightning"))
+    module = types.ModuleType("lightning.pytorch")
+    module.Callback = Base  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "lightning.pytorch", module)
+    callback, trainer = progress.lightning_callback(10.0), types.SimpleNamespace(is_global_zero=True, current_epoch=0)
+    callback.on_train_start(trainer, None)
+    assert _said(job) == 10.0
+    trainer.current_epoch = 4
+    callback.on_train_epoch_end(trainer, None)
+    assert _said(job) == 15.0
+    trainer.is_global_zero, trainer.current_epoch = False, 9
+    callback.on_train_epoch_end(trainer, None)
+    assert _said(job) == 15.0
+
+
+def test_the_callback_of_transformers(job, monkeypatch):
+    module = types.ModuleType("transformers")
+    module.TrainerCallback = Base  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "transformers", module)
+    callback, state = progress.trainer_callback(), types.SimpleNamespace(is_world_process_zero=True, epoch=None)
+    callback.on_train_begin(None, state, None)
+    assert _said(job) == 0.0
+    state.epoch = 1.25
+    callback.on_log(None, state, None, logs={})
+    assert _said(job) == 1.25
+
+
+def _said(folder: Path) -> float:
+    return float(json.loads((folder / progress.FOLDER / "7.json").read_text())["epochs"])
