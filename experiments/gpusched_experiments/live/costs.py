@@ -115,8 +115,8 @@ ENDS, RELEASES, SUBMITS, STARTS = range(4)
 def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float) -> State:
     """Play back what really ran, and what it cost as the model prices it.
 
-    Jobs that hold GPUs at `begin_s` hold them from then on. A job that begins while its GPUs are held by another, as
-    the clocks of nodes may say, gets them when they are free.
+    Jobs that hold GPUs at `begin_s` hold them from then on. An interval that begins while its GPUs are held, or while
+    its job holds others, as rounded times may say, begins when that is over.
 
     Args:
         played: The cluster and its jobs.
@@ -186,7 +186,7 @@ def _hold(state: State, played: PlayedRun, job: int, interval: Interval) -> bool
     row, now_s = state.board.jobs[job], state.board.clock[at.NOW]
     if np.isnan(row[at.END_S]):
         nodes = sorted(played.nodes[name] for name in interval.nodes)
-        if apply_holding(state.board, job, played.configurations[interval.configuration], nodes, interval.gpu):
+        if row[at.CONFIG] >= 0 or apply_holding(state.board, job, played.configurations[interval.configuration], nodes, interval.gpu):
             return False
         row[at.SWITCHES] += not np.isnan(row[at.START_S])
         row[at.START_S] = now_s if np.isnan(row[at.START_S]) else row[at.START_S]

@@ -123,6 +123,19 @@ class LiveSlurmEnv(GpuClusterEnv):
             raise gymnasium.error.ResetNeeded("the episode is not over: step() until terminated")
         return self._rounds.result(policy, seed)
 
+    def write_run(self, out: str | Path) -> list[str]:
+        """Write the run of a finished episode as a folder, which `gpusched audit` and `report` read.
+
+        Returns:
+            Lines for the user: what was written, and which jobs are not in it.
+
+        Raises:
+            InputError: The cluster is no Slurm, no job was completed, or the folder cannot be taken.
+        """
+        if not isinstance(self.cluster, SlurmCluster):
+            raise InputError("cluster", type(self.cluster).__name__, "a Slurm cluster")
+        return self.cluster.write_run(Path(out))
+
     def close(self) -> None:
         """Leave the cluster as it would be without the environment: no job is held; an emulated cluster is stopped."""
         self.cluster.close()

@@ -60,9 +60,10 @@ class InstanceJobs:
             if len(rows):
                 seconds = zip(names, rows.min(axis=0).tolist(), strict=True)
                 applications[application or "none"] = {"seconds_per_epoch": {n: s for n, s in seconds if s < np.inf}}
-        types = {v["name"].lower(): v for v in cluster_part(self.instance)["cluster"]["gpu_types"]}
-        clock = {"speed": self.speed, "origin_s": origin_s}
-        return JobRules.of({"gpu_types": types, "applications": applications, "clock": clock})
+        fixed, clock = cluster_part(self.instance), {"speed": self.speed, "origin_s": origin_s}
+        types = {v["name"].lower(): v for v in fixed["cluster"]["gpu_types"]}
+        rules = {"gpu_types": types, "applications": applications, "clock": clock, "prices": fixed["prices"]}
+        return JobRules.of(rules)
 
     def next_s(self) -> float:
         """Return when the next job is submitted [s]; inf: all are."""

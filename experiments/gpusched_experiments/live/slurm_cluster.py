@@ -19,9 +19,11 @@ from gpusched_experiments.live.emulated import PACKAGES, EmulatedCluster, missin
 from gpusched_experiments.live.instance_jobs import InstanceJobs
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.driving import BUSY
-from gpusched_experiments.live.lease import Lease, locked, partition_lock, start_watchdog
+from gpusched_experiments.live.journal import Journal
+from gpusched_experiments.live.lease import JOURNAL, Lease, locked, partition_lock, start_watchdog
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.releasing import look
+from gpusched_experiments.live.run_record import write_drive
 from gpusched_experiments.live.slurm_commands import SlurmControl, run_command
 
 if TYPE_CHECKING:
@@ -31,6 +33,9 @@ if TYPE_CHECKING:
 ENDING_S, ENDING_PAUSE_S = 5.0, 0.1
 LEASE_S = 3600.0
 """A process that takes no step for so long is ended by a watchdog, and its jobs are left to Slurm [s]."""
+
+NO_EVENTS = ("told", "cluster")
+"""Kinds of lines of the journal that tell what is, not what happened."""
 
 TIMES = ("submission_s", "due_s", "started_s")
 OF_RUN = ("since_s", "ready_s")
@@ -78,6 +83,7 @@ class SlurmCluster:
         self._driver: Driver | None = None
         self._folder: Path | None = None
         self._lock: IO[bytes] | None = None
+        self._journal: Journal | None = None
 
     def begin(self, instance: Instance) -> None:
         """Begin an episode."""
@@ -99,6 +105,7 @@ class SlurmCluster:
         self._ended: dict[str, float] = {}
         self._seen: LiveRequest | None = None
         self._expected: dict[str, bool] = {}
+        self._journal = Journal(self._folder / JOURNAL)
         commands = SlurmControl(run=self._run)
         settings = DriveSettings(self._partition, "environment", poll_s=self._poll_s, lease_s=LEASE_S)
         if self._emulated is None:
@@ -163,6 +170,14 @@ class SlurmCluster:
         told, self._events = self._events, []
         return told
 
+    def write_run(self, out: Path) -> list[str]:
+        """Write the run of the episode, which must not be closed, as a folder; return lines for the user.
+
+        Raises:
+            InputError: No job was completed, or the folder cannot be taken.
+        """
+        return write_drive(self._began().folder, out, self._partition)
+
     def close(self) -> None:
         """Hold no job any more, cancel those that were submitted here and have not ended, and stop what was started."""
         self._leave()
@@ -179,6 +194,8 @@ class SlurmCluster:
             self._run(("scancel", *left), "", 20.0)
         self._driver.finish("the episode is over")
         self._driver = None
+        if self._journal is not None:
+            self._journal.close()
         if self._lock is None:
             shutil.rmtree(self._folder, ignore_errors=True)
         else:  # its watchdog looks there until it has seen that all is over
@@ -224,7 +241,10 @@ class SlurmCluster:
 
     def _tell(self, kind: str, **fields: Any) -> None:
         """Take an event of the driver."""
-        self._events.append({"kind": kind, **fields})
+        if self._journal is not None:
+            self._journal.append(kind, **fields)
+        if kind not in NO_EVENTS:
+            self._events.append({"kind": kind, **fields})
         if kind == "runs":
             begun_s = self._clock.model_s(fields["start_s"]) - self._first_s
             name, nodes = fields["job"], tuple(fields["nodes"])
