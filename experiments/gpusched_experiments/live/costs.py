@@ -186,7 +186,9 @@ def _hold(state: State, played: PlayedRun, job: int, interval: Interval) -> bool
     row, now_s = state.board.jobs[job], state.board.clock[at.NOW]
     if np.isnan(row[at.END_S]):
         nodes = sorted(played.nodes[name] for name in interval.nodes)
-        if row[at.CONFIG] >= 0 or apply_holding(state.board, job, played.configurations[interval.configuration], nodes, interval.gpu):
+        if row[at.CONFIG] >= 0 or apply_holding(
+            state.board, job, played.configurations[interval.configuration], nodes, interval.gpu
+        ):
             return False
         row[at.SWITCHES] += not np.isnan(row[at.START_S])
         row[at.START_S] = now_s if np.isnan(row[at.START_S]) else row[at.START_S]

@@ -84,9 +84,7 @@ class LiveSlurmEnv(GpuClusterEnv):
             self.cluster = SlurmCluster(conf, workload == "scenario", partition, path, speed, poll_s)
         self._rounds: LiveRounds | None = None
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode, as `GpuClusterEnv` does; the cluster is started if need be.
 
         Returns:
@@ -148,8 +146,8 @@ class LiveSlurmEnv(GpuClusterEnv):
         self._show(self._rounds.first())
 
     def _next_round(self) -> None:
-        assert self._rounds is not None  # an episode runs
-        self._show(self._rounds.next())
+        if self._rounds is not None:
+            self._show(self._rounds.next())
 
     def _show(self, state: State) -> None:
         """Show a state from now on."""

@@ -1,4 +1,4 @@
-"""The jobs of an instance on Slurm: submitted, held, as their times come, with a made-up training of the right length."""
+"""The jobs of an instance on Slurm: submitted, held, as their times come, with made-up training of the right length."""
 
 from __future__ import annotations
 

@@ -114,9 +114,7 @@ def partition_lock(partition: str, environment: Mapping[str, str] = os.environ) 
     return Path(tempfile.gettempdir()) / f"gpusched-drive-{hashlib.sha256(name.encode()).hexdigest()[:16]}.lock"
 
 
-def start_watchdog(
-    folder: Path, partition: str, lease_s: float, environment: Mapping[str, str] | None = None
-) -> int:
+def start_watchdog(folder: Path, partition: str, lease_s: float, environment: Mapping[str, str] | None = None) -> int:
     """Start a watchdog that survives this process; return its process id. One that is there already stays."""
     words = [sys.executable, "-m", "gpusched_experiments", "slurm", "release", "--watch", "--until-over"]
     words += ["--partition", partition, "--state", str(folder), "--lease", f"{lease_s / 60.0:g}"]

@@ -14,7 +14,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import anything_runs, milestone_s
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.policy import environment_columns
-from gpusched_env.simulator.rounds import begin_round, commit_round, order_by
+from gpusched_env.simulator.rounds import begin_round, order_by
 from gpusched_env.simulator.survival import SAME_EPOCH
 from gpusched_experiments.live.costs import PlayedRun, SeenJobs, played_back
 from gpusched_experiments.report.code_version import code_version
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View
     from gpusched_experiments.live.costs import RealRun
-    from gpusched_experiments.service.fields import DecideRequest
     from gpusched_experiments.service.memory import Memory
 
 MOST_JOBS_OVER = 1_000_000
@@ -203,7 +202,7 @@ class LiveRounds:
         self._now_s = fields["now_s"]
         if self._played is not None:
             self._real = played_back(self._played, self.cluster.real_run(), self._begin_s, self._now_s)
-        request = self._parse(json.dumps(self._body(fields)).encode())
+        request: DecideRequest = self._parse(json.dumps(self._body(fields)).encode())
         self._opened = open_request(request, self._policy, code_version(), self._memory)
         if self._opened is None:
             return
@@ -223,7 +222,8 @@ class LiveRounds:
         own = {"cluster": self._fixed["cluster"] | {"nodes": nodes}, "idle_rounds": self._idle, "seed": 0}
         series = self._instance.prices
         if series is not None:
-            known = int(np.count_nonzero(series.published_s <= self._now_s))
+            told_s = series.published_s
+            known = len(series.start_s) if told_s is None else int(np.count_nonzero(told_s <= self._now_s))
             peak_kw = float(self._real.board.clock[at.PEAK_KW])
             own["prices"] = prices_part(self._instance, series, known, peak_kw)
         return self._fixed | given | own | {"policy": self._policy.name}

@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import time
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -15,15 +16,15 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_experiments.live.costs import Interval, RealRun
 from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.driving import BUSY
 from gpusched_experiments.live.emulated import PACKAGES, EmulatedCluster, missing_programs
 from gpusched_experiments.live.instance_jobs import InstanceJobs
 from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.driving import BUSY
 from gpusched_experiments.live.journal import Journal
 from gpusched_experiments.live.lease import JOURNAL, Lease, locked, partition_lock, start_watchdog
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.releasing import look
-from gpusched_experiments.live.run_record import write_drive
+from gpusched_experiments.live.run_record import Stay, separate, write_drive
 from gpusched_experiments.live.slurm_commands import SlurmControl, run_command
 
 if TYPE_CHECKING:
@@ -100,8 +101,7 @@ class SlurmCluster:
             rules = self._instance_jobs.rules(self._origin_s)
         self._clock, self._first_s = rules.clock, self._origin_s if self._submits else 0.0
         self._events: list[dict[str, Any]] = []
-        self._intervals: list[Interval] = []
-        self._running: dict[str, Interval] = {}
+        self._stays: dict[str, list[Stay]] = {}
         self._ended: dict[str, float] = {}
         self._seen: LiveRequest | None = None
         self._expected: dict[str, bool] = {}
@@ -125,7 +125,9 @@ class SlurmCluster:
         fields = live.fields
         now_s = fields["now_s"] if fields else self._clock.model_s(time.time())
         jobs = [self._in_episode(dict(job)) for job in fields.get("jobs", ())]
-        told = {name: fields[name] for name in ("cluster", "applications", "times", "distributions") if name in fields}
+        told: dict[str, Any] = {
+            name: fields[name] for name in ("cluster", "applications", "times", "distributions") if name in fields
+        }
         if self._instance_jobs is not None:
             told |= self._instance_jobs.named()
             told.pop("applications", None)
@@ -156,8 +158,15 @@ class SlurmCluster:
         return np.inf if self._instance_jobs is None else self._instance_jobs.next_s()
 
     def real_run(self) -> RealRun:
-        """Return what has run until now."""
-        return RealRun([*self._intervals, *self._running.values()], self._ended)
+        """Return what has run until now, as the record of a driver's run takes it."""
+        runs = {name: [replace(stay) for stay in stays] for name, stays in self._stays.items()}
+        separate(runs.values())
+        intervals = [
+            Interval(name, stay.configuration, stay.nodes, None, self._model_s(stay.start_s), self._model_s(stay.end_s))
+            for name, stays in runs.items()
+            for stay in stays
+        ]
+        return RealRun(intervals, {name: self._model_s(end_s) for name, end_s in self._ended.items()})
 
     def over(self) -> bool:
         """Return whether all jobs have ended."""
@@ -210,8 +219,7 @@ class SlurmCluster:
 
     def _submit(self) -> None:
         if self._instance_jobs is not None:
-            now_s = self._clock.model_s(time.time()) - self._first_s
-            self._instance_jobs.submit(now_s, self._slurm_types, self._run)
+            self._instance_jobs.submit(self._model_s(time.time()), self._slurm_types, self._run)
 
     def _look(self) -> LiveRequest:
         """Read the cluster, once jobs that are ending have left their GPUs, or soon."""
@@ -236,6 +244,9 @@ class SlurmCluster:
             job["started_s"] = max(least_s, job["started_s"])
         return job
 
+    def _model_s(self, unix_s: float) -> float:
+        return np.inf if unix_s == np.inf else self._clock.model_s(unix_s) - self._first_s
+
     def _unix_s(self, time_s: float) -> float:
         return np.inf if time_s == np.inf else self._clock.unix_s(time_s + self._first_s)
 
@@ -245,14 +256,11 @@ class SlurmCluster:
             self._journal.append(kind, **fields)
         if kind not in NO_EVENTS:
             self._events.append({"kind": kind, **fields})
-        if kind == "runs":
-            begun_s = self._clock.model_s(fields["start_s"]) - self._first_s
-            name, nodes = fields["job"], tuple(fields["nodes"])
-            self._running[name] = Interval(name, fields["configuration"], nodes, None, begun_s)
-        elif kind == "interval":
-            begun_s, end_s = (self._clock.model_s(fields[name]) - self._first_s for name in ("start_s", "end_s"))
-            self._running.pop(fields["job"], None)
-            nodes = tuple(fields["nodes"])
-            self._intervals.append(Interval(fields["job"], fields["configuration"], nodes, None, begun_s, end_s))
+        if kind in ("runs", "interval"):
+            name, held = fields["job"], (fields["configuration"], tuple(fields["nodes"]))
+            stays = self._stays.setdefault(name, [])
+            if stays and stays[-1].end_s == np.inf:
+                stays.pop()
+            stays.append(Stay(*held, fields["start_s"], fields.get("end_s", np.inf), None))
         elif kind == "ended":
-            self._ended[fields["job"]] = self._clock.model_s(fields["end_s"]) - self._first_s
+            self._ended[fields["job"]] = fields["end_s"]

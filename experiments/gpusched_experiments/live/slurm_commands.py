@@ -58,9 +58,7 @@ class SlurmError(RunError):
         super().__init__(f"{command}: {said}")
 
 
-def run_command(
-    words: Sequence[str], text: str, limit_s: float, environment: Mapping[str, str] | None = None
-) -> Done:
+def run_command(words: Sequence[str], text: str, limit_s: float, environment: Mapping[str, str] | None = None) -> Done:
     """Run a command; `environment`: its variables, by default those of this process.
 
     Raises:

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpusched_baselines import edf
 from gpusched_env import simulate
 from gpusched_env.simulator import Result
 from gpusched_experiments.live.costs import Interval, PlayedRun, RealRun, played_back
-from gpusched_baselines import edf
 from instances import HOUR, three_jobs
 
 NODES = {"node-0": 0, "node-1": 1}  # of 2 GPUs and of 1; a node with u busy GPUs draws 0.1 + 0.9 u kW
