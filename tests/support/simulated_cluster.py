@@ -22,7 +22,6 @@ class SimulatedCluster:
     """Runs the jobs of an instance; whoever drives it sees what requests tell, and no more.
 
     Args:
-        instance: The cluster and its jobs; None: those with which an episode begins.
         idle_review_s: How far time goes on when nothing runs and nothing is to come [s].
 
     Attributes:
@@ -30,13 +29,13 @@ class SimulatedCluster:
         answers: What was done, in order.
     """
 
-    def __init__(self, instance: Instance | None = None, idle_review_s: float = 3600.0) -> None:
-        self._given, self._idle_review_s = instance, idle_review_s
+    def __init__(self, idle_review_s: float = 3600.0) -> None:
+        self._idle_review_s = idle_review_s
         self.answers: list[dict[str, Any]] = []
         self.closed = False
 
-    def begin(self, instance: Instance, seed: int) -> None:  # noqa: ARG002
-        self.instance = instance if self._given is None else self._given
+    def begin(self, instance: Instance) -> None:
+        self.instance = instance
         asking = Asking(milestones=0, idle_review_s=self._idle_review_s)
         self.truth = State(self.instance, asking)
         self._seen: dict[int, list[str]] = {}

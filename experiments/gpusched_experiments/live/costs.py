@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_env.model import EpochDistribution, JobTable
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import accrue, bill_rate, submit
+from gpusched_env.simulator.events import accrue, bill_rate, log_interval, submit, take_speed, take_speeds
 from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.release import release
 
@@ -115,8 +115,8 @@ ENDS, RELEASES, SUBMITS, STARTS = range(4)
 def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float) -> State:
     """Play back what really ran, and what it cost as the model prices it.
 
-    Jobs that hold GPUs at `begin_s` hold them from then on. A job that begins while its GPUs are held by another, as
-    the clocks of nodes may say, gets them when they are free.
+    Jobs that hold GPUs at `begin_s` hold them from then on. An interval that begins while its GPUs are held, or while
+    its job holds others, as rounded times may say, begins when that is over.
 
     Args:
         played: The cluster and its jobs.
@@ -125,10 +125,11 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
         until_s: Until when.
 
     Returns:
-        A state at `until_s`: its clock has the costs, its rows of jobs their costs, starts, ends and switches.
+        A state at `until_s`: its clock has the costs, its rows of jobs theirs, with starts, ends and switches, and its
+        log the intervals; epochs in it are those that the model expects.
     """
-    state = State(played.instance, record=False)
-    board, hidden = state.board, state.hidden
+    state = State(played.instance)
+    board, hidden = state.board, state.hidden  # only the log is another one once it has grown
     board.clock[at.NOW] = begin_s
     submit(board, hidden, begin_s)
     late: list[tuple[int, Interval]] = []
@@ -137,7 +138,7 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
         if time_s > board.clock[at.NOW]:
             accrue(board, hidden, time_s)
         if kind in (ENDS, RELEASES):
-            release(board, job)
+            _release(state, job, time_s)
             late = [one for one in late if one[0] != job or one[1] is not interval]
         if kind == ENDS:
             _end(state, job, time_s)
@@ -148,6 +149,7 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
         if k + 1 < len(events) and events[k + 1][0] == time_s:
             continue
         late = [(job, one) for job, one in late if not _hold(state, played, job, one)]
+        take_speeds(board, state.hidden)
         board.clock[at.BILL_RATE] = bill_rate(board)
     if until_s > board.clock[at.NOW]:
         accrue(board, hidden, until_s)
@@ -184,12 +186,24 @@ def _hold(state: State, played: PlayedRun, job: int, interval: Interval) -> bool
     row, now_s = state.board.jobs[job], state.board.clock[at.NOW]
     if np.isnan(row[at.END_S]):
         nodes = sorted(played.nodes[name] for name in interval.nodes)
-        if apply_holding(state.board, job, played.configurations[interval.configuration], nodes, interval.gpu):
+        if row[at.CONFIG] >= 0 or apply_holding(
+            state.board, job, played.configurations[interval.configuration], nodes, interval.gpu
+        ):
             return False
         row[at.SWITCHES] += not np.isnan(row[at.START_S])
         row[at.START_S] = now_s if np.isnan(row[at.START_S]) else row[at.START_S]
-        row[at.BASE_S] = row[at.READY_S] = row[at.ANCHOR_S] = now_s
+        row[at.BASE_S] = row[at.READY_S] = now_s
+        row[at.BASE_EPOCHS] = row[at.EPOCHS]
+        take_speed(state.board, state.hidden, job, 1.0, 0.0)
     return True
+
+
+def _release(state: State, job: int, time_s: float) -> None:
+    """Let a job release what it holds, and write the interval that ends."""
+    if state.board.jobs[job, at.CONFIG] >= 0:
+        state.grow_arrays()
+        log_interval(state.board, state.hidden, job, False, time_s)
+        release(state.board, job)
 
 
 def _end(state: State, job: int, time_s: float) -> None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import Asking, State
+from gpusched_env.simulator import Asking, Result, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import anything_runs, milestone_s
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.policy import environment_columns
-from gpusched_env.simulator.rounds import begin_round, commit_round, order_by
+from gpusched_env.simulator.rounds import begin_round, order_by
 from gpusched_env.simulator.survival import SAME_EPOCH
 from gpusched_experiments.live.costs import PlayedRun, SeenJobs, played_back
 from gpusched_experiments.report.code_version import code_version
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View
     from gpusched_experiments.live.costs import RealRun
-    from gpusched_experiments.service.fields import DecideRequest
     from gpusched_experiments.service.memory import Memory
 
 MOST_JOBS_OVER = 1_000_000
@@ -40,16 +39,12 @@ COSTS = [
 """Columns of the clock that sum up from the beginning of the run."""
 
 
+@runtime_checkable
 class Cluster(Protocol):
     """A cluster that runs, whose jobs are decided. Times are those of the model [s], from the start of the episode."""
 
-    def begin(self, instance: Instance, seed: int) -> None:
-        """Begin an episode: submit jobs, held, or only look at those that are there.
-
-        Args:
-            instance: Whose jobs are run, if the cluster is given jobs.
-            seed: The seed of the instance.
-        """
+    def begin(self, instance: Instance) -> None:
+        """Begin an episode: run the jobs of an instance, or only look at those that are there."""
 
     def observe(self) -> dict[str, Any]:
         """Read the cluster: the fields `now_s`, `cluster.nodes` and `jobs` of a request, and what the jobs name."""
@@ -124,10 +119,10 @@ class LiveRounds:
         self._opened: OpenRequest | None = None
         self._memory: Memory | None = None
         self._now_s = self._begin_s = 0.0
-        self._idle, self._milestones = 0, dict[str, float]()
+        self._idle, self._rounds, self._milestones = 0, 0, dict[str, float]()
         self._jobs = SeenJobs()
         self._played: PlayedRun | None = None
-        self._costs = self.state.board.clock[COSTS].copy()
+        self._real = self.state
 
     def first(self) -> State:
         """Open the first round."""
@@ -143,11 +138,26 @@ class LiveRounds:
         self._advance()
         return self._open_round()
 
+    def result(self, policy: str, seed: int) -> Result:
+        """Return what has really run until now, as the model prices it.
+
+        Args:
+            policy: Name of who decided.
+            seed: The seed.
+
+        Raises:
+            InputError: There was no job.
+        """
+        if self._played is None:
+            raise InputError("jobs", "none", "at least one job that ran")
+        return replace(Result.of(self._real, policy, seed, float("nan")), rounds=self._rounds)
+
     def _open_round(self) -> State:
         """Run to a round that asks at least one job, and open it; return its state, or that of the end."""
         while not self.cluster.over():
             board = self.state.board
             if self._opened is not None:
+                self._rounds += 1
                 begin_round(board, self.asking.preemption)
                 order_by(board, board.count[at.ORDER], not self.asking.preemption)
                 if board.count[at.TO_ASK] > 0:
@@ -156,7 +166,7 @@ class LiveRounds:
             self._advance()
         else:
             self._end()
-        self.state.board.clock[COSTS] = self._costs
+        self.state.board.clock[COSTS] = self._real.board.clock[COSTS]
         return self.state
 
     def _commit(self, opened: OpenRequest) -> None:
@@ -191,9 +201,8 @@ class LiveRounds:
         fields = self.cluster.observe()
         self._now_s = fields["now_s"]
         if self._played is not None:
-            state = played_back(self._played, self.cluster.real_run(), self._begin_s, self._now_s)
-            self._costs = state.board.clock[COSTS].copy()
-        request = self._parse(json.dumps(self._body(fields)).encode())
+            self._real = played_back(self._played, self.cluster.real_run(), self._begin_s, self._now_s)
+        request: DecideRequest = self._parse(json.dumps(self._body(fields)).encode())
         self._opened = open_request(request, self._policy, code_version(), self._memory)
         if self._opened is None:
             return
@@ -213,8 +222,9 @@ class LiveRounds:
         own = {"cluster": self._fixed["cluster"] | {"nodes": nodes}, "idle_rounds": self._idle, "seed": 0}
         series = self._instance.prices
         if series is not None:
-            known = int(np.count_nonzero(series.published_s <= self._now_s))
-            peak_kw = float(self._costs[COSTS.index(at.PEAK_KW)])
+            told_s = series.published_s
+            known = len(series.start_s) if told_s is None else int(np.count_nonzero(told_s <= self._now_s))
+            peak_kw = float(self._real.board.clock[at.PEAK_KW])
             own["prices"] = prices_part(self._instance, series, known, peak_kw)
         return self._fixed | given | own | {"policy": self._policy.name}
 
@@ -227,3 +237,4 @@ class LiveRounds:
         count[at.DONE] += count[at.ACTIVE]
         count[[at.ACTIVE, at.TO_ASK, at.ASKED]] = 0
         board.clock[at.NOW], self._opened = self._now_s, None
+        board.prices[:], count[at.PUBLISHED] = self._real.board.prices, self._real.board.count[at.PUBLISHED]
