@@ -149,6 +149,37 @@ def gpus_of_pod(spec: Mapping[str, Any], annotations: Mapping[str, Any]) -> PodG
     return PodGpus(max(most, int(bool(fraction))), ", ".join(sorted(parts)))
 
 
+class AskedByPods:
+    """What the pods of a job ask for, in all.
+
+    Attributes:
+        pods: Pods that ask for GPUs.
+        gpus: GPUs of all of them.
+        gpu_type: The type that they ask for; None: any.
+        image: The image of the first.
+        unfit: Why no policy can be told of such a job; empty: it can.
+    """
+
+    def __init__(self) -> None:
+        self.pods, self.gpus, self.image, self.unfit = 0, 0, "", ""
+        self.gpu_type: str | None = None
+        self._each: set[int] = set()
+
+    def add(self, spec: Mapping[str, Any], annotations: Mapping[str, Any], count: int) -> None:
+        """Add pods that are alike."""
+        asked = gpus_of_pod(spec, annotations)
+        if asked.parts:
+            self.unfit = f"asks for parts of GPUs: {asked.parts}"
+        if not asked.many:
+            return
+        self.pods, self.gpus = self.pods + count, self.gpus + count * asked.many
+        self._each.add(asked.many)
+        if len(self._each) > 1:
+            self.unfit = f"its pods ask for {' and '.join(map(str, sorted(self._each)))} GPUs"
+        self.gpu_type = self.gpu_type or gpu_type_of(mapping_at(spec, "nodeSelector"))
+        self.image = self.image or next((str(each.get("image", "")) for each in objects_at(spec, "containers")), "")
+
+
 def live_nodes(objects: Iterator[Object], partitions: Any) -> list[LiveNode]:
     """Return the nodes; `partitions` gives the queues of a node by its labels."""
     found = []

@@ -11,6 +11,7 @@ from gpusched_env.errors import InputError
 from gpusched_experiments.live.kubernetes_objects import (
     ANNOTATION,
     WHOLE_GPUS,
+    AskedByPods,
     Object,
     at,
     condition,
@@ -156,7 +157,7 @@ def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], told: set[
     own = [pod for pod in pods if str(at(pod, "metadata", "namespace") or "default") == namespace and _of(pod, names)]
     told |= {full_name(pod) for pod in own}
     phase, outcome, reason = _phase_of_workload(thing)
-    asked = _Asked()
+    asked = AskedByPods()
     for pod_set in objects_at(spec, "podSets"):
         template = mapping_at(pod_set, "template")
         asked.add(
@@ -233,7 +234,7 @@ def _assigned(admission: Mapping[str, Any], spec: Mapping[str, Any]) -> Counter[
 
 def _pod_group(thing: Object, pods: list[Object], bound: Mapping[str, Any]) -> LiveJob:
     """Return the job of a pod group of KAI-Scheduler."""
-    asked = _Asked()
+    asked = AskedByPods()
     for pod in pods:
         asked.add(mapping_at(pod, "spec"), mapping_at(pod, "metadata", "annotations"), 1)
     places = _places(pods, bound)
@@ -286,26 +287,3 @@ def _alone(pods: Iterable[Object], why: str) -> list[LiveJob]:
         for pod in pods
         if (holds := tuple(_places([pod], {}).items()))
     ]
-
-
-class _Asked:
-    """What the pods of a job ask for."""
-
-    def __init__(self) -> None:
-        self.pods, self.gpus, self.image, self.unfit = 0, 0, "", ""
-        self.gpu_type: str | None = None
-        self._each: set[int] = set()
-
-    def add(self, spec: Mapping[str, Any], annotations: Mapping[str, Any], count: int) -> None:
-        """Add pods that are alike."""
-        asked = gpus_of_pod(spec, annotations)
-        if asked.parts:
-            self.unfit = f"asks for parts of GPUs: {asked.parts}"
-        if not asked.many:
-            return
-        self.pods, self.gpus = self.pods + count, self.gpus + count * asked.many
-        self._each.add(asked.many)
-        if len(self._each) > 1:
-            self.unfit = f"its pods ask for {' and '.join(map(str, sorted(self._each)))} GPUs"
-        self.gpu_type = self.gpu_type or gpu_type_of(mapping_at(spec, "nodeSelector"))
-        self.image = self.image or next((str(each.get("image", "")) for each in objects_at(spec, "containers")), "")

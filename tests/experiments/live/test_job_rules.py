@@ -147,6 +147,7 @@ def test_the_clock_of_short_trials() -> None:
     rules = {"clock": {"speed": 600.0}}
     assert described("gpusched due=+2h", rules).due_s == 1000.0 + 12.0
     assert described("", rules, time_limit_s=60.0).max_epochs == described(time_limit_s=36_000.0).max_epochs
+    assert described("", rules, time_limit_s=60.0).due_s == pytest.approx(1000.0 + 2.0 * 60.0)
     clock = JobRules.of(rules).clock
     assert clock.unix_s(clock.model_s(1_795_657_761.0)) == pytest.approx(1_795_657_761.0)
 
