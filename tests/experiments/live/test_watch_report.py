@@ -26,7 +26,7 @@ from gpusched_experiments.live.watch_report import (
     trace_csv,
 )
 from gpusched_experiments.live.watch_savings import Schedule, blocks_of, savings_table
-from gpusched_experiments.live.watching import Watch, watch_on
+from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from played_cluster import PlayedCluster, PlayedJob
 
 T = 1_800_014_400.0
@@ -47,7 +47,7 @@ def watched(path: Path, *jobs: PlayedJob, for_s: float = 4000.0, rules: dict[str
     """Watch these jobs, and read the journal."""
     cluster = PlayedCluster(jobs, T)
     with Journal(path, clock=lambda: cluster.now_s) as journal:
-        watch = Watch(
+        watch = ClusterWatch(
             cluster.read, JobRules.of(rules or {}), "edf", nothing, journal, "gpu",
             clock=lambda: cluster.now_s, ticks=lambda: cluster.steady_s,
         )  # fmt: skip
