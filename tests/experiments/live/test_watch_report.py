@@ -167,7 +167,7 @@ def test_savings_by_hand() -> None:
     assert (saved["a", "energy"].value, saved["a", "energy"].interval) == (0.0, (0.0, 0.0))
     # Every hour saves the same: so does every draw of hours.
     assert (saved["b", "total cost"].value, saved["b", "total cost"].interval) == (6.0, (6.0, 6.0))
-    assert (saved["b", "waiting, mean"].value, saved["b", "waiting, mean"].interval) == (2.0, (2.0, 2.0))
+    assert (saved["b", "mean waiting"].value, saved["b", "mean waiting"].interval) == (2.0, (2.0, 2.0))
     uneven = savings_table(ran, [result("c", [2.0, 2.0, 2.0, 2.0, 2.0, -4.0], 3.0)]).as_dicts()[0]["saved"]
     assert uneven.value == 6.0
     low, high = uneven.interval
@@ -194,7 +194,7 @@ def test_the_report_of_three_jobs_is_what_one_counts_by_hand(tmp_path: Path) -> 
     assert waits["as-traced"] == pytest.approx(2400.0 / 3, abs=1.0)
     assert waits["edf"] == pytest.approx(0.0, abs=1.0)
     assert "as-traced is the schedule that ran" in done.output
-    assert "| edf | waiting, mean [h] | 0.22 | 0.00 | 0.22 |" in done.output.replace(" [", " [", 1)
+    assert "| edf | mean waiting [h] | 0.22 | 0.00 | 0.22 |" in done.output.replace(" [", " [", 1)
     results_of = {name: read_result(tmp_path / "out" / "runs" / name) for name in ("as-traced", "edf")}
     ran = Schedule.of_journal(SeenCluster.of(tmp_path / "j"), results_of["as-traced"].instance)
     replayed = Schedule.of_result(results_of["as-traced"])
