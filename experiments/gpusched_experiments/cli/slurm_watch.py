@@ -44,7 +44,7 @@ from gpusched_experiments.live.watch_report import (
     trace_csv,
 )
 from gpusched_experiments.live.watch_savings import Schedule, savings_table, verdict_of
-from gpusched_experiments.live.watching import Watch, watch_on
+from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, JOURNAL_TRACE, ComparisonFolder
 from gpusched_experiments.report.recorded_times import AS_TRACED
 from gpusched_experiments.report.table import markdown
@@ -76,7 +76,8 @@ def slurm_watch_command(
         bool, typer.Option("--until-idle", help="End when no job ran or waited in two rounds in a row.")
     ] = False,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="JOURNAL", help="Watch nothing: report what this journal saw.")
+        str | None,
+        typer.Option("--report", metavar="JOURNAL", help="Watch nothing: report what this journal saw."),
     ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="With --report, the folder for it.")
@@ -132,7 +133,7 @@ def slurm_watch_command(
             server = ProgressServer(ProgressReports(), lambda _: False, address, counted.text)
             stack.callback(server.close)
             typer.echo(f"figures at http://{address[0]}:{server.port}/metrics")
-        watch = Watch(read, jobs, policy, decide, book, partition, _reader(progress))
+        watch = ClusterWatch(read, jobs, policy, decide, book, partition, _reader(progress))
         try:
             watch_on(watch, every, typer.echo, for_s=for_s, until_idle=until_idle)
         except KeyboardInterrupt:

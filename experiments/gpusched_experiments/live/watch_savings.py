@@ -123,8 +123,8 @@ MEASURES = (
     _Measure("energy", "€", lambda made: made.energy_eur),
     _Measure("tardiness", "€", lambda made: made.tardiness_eur),
     _Measure("total cost", "€", lambda made: made.energy_eur + made.tardiness_eur),
-    _Measure("waiting, mean", "h", lambda made: (made.start_s - made.submission_s) / HOUR_S, mean=True),
-    _Measure("completion, mean", "h", lambda made: (made.completion_s - made.submission_s) / HOUR_S, mean=True),
+    _Measure("mean waiting", "h", lambda made: (made.start_s - made.submission_s) / HOUR_S, mean=True),
+    _Measure("mean completion", "h", lambda made: (made.completion_s - made.submission_s) / HOUR_S, mean=True),
 )
 Saved = tuple[str, _Measure, float, float, Estimate]
 SAVED: tuple[Column[Saved], ...] = (
@@ -189,7 +189,7 @@ def verdict_of(table: Table) -> str:
                 continue
             name, _, unit = str(row["measure"]).rstrip("]").rpartition(" [")
             ends = "" if saved.interval is None else f" [{saved.interval[0]:,.2f}, {saved.interval[1]:,.2f}]"
-            parts.append(f"{name.replace(',', ':')} {saved.value:,.2f} {unit}{ends}")
+            parts.append(f"{name} {saved.value:,.2f} {unit}{ends}")
         said.append(f"Against what ran, {policy} would have saved (a minus: lost): {'; '.join(parts)}.")
     return " ".join(said)
 

@@ -26,7 +26,7 @@ from gpusched_experiments.live.watch_report import (
     trace_csv,
 )
 from gpusched_experiments.live.watch_savings import Schedule, blocks_of, savings_table
-from gpusched_experiments.live.watching import Watch, watch_on
+from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from played_cluster import PlayedCluster, PlayedJob
 
 T = 1_800_014_400.0
@@ -47,7 +47,7 @@ def watched(path: Path, *jobs: PlayedJob, for_s: float = 4000.0, rules: dict[str
     """Watch these jobs, and read the journal."""
     cluster = PlayedCluster(jobs, T)
     with Journal(path, clock=lambda: cluster.now_s) as journal:
-        watch = Watch(
+        watch = ClusterWatch(
             cluster.read, JobRules.of(rules or {}), "edf", nothing, journal, "gpu",
             clock=lambda: cluster.now_s, ticks=lambda: cluster.steady_s,
         )  # fmt: skip
@@ -167,7 +167,7 @@ def test_savings_by_hand() -> None:
     assert (saved["a", "energy"].value, saved["a", "energy"].interval) == (0.0, (0.0, 0.0))
     # Every hour saves the same: so does every draw of hours.
     assert (saved["b", "total cost"].value, saved["b", "total cost"].interval) == (6.0, (6.0, 6.0))
-    assert (saved["b", "waiting, mean"].value, saved["b", "waiting, mean"].interval) == (2.0, (2.0, 2.0))
+    assert (saved["b", "mean waiting"].value, saved["b", "mean waiting"].interval) == (2.0, (2.0, 2.0))
     uneven = savings_table(ran, [result("c", [2.0, 2.0, 2.0, 2.0, 2.0, -4.0], 3.0)]).as_dicts()[0]["saved"]
     assert uneven.value == 6.0
     low, high = uneven.interval
@@ -194,7 +194,7 @@ def test_the_report_of_three_jobs_is_what_one_counts_by_hand(tmp_path: Path) -> 
     assert waits["as-traced"] == pytest.approx(2400.0 / 3, abs=1.0)
     assert waits["edf"] == pytest.approx(0.0, abs=1.0)
     assert "as-traced is the schedule that ran" in done.output
-    assert "| edf | waiting, mean [h] | 0.22 | 0.00 | 0.22 |" in done.output.replace(" [", " [", 1)
+    assert "| edf | mean waiting [h] | 0.22 | 0.00 | 0.22 |" in done.output.replace(" [", " [", 1)
     results_of = {name: read_result(tmp_path / "out" / "runs" / name) for name in ("as-traced", "edf")}
     ran = Schedule.of_journal(SeenCluster.of(tmp_path / "j"), results_of["as-traced"].instance)
     replayed = Schedule.of_result(results_of["as-traced"])
