@@ -125,8 +125,8 @@ def _read(lines: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, di
         elif kind == "interval" and (line["job"], line["start_s"]) not in seen:
             seen.add((line["job"], line["start_s"]))
             run = runs.setdefault(line["job"], LiveRun())
-            stay = (line["configuration"], tuple(line["nodes"]), line["start_s"], line["end_s"], line["ready_s"])
-            run.stays.append(Stay(*stay))
+            own = (line["configuration"], tuple(line["nodes"]), line["start_s"], line["end_s"], line["ready_s"])
+            run.stays.append(Stay(*own))
         elif kind == "ended":
             run = runs.setdefault(line["job"], LiveRun())
             run.outcome, run.epochs = line["outcome"], line["epochs"]

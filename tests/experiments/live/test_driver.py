@@ -1,4 +1,4 @@
-"""A driver on a stand-in for Slurm: whatever fails, no job is lost, none is touched that may not be, all can be undone."""
+"""A driver on a stand-in for Slurm: whatever fails, no job is lost or wrongly touched, and all can be undone."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ def undone(make: Callable[[], Driver], made: Driver, slurm: MadeUpSlurm) -> None
     faults=st.dictionaries(st.integers(1, 150), st.sampled_from(FAULTS), max_size=25),
 )
 def test_whatever_fails_nothing_is_lost_or_left_held(seed, faults):
-    rng, slurm = random.Random(seed), MadeUpSlurm(faults=faults)
+    rng, slurm = random.Random(seed), MadeUpSlurm(faults=faults)  # noqa: S311 - no secret
     foreign, rigid = submitted(rng, slurm)
     with TemporaryDirectory() as folder:
 
