@@ -88,6 +88,8 @@ def reply_to(decider: Decider, body: bytes) -> Reply:
 class WorkerPool:
     """Worker processes, each with everything compiled before it takes a request.
 
+    One is ready when this returns; the others follow.
+
     Args:
         workers: Number of processes, ≥ 1.
         policies: The policies that may be asked.
@@ -100,7 +102,7 @@ class WorkerPool:
         replaced: Workers that ended or took too long, and were ended, so far.
 
     Raises:
-        WorkerError: A process ended before it was ready.
+        WorkerError: The first process ended before it was ready.
     """
 
     def __init__(self, workers: int, policies: PolicyCatalogue, key: bytes, limits: RequestLimits) -> None:
@@ -115,11 +117,12 @@ class WorkerPool:
         self._ready: list[_Worker] = []
         self._all: list[_Worker] = []
         try:
-            self._start(1)  # it compiles; the others find on disk what it has compiled
-            self._start(workers - 1)
+            self._start()
         except BaseException:
             self.close()
             raise
+        for _ in range(workers - 1):  # they find on the disk what the first one has compiled
+            threading.Thread(target=self._start_another, daemon=True).start()
 
     def __call__(self, body: bytes) -> Reply:
         """Return the reply to a request, in time."""
@@ -182,27 +185,23 @@ class WorkerPool:
         wait_s = 0.0
         while not self._closed.wait(wait_s):
             with suppress(OSError, WorkerError):
-                self._start(1)
+                self._start()
                 return
             wait_s = min(max(AGAIN_S, 2.0 * wait_s), LONGEST_AGAIN_S)
 
-    def _start(self, many: int) -> None:
-        """Start workers, and let them take requests once all are ready."""
-        made = []
-        for _ in range(many):
-            made.append(_Worker(self._arguments))
-            self._all.append(made[-1])
-        if self._closed.is_set():  # the caller that closed it may not have seen them
+    def _start(self) -> None:
+        """Start a worker, and let it take requests once it is ready."""
+        worker = _Worker(self._arguments)
+        self._all.append(worker)
+        if self._closed.is_set():  # the caller that closed it may not have seen this one
             self.close()
-        for worker in made:
-            try:
-                worker.wait_until_ready()
-            except WorkerError:
-                self._all.remove(worker)
-                raise
-        self._ready += made
-        for worker in made:
-            self._idle.put(worker)
+        try:
+            worker.wait_until_ready()
+        except WorkerError:
+            self._all.remove(worker)
+            raise
+        self._ready.append(worker)
+        self._idle.put(worker)
 
 
 class _Worker:

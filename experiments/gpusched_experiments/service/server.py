@@ -193,7 +193,7 @@ def serve(
     Raises:
         KeyboardInterrupt: It was ended by Ctrl-C.
         SystemExit: It was ended by SIGTERM; with exit code 0.
-        WorkerError: A worker ended before it was ready.
+        WorkerError: The first worker ended before it was ready.
     """
     # That is how process managers stop a service. Uvicorn passes the signal on once it has closed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
