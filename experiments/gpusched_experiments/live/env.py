@@ -12,7 +12,7 @@ from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.observation import Notes
-from gpusched_experiments.live.rounds import Cluster, LiveRounds
+from gpusched_experiments.live.rounds import LiveRounds, RunningCluster
 from gpusched_experiments.live.slurm_cluster import SlurmCluster
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ class LiveSlurmEnv(GpuClusterEnv):
     Args:
         scenario: Whose GPU types, configurations and prices hold, and whose reward scale, as for `GpuClusterEnv`. The
             cluster may have other numbers of nodes.
-        conf: The cluster: path of its slurm.conf, or an `EmulatedCluster`, which runs from the first `reset` to
-            `close`; or any other `Cluster`.
-        workload: `scenario`: every episode submits the jobs of the scenario's instance of its seed, with a made-up
+        conf: The cluster: path of its slurm.conf, or an `EmulatedCluster`, which is started if it does not run, and then
+            runs until `close`; or any other `RunningCluster`.
+        workload: `scenario`: every episode submits the jobs of the scenario's instance of its seed, with made-up
             training; other jobs are left alone. `own`: the jobs of the partition that opt in, as rules and comments
             describe them; nothing is submitted, and the seed is not used.
         partition: The partition.
@@ -59,7 +59,7 @@ class LiveSlurmEnv(GpuClusterEnv):
         self,
         scenario: str | Path | Scenario = "default",
         *,
-        conf: str | Path | EmulatedCluster | Cluster,
+        conf: str | Path | EmulatedCluster | RunningCluster,
         workload: str = "scenario",
         partition: str = "gpu",
         rules: str | Path | None = None,
@@ -74,10 +74,15 @@ class LiveSlurmEnv(GpuClusterEnv):
         if rules is not None and workload != "own":
             raise InputError("rules", str(rules), "None: the scenario describes the jobs")
         super().__init__(scenario, reward_scale=reward_scale, **settings)
+        instance = self._state.instance
+        if instance.site is not None:
+            raise InputError("scenario", self.source.name, "one without a cap on the power of the site")
+        if instance.prices is not None and workload == "own":
+            raise InputError("scenario", self.source.name, "one with a price that does not change: its days are others")
         self._every_s = np.inf if every_s is None else checks.duration("every_s", every_s)
         checks.duration("speed", speed), checks.duration("poll_s", poll_s)
-        self.cluster: Cluster
-        if isinstance(conf, Cluster):
+        self.cluster: RunningCluster
+        if isinstance(conf, RunningCluster):
             self.cluster = conf
         else:
             path = None if rules is None else Path(rules)

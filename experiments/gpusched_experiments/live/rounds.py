@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View
     from gpusched_experiments.live.costs import RealRun
+    from gpusched_experiments.service.fields import DecideRequest
     from gpusched_experiments.service.memory import Memory
 
 MOST_JOBS_OVER = 1_000_000
@@ -40,7 +41,7 @@ COSTS = [
 
 
 @runtime_checkable
-class Cluster(Protocol):
+class RunningCluster(Protocol):
     """A cluster that runs, whose jobs are decided. Times are those of the model [s], from the start of the episode."""
 
     def begin(self, instance: Instance) -> None:
@@ -111,7 +112,7 @@ class LiveRounds:
         state: The state of the open round; at the end of the episode, that of the empty cluster.
     """
 
-    def __init__(self, cluster: Cluster, instance: Instance, asking: Asking, every_s: float = np.inf) -> None:
+    def __init__(self, cluster: RunningCluster, instance: Instance, asking: Asking, every_s: float = np.inf) -> None:
         self.cluster, self.asking, self.every_s, self._instance = cluster, asking, every_s, instance
         self.state = State(instance, asking, record=False, memory_columns=environment_columns(instance))
         self._policy, self._fixed = Stepped(asking), cluster_part(instance)

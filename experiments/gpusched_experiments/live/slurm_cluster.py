@@ -38,6 +38,7 @@ LEASE_S = 3600.0
 NO_EVENTS = ("told", "cluster")
 """Kinds of lines of the journal that tell what is, not what happened."""
 
+TOLD = ("cluster", "applications", "times", "distributions")
 TIMES = ("submission_s", "due_s", "started_s")
 OF_RUN = ("since_s", "ready_s")
 

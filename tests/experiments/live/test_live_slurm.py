@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "evaluate_on_slurm.py"
+PAGE = Path(__file__).parents[3] / "docs" / "environment.md"
 ID = "gpusched_env:gpusched_env/LiveSlurm-v0"
 SETTINGS = {"jobs.count": 2, "arrivals.lambda_s": 1200.0}
 needs_slurm = pytest.mark.skipif(bool(missing_programs()), reason="Slurm is not installed: scripts/install_slurm.sh")
@@ -87,6 +89,12 @@ def test_rewards_sum_to_the_cost_of_the_run_which_the_audit_accepts(slurm, tmp_p
     assert audit(tmp_path / "run") == []
     told = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
     assert told["energy_eur"] == pytest.approx(result.energy_eur, rel=0.01)  # seconds of Slurm overlap here and there
+
+
+def test_the_page_shows_lines_of_the_example():
+    block = re.search(r"^```py\n(.*?)^```$", PAGE.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    assert block is not None
+    assert block[1] in EXAMPLE.read_text("utf-8")
 
 
 def module_of(path: Path) -> Any:
