@@ -58,8 +58,8 @@ class SlurmError(RunError):
         super().__init__(f"{command}: {said}")
 
 
-def run_command(words: Sequence[str], text: str, limit_s: float) -> Done:
-    """Run a command.
+def run_command(words: Sequence[str], text: str, limit_s: float, environment: Mapping[str, str] | None = None) -> Done:
+    """Run a command; `environment`: its variables, by default those of this process.
 
     Raises:
         TimeoutError: It took longer than `limit_s` seconds, and was ended.
@@ -67,8 +67,9 @@ def run_command(words: Sequence[str], text: str, limit_s: float) -> Done:
     """
     try:
         done = subprocess.run(  # noqa: S603 - Slurm's own commands; ids, names and values are checked
-            list(words), input=text, capture_output=True, text=True, timeout=limit_s, check=False, errors="replace"
-        )
+            list(words), input=text, env=environment, capture_output=True, text=True, timeout=limit_s, check=False,
+            errors="replace",
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"no answer within {limit_s:g} s") from None
     return Done(done.returncode, done.stdout, done.stderr)
