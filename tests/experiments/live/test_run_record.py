@@ -11,7 +11,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats.run_folder import read_run
 from gpusched_experiments.live.journal import Journal
 from gpusched_experiments.live.lease import JOURNAL
-from gpusched_experiments.live.run_record import LiveRun, Stay, _separate, write_drive
+from gpusched_experiments.live.run_record import LiveInterval, separate, write_drive
 from made_up_drives import ELASTIC, driver, scripted
 from made_up_slurm import MadeUpJob, MadeUpSlurm
 
@@ -69,7 +69,7 @@ def test_without_complete_jobs_there_is_no_run(tmp_path):
 
 
 def test_times_that_were_rounded_do_not_overlap():
-    late, next_one = Stay("V100x4", ("v1",), 0.0, 10.6, 0.0), Stay("V100x4", ("v1",), 10.0, 20.0, 10.0)
-    both = Stay("V100x4", ("v2",), 0.0, 10.0, 0.0), Stay("V100x4", ("v2",), 10.0, 30.0, 10.0)
-    _separate([LiveRun(stays=[late]), LiveRun(stays=[next_one]), LiveRun(stays=list(both))])
+    late, next_one = LiveInterval("V100x4", ("v1",), 0.0, 10.6, 0.0), LiveInterval("V100x4", ("v1",), 10.0, 20.0, 10.0)
+    both = LiveInterval("V100x4", ("v2",), 0.0, 10.0, 0.0), LiveInterval("V100x4", ("v2",), 10.0, 30.0, 10.0)
+    separate([[late], [next_one], list(both)])
     assert (late.end_s, both[0].end_s) == (10.0, 9.999)
