@@ -112,7 +112,7 @@ class Forecast:
 
     @property
     def late(self) -> Floats:
-        """The chance of every job to end after its due date, (A,); NaN: due after the horizon, and it may not be over."""
+        """The chance of every job to end after its due date, (A,); NaN: it may be over and due after the horizon."""
         known = np.isfinite(self.outcomes.end_s).all(axis=0) | (self.due_s <= self.until_s)
         return np.where(known, self.missed.mean(axis=0), np.nan)
 
