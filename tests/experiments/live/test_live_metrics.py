@@ -164,7 +164,7 @@ def test_a_journal_tells_figures_and_log_of_every_line(tmp_path: Path, capsys: p
 
 def test_figures_are_told_at_a_port_of_this_machine_or_at_an_address():
     assert address_of("--metrics", "9101") == ("127.0.0.1", 9101)
-    assert address_of("--metrics", "0.0.0.0:9101") == ("0.0.0.0", 9101)
+    assert address_of("--metrics", "10.0.0.1:9101") == ("10.0.0.1", 9101)
     assert address_of("--metrics", "[::1]:0") == ("::1", 0)
     for wrong in ("", "host", "host:", "70000", "9101/metrics"):
         with refused("--metrics", wrong):
