@@ -33,6 +33,7 @@ demo: $(VENV)/.demo  ## compare the usual policies on the published inputs and o
 test: $(VENV)/.dev  ## lint, types, layers, the built wheel in a bare environment, and all tests
 	bash scripts/install_ipopt.sh $(BIN)/python
 	bash scripts/install_chromium.sh
+	bash scripts/install_slurm.sh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports

@@ -235,18 +235,20 @@ class MadeUpSlurm:
                         self._refused(int(found[1]), refuse) or self._update(self.jobs[int(found[1])], fields)
                     )
         else:
-            for number in map(int, words[2].split(",")):
-                errors.append(self._refused(number, refuse) or getattr(self, f"_{words[1]}")(self.jobs[number]))
+            for number in map(int, words[-1].split(",")):
+                again = words[1] == "requeuehold" and "Incomplete" not in words  # it would start again what is over
+                said = self._refused(number, refuse, over=again)
+                errors.append(said or getattr(self, f"_{words[1]}")(self.jobs[number]))
         errors = [error for error in errors if error]
         return Done(int(bool(errors)), "", "".join(f"{error}\n" for error in errors))
 
-    def _refused(self, number: int, refuse: bool) -> str:
+    def _refused(self, number: int, refuse: bool, *, over: bool = False) -> str:
         self.touched.add(number)
         if number not in self.jobs:
             return f"Invalid job id specified for job {number}"
         if refuse:
             return f"Access/permission denied for job {number}"
-        if self.jobs[number].over:
+        if self.jobs[number].over and not over:
             return f"Job/step already completing or completed for job {number}"
         return ""
 
@@ -285,7 +287,8 @@ class MadeUpSlurm:
             return f"Job is pending execution for job {job.id}"
         if not job.requeue:
             return f"Requested operation is presently disabled for job {job.id}"
-        if job.state == "RUNNING":
+        if job.state in ("RUNNING", "COMPLETED"):
+            assert not job.over, "a job that was over starts again"
             self.stopped.append(job.id)
             job.state, job.settle_s = "COMPLETING", self.now_s + job.kill_s
             job.saved_s = max(job.saved_s, float(int(job.done_s / 10.0) * 10))
@@ -328,4 +331,5 @@ class MadeUpSlurm:
     def _node(self, name: str) -> str:
         gpu_type, count = self.nodes[name]
         state = "DOWN" if name in self.down else "IDLE"
-        return f"NodeName={name} Arch=x\n   Gres=gpu:{gpu_type}:{count}\n   State={state} ThreadsPerCore=1\n   Partitions=gpu\n\n"
+        lines = (f"NodeName={name} Arch=x", f"Gres=gpu:{gpu_type}:{count}", f"State={state}", "Partitions=gpu")
+        return "\n   ".join(lines) + "\n\n"

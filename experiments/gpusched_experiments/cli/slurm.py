@@ -13,6 +13,7 @@ PARTS: tuple[str, ...] = (
     "watch",
     "drive",
     "release",
+    "emulate",
 )
 """The commands of the group, in the order of the help; `NAME` is `slurm_NAME_command` in the module `slurm_NAME`."""
 

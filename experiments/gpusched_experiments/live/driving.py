@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -104,6 +104,8 @@ def drive(
     with ExitStack() as stack:
         stack.enter_context(locked(partition_lock(settings.partition), BUSY))
         stack.enter_context(locked(folder / DRIVER_LOCK, BUSY))
+        with suppress(RunError, InputError):  # before a job is held: the first question may take minutes to compile
+            dry_run(settings, rules, ask, folder, options.progress)
         journal, metrics = stack.enter_context(Journal(folder / JOURNAL)), options.metrics
         journal.listeners.append(log_line)
         if metrics is not None:
@@ -149,7 +151,7 @@ def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -
 def _end(driver: Driver, lease_s: float, say: Callable[[str], None]) -> None:
     try:
         done = driver.finish()
-    except SlurmError as error:
+    except (SlurmError, InputError) as error:
         say(f"not all is undone: {error}; the watchdog goes on, or: gpusched slurm release")
         raise
     Lease.mine(lease_s, over=True).save(driver.folder)

@@ -65,7 +65,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         "configurations": [
             {name: getattr(c, name) for name in ConfigurationFields.model_fields} for c in instance.configurations
         ],
-        "prices": {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue} | _gpu_price(instance),
+        "prices": _reference(instance),
         "interference": interference_fields(instance.interference),
         "synchronisation": synchronisation_field(instance).get("synchronisation"),
         "applications": applications,
@@ -88,6 +88,8 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
     times: dict[bytes, str] = {}
     curves: dict[tuple[int, int], str] = {}
     jobs = [_job(view, instance, job, times, curves, seen) for job in view.active.tolist()]
+    known, peak_kw = int(view.count[at.PUBLISHED]), float(view.clock[at.PEAK_KW])
+    prices = {} if instance.prices is None else {"prices": prices_part(instance, instance.prices, known, peak_kw)}
     return {
         "now_s": view.now_s,
         "jobs": jobs,
@@ -95,12 +97,14 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
         "distributions": {name: _curve(board.edges[bins], board.survival[row]) for (bins, row), name in curves.items()},
         "idle_rounds": int(board.count[at.IDLE]),
         **_site(view, instance),
-        **({} if instance.prices is None else {"prices": _prices(view, instance, instance.prices)}),
+        **prices,
     }
 
 
-def _gpu_price(instance: Instance) -> dict[str, float]:
-    return {"gpu_hour_eur": instance.gpu_hour_eur} if instance.gpu_hour_eur else {}
+def _reference(instance: Instance) -> dict[str, float]:
+    """Return the prices that do not change."""
+    own = {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue}
+    return own | ({"gpu_hour_eur": instance.gpu_hour_eur} if instance.gpu_hour_eur else {})
 
 
 def _site(view: View, instance: Instance) -> dict[str, Any]:
@@ -114,14 +118,20 @@ def _site(view: View, instance: Instance) -> dict[str, Any]:
     return {"site": told}
 
 
-def _prices(view: View, instance: Instance, series: PriceSeries) -> dict[str, Any]:
-    """Return the price, and of the series what is published; 0, or 1 of the PUE, stands for all else."""
-    fields, known = price_fields(series), int(view.count[at.PUBLISHED])
+def prices_part(instance: Instance, series: PriceSeries, known: int, peak_kw: float) -> dict[str, Any]:
+    """Return the field `prices`: of a series what is published, and 0, or 1 of the PUE, for all else.
+
+    Args:
+        instance: The instance.
+        series: Its series of prices.
+        known: Periods whose prices are published.
+        peak_kw: Largest mean power of an interval of the demand charge in this month so far [kW].
+    """
+    fields = price_fields(series)
     for name, unknown in (("eur_per_kwh", 0.0), ("g_per_kwh", 0.0), ("pue", 1.0)):
         if name in fields:
             fields[name][known:] = [unknown] * (len(series.start_s) - known)
-    own = {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue} | _gpu_price(instance)
-    return own | {"series": fields, "peak_kw": float(view.clock[at.PEAK_KW])}
+    return _reference(instance) | {"series": fields, "peak_kw": peak_kw}
 
 
 def _gpu_type(v: GpuType) -> dict[str, Any]:

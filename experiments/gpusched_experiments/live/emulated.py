@@ -1,0 +1,320 @@
+"""A Slurm cluster with made-up GPUs on this machine: real daemons in a folder, started and stopped as one.
+
+`slurmctld`, one `slurmd` for each node, and a munge daemon of its own with a key of its own: nothing of the machine is
+changed, several clusters run side by side, and no rights are needed that the user lacks.
+"""
+
+from __future__ import annotations
+
+import getpass
+import hashlib
+import os
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError, RunError
+from gpusched_experiments.live.emulated_files import (
+    MARK,
+    MARK_NODE,
+    NODES,
+    Layout,
+    gres_conf,
+    node_groups,
+    node_program,
+    slurm_conf,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from types import TracebackType
+    from typing import Self
+
+PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scontrol", "sinfo")
+PACKAGES = "slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins"
+STARTED_S = 90.0
+"""Longest time until all nodes are ready [s]."""
+
+STOPPED_S = 15.0
+"""Longest time until all processes are gone [s]."""
+
+FOLDER_BYTES = 60
+"""Longest path under which sockets are made in a folder: the kernel takes 107 bytes for a path to a socket."""
+
+_SYSTEM_PATH = "/usr/sbin:/usr/local/sbin:/sbin"
+
+
+def missing_programs() -> tuple[str, ...]:
+    """Return the programs of Slurm and munge that this machine lacks."""
+    path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATH}"
+    return tuple(name for name in PROGRAMS if shutil.which(name, path=path) is None)
+
+
+class EmulatedCluster:
+    """A Slurm cluster in a folder; as a context manager it runs inside and is gone after.
+
+    Args:
+        folder: Its folder: a new one, an empty one, or that of an earlier cluster, whose files it replaces.
+        nodes: Its nodes, as `emulated_files.node_groups` reads them.
+        daemons: Whether nodes have daemons. Without them no job runs: for the size of queues only.
+        settings: More lines of slurm.conf.
+
+    Attributes:
+        conf: Path of its slurm.conf: what commands of Slurm find in `SLURM_CONF`.
+        environment: The environment in which commands of Slurm mean this cluster.
+        nodes: Names of its nodes.
+
+    Raises:
+        InputError: The nodes are written wrongly.
+    """
+
+    def __init__(
+        self, folder: str | Path, nodes: str = NODES, *, daemons: bool = True, settings: Sequence[str] = ()
+    ) -> None:
+        self.folder = Path(folder).absolute()
+        self.conf = self.folder / "slurm.conf"
+        self._groups = node_groups(nodes)
+        self._daemons = daemons
+        self._settings = tuple(settings)
+        self.nodes = tuple(name for group in self._groups for name in group.names)
+        self.environment = {
+            **os.environ,
+            "SLURM_CONF": str(self.conf),
+            "PATH": f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATH}",
+        }
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def start(self) -> None:
+        """Write the files, start all daemons, and wait until every node is idle.
+
+        Raises:
+            InputError: The folder holds something else, or its cluster runs; or Slurm is not installed.
+            RunError: A daemon does not start, or a node is not ready in time; what ran is stopped.
+        """
+        if missing := missing_programs():
+            allowed = f"a machine with Slurm: {', '.join(missing)} not found (Debian: apt-get install {PACKAGES})"
+            raise InputError("slurm emulate", str(self.folder), allowed)
+        if self.folder.exists() and any(self.folder.iterdir()) and not self.conf.is_file():
+            raise InputError("DIR", str(self.folder), "a new or an empty folder, or that of an emulated cluster")
+        if self._pids():
+            raise InputError("DIR", str(self.folder), "a folder whose cluster does not run; stop it first")
+        try:
+            layout = self._write()
+            self._start_munge(layout)
+            self._command("slurmctld", "-f", str(self.conf), "-i", "-c")
+            self._wait_for("the control daemon answers", self._answers)
+            if self._daemons:
+                for name in self.nodes:
+                    self.start_node(name)
+                self._wait_for("all nodes are idle", lambda: set(self.node_states().values()) == {"idle"})
+        except BaseException:
+            self.stop()
+            raise
+
+    def stop(self) -> int:
+        """End every process of the cluster, those of jobs too; the files stay.
+
+        Returns:
+            How many there were.
+
+        Raises:
+            RunError: A process does not end.
+        """
+        by_s = time.monotonic() + STOPPED_S
+        ended: set[int] = set()
+        while pids := self._pids():
+            _kill(pids)
+            ended |= pids
+            if time.monotonic() > by_s:
+                raise RunError(f"processes of the cluster in {self.folder} do not end: {sorted(pids)}")
+            time.sleep(0.05)
+        if self._short() != self.folder:
+            self._short().unlink(missing_ok=True)
+        return len(ended)
+
+    def run(self, *command: str, check: bool = True) -> str:
+        """Run a command of Slurm on this cluster and return what it writes.
+
+        Raises:
+            RunError: It fails, and `check`; the message has its last line of errors.
+        """
+        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60.0)
+        if check and done.returncode != 0:
+            said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+            raise RunError(f"{' '.join(command)}: exit code {done.returncode}: {''.join(said)}")
+        return done.stdout
+
+    def submit(self, *arguments: str) -> str:
+        """Submit a job with the arguments of `sbatch` and return its id."""
+        return self.run("sbatch", "--parsable", *arguments).strip().split(";")[0]
+
+    def node_states(self) -> dict[str, str]:
+        """Return the state of each node in Slurm's words, such as `idle`, `mix`, `idle~` (off), `down*`."""
+        lines = self.run("sinfo", "--noheader", "--Node", "--format=%N %t").split("\n")
+        return dict(line.split() for line in lines if line)
+
+    def start_node(self, name: str) -> None:
+        """Start the daemon of a node, as after a boot."""
+        self._command("slurmd", "-b", "-f", str(self.conf), "-N", name, **{MARK_NODE: name})
+
+    def crash_node(self, name: str) -> None:
+        """End a node's daemon and all that runs on it at once, as a power cut does."""
+        _kill(self._pids(f"{MARK_NODE}={name}", f"SLURMD_NODENAME={name}"))
+
+    def restart_controller(self) -> None:
+        """End the control daemon, which saves its state, and start it again."""
+        pid = int((self.folder / "run" / "slurmctld.pid").read_text())
+        os.kill(pid, signal.SIGTERM)
+        self._wait_for("the control daemon ends", lambda: not _alive(pid))
+        self._command("slurmctld", "-f", str(self.conf), "-i")
+        self._wait_for("the control daemon answers", self._answers)
+
+    # What follows is about files and processes.
+
+    def _short(self) -> Path:
+        """Return a short path of the folder: its own, or a link to it."""
+        if len(os.fsencode(self.folder)) <= FOLDER_BYTES:
+            return self.folder
+        return Path(tempfile.gettempdir()) / self._name()
+
+    def _name(self) -> str:
+        return f"emulated{hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]}"
+
+    def _write(self) -> Layout:
+        for part in ("state", "spool", "log", "dev", "run"):
+            shutil.rmtree(self.folder / part, ignore_errors=True)
+            (self.folder / part).mkdir(parents=True)
+        for number in range(max(group.gpus for group in self._groups)):
+            (self.folder / "dev" / f"gpu{number}").symlink_to("/dev/null")
+        short = self._short()
+        if short != self.folder:
+            short.unlink(missing_ok=True)
+            short.symlink_to(self.folder)
+        ports = _free_ports(1 + len(self.nodes))
+        layout = Layout(
+            self.folder, short, self._name(), socket.gethostname().split(".")[0], getpass.getuser(),
+            ports[0], ports[1:], self._groups, self._daemons, self._settings,
+        )  # fmt: skip
+        key = self.folder / "run" / "munge.key"
+        key.touch(mode=0o600)
+        key.write_bytes(os.urandom(1024))
+        slurmd = ("slurmd", "-b", "-f", str(self.conf))
+        texts = {
+            "slurm.conf": slurm_conf(layout),
+            "gres.conf": gres_conf(layout),
+            "suspend": node_program(layout, "suspend", slurmd, self.environment["PATH"]),
+            "resume": node_program(layout, "resume", slurmd, self.environment["PATH"]),
+        }
+        for name, text in texts.items():
+            temporary = self.folder / f".{name}"
+            temporary.write_text(text, encoding="utf-8")
+            temporary.chmod(0o755 if name in ("suspend", "resume") else 0o644)
+            temporary.replace(self.folder / name)
+        return layout
+
+    def _start_munge(self, layout: Layout) -> None:
+        run = self.folder / "run"
+        self._command(
+            "munged", "--force", f"--socket={layout.socket}", f"--key-file={run / 'munge.key'}",
+            f"--pid-file={run / 'munged.pid'}", f"--seed-file={run / 'munged.seed'}",
+            f"--log-file={self.folder / 'log' / 'munged.log'}",
+        )  # fmt: skip
+
+    def _command(self, *command: str, **variables: str) -> None:
+        """Start a daemon, which goes into the background by itself."""
+        environment = {**self.environment, MARK: str(self.conf), **variables}
+        log = self.folder / "log" / "start.log"
+        with log.open("ab") as said:
+            done = subprocess.run(
+                command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False, timeout=60.0
+            )
+        if done.returncode != 0:
+            raise RunError(f"{command[0]} does not start (exit code {done.returncode}): {_last_line(log)}")
+
+    def _answers(self) -> bool:
+        return " is UP" in self.run("scontrol", "ping", check=False)
+
+    def _wait_for(self, what: str, holds: Callable[[], bool]) -> None:
+        by_s = time.monotonic() + STARTED_S
+        while not holds():
+            if time.monotonic() > by_s:
+                said = _last_line(self.folder / "log" / "slurmctld.log")
+                raise RunError(f"the cluster in {self.folder}: not within {STARTED_S:g} s: {what}; its log: {said}")
+            time.sleep(0.1)
+
+    def _pids(self, *variables: str) -> set[int]:
+        """Return the processes of the cluster: its daemons, their jobs, and all that these started.
+
+        Args:
+            variables: Only those with one of these variables, and what these started.
+        """
+        mark, job = f"\0{MARK}={self.conf}\0", f"\0SLURM_CLUSTER_NAME={self._name()}\0"
+        found, parents = set(), {}
+        for entry in Path("/proc").iterdir():
+            if not entry.name.isdigit() or int(entry.name) == os.getpid():
+                continue
+            pid = int(entry.name)
+            environment = _environment(pid)
+            ours = mark in environment or (job in environment and "\0SLURM_JOB_ID=" in environment)
+            if ours and (not variables or any(f"\0{variable}\0" in environment for variable in variables)):
+                found.add(pid)
+            with suppress(OSError, IndexError, ValueError):
+                parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return {pid for pid in found if _alive(pid)}
+
+
+def _free_ports(count: int) -> tuple[int, ...]:
+    """Return ports that nothing listens on, below those that the kernel gives to outgoing connections."""
+    ports: list[int] = []
+    choice = random.SystemRandom()
+    for _ in range(100 * count):
+        port = choice.randrange(20_000, 32_000)
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            if port not in ports:
+                ports.append(port)
+        if len(ports) == count:
+            return tuple(ports)
+    raise RunError(f"no {count} free ports from 20000 to 32000")
+
+
+def _environment(pid: int) -> str:
+    """Return the variables of a process as it began, each between zero bytes; none if it is gone or not ours."""
+    with suppress(OSError):
+        return "\0" + os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes()) + "\0"
+    return ""
+
+
+def _alive(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
+    return False
+
+
+def _kill(pids: Iterable[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _last_line(path: Path) -> str:
+    with suppress(OSError):
+        return "".join(path.read_text(errors="replace").strip().splitlines()[-1:])
+    return ""

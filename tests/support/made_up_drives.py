@@ -1,0 +1,66 @@
+"""Drivers on a made-up Slurm, jobs for them, and policies that answer as a script says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.progress_reports import ProgressReports
+from gpusched_experiments.live.slurm_commands import SlurmControl
+from made_up_slurm import MadeUpSlurm
+
+APP = "app=resnet50-imagenet-global256"
+ELASTIC = f"gpusched {APP} epochs=90 gpus=1,2,4 types=v100,a100 checkpoint=yes restart=60"
+MOVABLE = f"gpusched {APP} epochs=90 types=v100,a100 checkpoint=yes"
+RIGID = f"gpusched {APP} epochs=90"
+TYPES = {"v100": "V100", "a100": "A100"}
+
+
+class Posted(ProgressReports):
+    """Reports of a made-up Slurm's jobs."""
+
+    def __init__(self, slurm: MadeUpSlurm) -> None:
+        super().__init__()
+        self._posted = slurm.posted
+
+
+def driver(
+    slurm: MadeUpSlurm, folder: Path, ask: Any, *, dry: bool = False, **changes: Any
+) -> tuple[Driver, list[Any]]:
+    events: list[Any] = []
+    commands = SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause, dry=dry)
+    made = Driver(
+        DriveSettings("gpu", "edf", **changes),
+        JobRules.of({}),
+        commands,
+        ask,
+        folder,
+        lambda kind, **fields: events.append((kind, fields)),
+        Posted(slurm),
+        slurm.clock,
+        slurm.pause,
+        slurm.clock,
+    )
+    return made, events
+
+
+def kinds(events: list[Any], kind: str) -> list[dict[str, Any]]:
+    return [fields for name, fields in events if name == kind]
+
+
+def scripted(*rounds: dict[str, tuple[str, str, str]]) -> Any:
+    """Answer round after round: by job its action, configuration and node; then everything is kept."""
+    left = list(rounds)
+
+    def ask(fields: Mapping[str, Any]) -> dict[str, Any]:
+        script = left.pop(0) if left else {}
+        jobs = []
+        for job in fields["jobs"]:
+            action, configuration, node = script.get(job["id"], ("keep" if job.get("running") else "wait", "", ""))
+            jobs.append({"id": job["id"], "action": action, "configuration": configuration, "nodes": [node]})
+        return {"jobs": jobs, "memory": None, "ask_again_at_s": None}
+
+    return ask
