@@ -40,11 +40,11 @@ from gpusched_experiments.live.state import LiveCluster
 from gpusched_experiments.live.watch_report import (
     about_the_journal,
     drift_table,
-    savings_table,
     scenario_of,
     trace_csv,
 )
-from gpusched_experiments.live.watching import Watch, watch_on
+from gpusched_experiments.live.watch_savings import Schedule, savings_table, verdict_of
+from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, JOURNAL_TRACE, ComparisonFolder
 from gpusched_experiments.report.recorded_times import AS_TRACED
 from gpusched_experiments.report.table import markdown
@@ -76,7 +76,8 @@ def slurm_watch_command(
         bool, typer.Option("--until-idle", help="End when no job ran or waited in two rounds in a row.")
     ] = False,
     report: Annotated[
-        str | None, typer.Option("--report", metavar="JOURNAL", help="Watch nothing: report what this journal saw.")
+        str | None,
+        typer.Option("--report", metavar="JOURNAL", help="Watch nothing: report what this journal saw."),
     ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="With --report, the folder for it.")
@@ -132,7 +133,7 @@ def slurm_watch_command(
             server = ProgressServer(ProgressReports(), lambda _: False, address, counted.text)
             stack.callback(server.close)
             typer.echo(f"figures at http://{address[0]}:{server.port}/metrics")
-        watch = Watch(read, jobs, policy, decide, book, partition, _reader(progress))
+        watch = ClusterWatch(read, jobs, policy, decide, book, partition, _reader(progress))
         try:
             watch_on(watch, every, typer.echo, for_s=for_s, until_idle=until_idle)
         except KeyboardInterrupt:
@@ -166,17 +167,19 @@ def _report(journal: str, out: str, policy: str, rules: JobRules, how: tuple[str
     compared = run_comparison(plan, out)
     folder = ComparisonFolder(out)
     recorded = {name: folder.recorded(name) for name in (each.name for each in plan.policies)}
-    tables = [drift] if (drift := drift_table(seen)) is not None else []
-    if not compared[0].not_claimed and all(path.exists() for path in recorded.values()):
-        ran, *others = (read_result(path) for path in recorded.values())
+    said, tables = about_the_journal(seen), [drift] if (drift := drift_table(seen)) is not None else []
+    page = ["## What the journal saw", "", *(f"- {each}" for each in said), ""]
+    if all(path.exists() for path in recorded.values()):
+        results = [read_result(path) for path in recorded.values()]
+        ran = Schedule.of_journal(seen, results[0].instance)
+        others = [Schedule.of_result(result) for result in results if result.policy != AS_TRACED]
         tables.insert(0, savings_table(ran, others, seen.speed))
-    said = about_the_journal(seen)
-    page = ["## What the journal saw", "", *(f"- {each}" for each in said), "", *map(markdown, tables)]
+        page = [verdict_of(tables[0]), "", *page]
+    page += map(markdown, tables)
     write_atomically(folder.path / JOURNAL_TRACE, trace_csv(seen))
     write_atomically(folder.path / JOURNAL_PAGE, "\n".join(page))
     write_report(folder.path)
     print_comparisons(output(), compared, plan.reference, None, str(folder.path / "table.md"))
-    for text in (*(f"- {each}" for each in said), *map(markdown, tables)):
-        typer.echo(f"\n{text}")
+    typer.echo("\n" + "\n".join(page))
     for path in written(out):
         typer.echo(f"wrote {path}")

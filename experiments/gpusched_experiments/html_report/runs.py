@@ -193,7 +193,8 @@ def comparison_report(folder: Path) -> ReportData:
     reference, provenance = document["reference"], document["provenance"]
     first, *others = compared = [_compared(folder, document, each) for each in (document, *document.get("more", ()))]
     instance = provenance.get("facts", {}).get("instance_file") or None
-    scenario, page = folder / "scenario.toml", folder / JOURNAL_PAGE
+    scenario, journal = folder / "scenario.toml", folder / JOURNAL_PAGE
+    first_said, heading, page = (journal.read_text("utf-8") if journal.is_file() else "").partition("## ")
     return comparison_data(
         first.runs,
         reference,
@@ -203,9 +204,9 @@ def comparison_report(folder: Path) -> ReportData:
         more_tables=tuple(table for each in others for table in each.tables(reference, instance)),
         modelled=_modelled(compared),
         not_claimed=first.not_claimed,
-        verdict=_verdict(compared, reference),
+        verdict=(*filter(None, [first_said.strip()]), *_verdict(compared, reference)),
         scenario=scenario.read_text(encoding="utf-8") if scenario.is_file() else "",
-        page=page.read_text(encoding="utf-8") if page.is_file() else "",
+        page=heading + page,
     )
 
 

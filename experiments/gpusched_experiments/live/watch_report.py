@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
 from gpusched_env.rendering.text import duration_text
-from gpusched_env.simulator import Result
 from gpusched_env.workload import Scenario, load_scenario
 from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.traces.seen_jobs import COLUMNS, RUNNING, SeenCluster, SeenJob
@@ -186,78 +185,6 @@ def drift_table(seen: SeenCluster) -> Table | None:
     return Table.of("Modelled and seen durations", DRIFT, rows, (note,)) if rows else None
 
 
-@dataclass(frozen=True, slots=True)
-class _Measure:
-    """A sum over jobs that can be saved: name, unit, and what each job has of it, (J,)."""
-
-    name: str
-    unit: str
-    of: Callable[[Result], NDArray[np.float64]]
-    mean: bool = False
-
-
-MEASURES = (
-    _Measure("energy", "EUR", lambda result: result.job_energy_eur),
-    _Measure("tardiness", "EUR", lambda result: result.job_tardiness_eur),
-    _Measure("total cost", "EUR", lambda result: result.job_energy_eur + result.job_tardiness_eur),
-    _Measure("waiting, mean", "h", lambda r: (r.start_s - r.instance.jobs.submission_s) / HOUR_S, mean=True),
-    _Measure("completion, mean", "h", lambda r: (r.completion_s - r.instance.jobs.submission_s) / HOUR_S, mean=True),
-)
-Saved = tuple[str, _Measure, float, float, Estimate]
-SAVED: tuple[Column[Saved], ...] = (
-    Column("policy", "policy", lambda row: row[0]),
-    Column("measure", "measure", lambda row: f"{row[1].name} [{row[1].unit}]"),
-    Column("ran", "what ran", lambda row: row[2], RATIO),
-    Column("policy_value", "policy", lambda row: row[3], RATIO),
-    Column("saved", "saved", lambda row: row[4], RATIO, interval=True),
-)
-
-
-def blocks_of(submission_s: NDArray[np.float64], speed: float = 1.0) -> tuple[NDArray[np.int64], str]:
-    """Return which jobs are drawn together, (J,), and how that is called.
-
-    Jobs that wait for each other are not independent: those submitted in one hour of the cluster belong together; in
-    one day, where there are 14 of them or more; each is alone, where there are fewer than 5 hours.
-    """
-    hours = np.floor(submission_s / (HOUR_S * speed)).astype(np.int64)
-    for blocks, least, name in ((hours // 24, 14, "days"), (hours, LEAST_SEEDS, "hours")):
-        if len(np.unique(blocks)) >= least:
-            return blocks, f"{len(np.unique(blocks))} {name} of submission"
-    return np.arange(len(hours)), f"{len(hours)} jobs, as there are fewer than {LEAST_SEEDS} hours of submission"
-
-
-def savings_table(ran: Result, others: Sequence[Result], speed: float = 1.0) -> Table:
-    """Make the table of what policies save against what ran, with intervals.
-
-    Args:
-        ran: The replay of what ran.
-        others: The policies, on the same instance.
-        speed: Seconds of the model in one of the cluster.
-    """
-    blocks, drawn = blocks_of(ran.instance.jobs.submission_s, speed)
-    _, index = np.unique(blocks, return_inverse=True)
-    size = np.bincount(index).astype(np.float64)
-    rows: list[Saved] = []
-    for other in others:
-        for measure in MEASURES:
-            own, before = measure.of(other), measure.of(ran)
-            less = np.bincount(index, weights=before - own)
-            if measure.mean:
-                interval = bootstrap(len(size), lambda d, v=less: v[d].sum(axis=1) / size[d].sum(axis=1))  # type: ignore[misc]
-                count = len(own)
-            else:
-                interval = bootstrap(len(size), lambda d, v=less: v[d].sum(axis=1))  # type: ignore[misc]
-                count = 1
-            saved = Estimate(float((before - own).sum()) / count, interval, len(size))
-            rows.append((other.policy, measure, float(before.sum()) / count, float(own.sum()) / count, saved))
-    note = (
-        f"Saved: what ran less the policy, with 95 % bootstrap intervals over {drawn}, drawn with all their jobs and "
-        "the same for both schedules. They say how much this depends on a few busy hours; one journal is one sample "
-        "of the cluster's load, and says nothing of other weeks."
-    )
-    return Table.of("Against what ran", SAVED, rows, (note,))
-
-
 def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
     """Say in sentences what the journal saw, and how jobs count that it did not see to their end."""
     own = [j for j in seen.jobs.values() if seen.partition in (None, j.fields.get("partition")) and _gpus(j)]
@@ -275,14 +202,19 @@ def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
         "they had run by then, as if they had ended there: every schedule does the same work, but what their later "
         "delay costs is missing."
     )
-    left_out = (
-        f"{never:,} jobs never ran, and {unseen:,} ended while nobody looked: they are left out, and "
-        f"no policy had to run them. {before:,} jobs ran "
-        "already at the first reading; jobs that had ended by then are not known, so the replayed cluster begins "
-        "emptier than the real one."
-    )
+    said = [readings, counted]
+    if never or unseen:
+        said.append(
+            f"{never:,} jobs never ran, and {unseen:,} ended while nobody looked: they are left out, and no policy had "
+            "to run them."
+        )
+    if before:
+        said.append(
+            f"{before:,} jobs ran already at the first reading; jobs that had ended by then are not known, so the "
+            "replayed cluster begins emptier than the real one."
+        )
     drawn = "Durations are what was seen; a job's maximum epochs are drawn so that it takes this long on its GPUs."
-    said = [readings, counted, left_out, drawn]
+    said.append(drawn)
     fixed = sum(bool(job.runs) and not job.known.get("checkpoints", False) for job in own)
     if fixed:
         said.append(

@@ -24,12 +24,12 @@ STEP_S = 5.0
 NAMED = 3
 """Most jobs that a line names for each action."""
 DESCRIBE = ("name", "user", "account", "partition", "comment", "script", "time_limit_s", "gpus", "gpu_type")
-"""Fields of a job by which it is described; its submission is not among them, as Slurm sets it anew."""
+"""Fields of a job by which it is described; its submission is not among them, as Slurm changes it."""
 ACTIONS = ("start", "change", "stop")
 
 
 @dataclass
-class Watch:
+class ClusterWatch:
     """Looks at a cluster, once a round.
 
     Args:
@@ -76,7 +76,7 @@ class Watch:
         said = self._write_state(cluster)
         try:
             reported = dict(self.progress(cluster))
-            self._describe(cluster, reported, anew=said)
+            self._describe(cluster, reported, again=said)
             request = request_of(cluster, self.rules, self.policy, progress=reported, partition=self.partition)
             begin = self.ticks()
             answer = json.loads(self.decide(json.dumps(request.fields).encode()))
@@ -114,7 +114,7 @@ class Watch:
         return f"{'not read' if event == 'read-failed' else 'not decided'}: {why}"
 
     def _write_state(self, cluster: LiveCluster) -> bool:
-        """Write what changed; return whether a file began with the whole state, and must say all else anew, too."""
+        """Write what changed; return whether a file began with the whole state, and must say all else again."""
         line = self.journal.append_state(cluster)
         if line is None or not line["full"]:
             return False
@@ -128,10 +128,10 @@ class Watch:
         )
         return True
 
-    def _describe(self, cluster: LiveCluster, reported: dict[str, Progress], *, anew: bool) -> None:
+    def _describe(self, cluster: LiveCluster, reported: dict[str, Progress], *, again: bool) -> None:
         """Write what is known of jobs, also of those that the policy is not told, where that is new."""
         rules = self.rules
-        former = {} if anew else self._told
+        former = {} if again else self._told
         self._told = {}
         for job in cluster.jobs:
             told = self._told[job.id] = tuple(getattr(job, name) for name in DESCRIBE)
@@ -184,7 +184,7 @@ def said_of(would: list[dict[str, Any]]) -> str:
 
 
 def watch_on(
-    watch: Watch,
+    watch: ClusterWatch,
     every_s: float,
     say: Callable[[str], None],
     *,

@@ -3,8 +3,8 @@
 What is read of a journal are its lines of these kinds:
 - `watch`: `gpu_types`, the cluster's names of GPU types by those of the manager; `speed`, seconds of the model in one
   of the cluster;
-- `state`: `read`, the time; `full`, whether it begins anew; `nodes` and `jobs` by name or id, what changed of each, in
-  the fields of `LiveNode` and `LiveJob`; `gone`, ids that are no longer there;
+- `state`: `read`, the time; `full`, whether it is the whole state; `nodes` and `jobs` by name or id, what changed of
+  each, in the fields of `LiveNode` and `LiveJob`; `gone`, ids that are no longer there;
 - `round`: `read`, a time at which nothing else had changed;
 - `progress`: `id`, `epochs` done `at_s`; `event`: `event`, what happened;
 - `job`: `id`, and what is known of the job: `application`, `due_s`, `weight_eur_per_s`, `max_epochs`.
@@ -60,7 +60,7 @@ class SeenJob:
 
     Attributes:
         id: Its id.
-        submit_s: When it was submitted [Unix s], as first told: Slurm sets it anew when a job is queued again.
+        submit_s: When it was submitted [Unix s], as first told: Slurm changes it when a job is queued again.
         fields: What the manager told of it last, in the fields of `LiveJob`.
         known: What is known of it otherwise: the fields of the last line `job`.
         reports: Epochs done that it reported, and when [Unix s], in order.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,8 @@ import pytest
 from typer.testing import CliRunner
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats.run_folder import read_result
+from gpusched_env.model.rates import Rates
 from gpusched_env.workload import make_instance, read_trace
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_experiments.cli.app import app
@@ -20,13 +21,12 @@ from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal
 from gpusched_experiments.live.watch_report import (
     about_the_journal,
-    blocks_of,
     drifts,
-    savings_table,
     scenario_of,
     trace_csv,
 )
-from gpusched_experiments.live.watching import Watch, watch_on
+from gpusched_experiments.live.watch_savings import Schedule, blocks_of, savings_table
+from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from played_cluster import PlayedCluster, PlayedJob
 
 T = 1_800_014_400.0
@@ -47,7 +47,7 @@ def watched(path: Path, *jobs: PlayedJob, for_s: float = 4000.0, rules: dict[str
     """Watch these jobs, and read the journal."""
     cluster = PlayedCluster(jobs, T)
     with Journal(path, clock=lambda: cluster.now_s) as journal:
-        watch = Watch(
+        watch = ClusterWatch(
             cluster.read, JobRules.of(rules or {}), "edf", nothing, journal, "gpu",
             clock=lambda: cluster.now_s, ticks=lambda: cluster.steady_s,
         )  # fmt: skip
@@ -131,24 +131,43 @@ def test_what_is_drawn_together(hours: list[float], count: int, said: str) -> No
         assert (len(np.unique(blocks)), name) == (count, said)
 
 
+def test_the_energy_of_what_ran_is_that_of_its_nodes_by_hand(tmp_path: Path) -> None:
+    """Two jobs are together on a node for half of their time; a third has one to itself."""
+    jobs = (
+        PlayedJob(1, T, 2, ((T, T + 1000, "v1"),), APP),
+        PlayedJob(2, T, 1, ((T + 500, T + 1500, "v1"),), APP),
+        PlayedJob(3, T + 30, 2, ((T + 100, T + 600, "v2"), (T + 700, T + 1200, "a1")), APP),
+    )
+    seen = watched(tmp_path, *jobs)
+    instance = make_instance(scenario_of(seen, tmp_path, JobRules.load(None)), seed=0)
+    types = [each.name for each in instance.gpu_types]
+    v100, a100 = (Rates.of(instance).node[types.index(name)] for name in ("V100", "A100"))
+    ran = Schedule.of_journal(seen, instance)
+    stopped_s = seen.jobs["3"].runs[0].end_s - T  # between two readings
+    by_hand = [
+        500 * v100[2] + 500 * v100[3] * 2 / 3,
+        500 * v100[3] / 3 + 500 * v100[1],
+        (stopped_s - 100) * v100[2] + 500 * a100[2],
+    ]
+    assert ran.energy_eur == pytest.approx(by_hand)
+    assert ran.start_s.tolist() == [0.0, 500.0, 100.0]
+    assert ran.completion_s.tolist() == [1000.0, 1500.0, 1200.0]
+
+
 def test_savings_by_hand() -> None:
     submission_s = np.arange(6) * 3600.0
 
-    def result(policy: str, energy: list[float], waits_h: float) -> Any:
-        instance = SimpleNamespace(jobs=SimpleNamespace(submission_s=submission_s))
+    def result(policy: str, energy: list[float], waits_h: float) -> Schedule:
         start_s = submission_s + 3600.0 * waits_h
-        return SimpleNamespace(
-            policy=policy, instance=instance, job_energy_eur=np.array(energy), job_tardiness_eur=np.zeros(6),
-            start_s=start_s, completion_s=start_s + 3600.0,
-        )  # fmt: skip
+        return Schedule(policy, submission_s, start_s, start_s + 3600.0, np.array(energy), np.zeros(6))
 
-    ran, same, better = result("as-traced", [2.0] * 6, 3.0), result("a", [2.0] * 6, 3.0), result("b", [1.0] * 6, 1.0)
+    ran, same, better = result("ran", [2.0] * 6, 3.0), result("a", [2.0] * 6, 3.0), result("b", [1.0] * 6, 1.0)
     table = savings_table(ran, [same, better])
     saved = {(row["policy"], str(row["measure"]).split(" [")[0]): row["saved"] for row in table.as_dicts()}
     assert (saved["a", "energy"].value, saved["a", "energy"].interval) == (0.0, (0.0, 0.0))
     # Every hour saves the same: so does every draw of hours.
     assert (saved["b", "total cost"].value, saved["b", "total cost"].interval) == (6.0, (6.0, 6.0))
-    assert (saved["b", "waiting, mean"].value, saved["b", "waiting, mean"].interval) == (2.0, (2.0, 2.0))
+    assert (saved["b", "mean waiting"].value, saved["b", "mean waiting"].interval) == (2.0, (2.0, 2.0))
     uneven = savings_table(ran, [result("c", [2.0, 2.0, 2.0, 2.0, 2.0, -4.0], 3.0)]).as_dicts()[0]["saved"]
     assert uneven.value == 6.0
     low, high = uneven.interval
@@ -175,7 +194,13 @@ def test_the_report_of_three_jobs_is_what_one_counts_by_hand(tmp_path: Path) -> 
     assert waits["as-traced"] == pytest.approx(2400.0 / 3, abs=1.0)
     assert waits["edf"] == pytest.approx(0.0, abs=1.0)
     assert "as-traced is the schedule that ran" in done.output
-    assert "| edf | waiting, mean [h] | 0.22 | 0.00 | 0.22 |" in done.output.replace(" [", " [", 1)
+    assert "| edf | mean waiting [h] | 0.22 | 0.00 | 0.22 |" in done.output.replace(" [", " [", 1)
+    results_of = {name: read_result(tmp_path / "out" / "runs" / name) for name in ("as-traced", "edf")}
+    ran = Schedule.of_journal(SeenCluster.of(tmp_path / "j"), results_of["as-traced"].instance)
+    replayed = Schedule.of_result(results_of["as-traced"])
+    assert ran.energy_eur == pytest.approx(replayed.energy_eur, rel=1e-3)  # durations are blurred by half a second
+    assert ran.start_s == pytest.approx(replayed.start_s, abs=1.0)
+    assert ran.completion_s == pytest.approx(replayed.completion_s, abs=1.0)
     page = (tmp_path / "out" / "report.html").read_text()
     assert "What the journal saw" in page
     assert "Against what ran" in page

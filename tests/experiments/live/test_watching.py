@@ -16,7 +16,7 @@ from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal, read_journal
 from gpusched_experiments.live.progress import Progress
 from gpusched_experiments.live.state import LiveCluster
-from gpusched_experiments.live.watching import Watch, watch_on
+from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from played_cluster import KEPT_S, PlayedCluster, PlayedJob
 
 T = 1_800_014_400.0
@@ -55,7 +55,7 @@ class Played:
 
     def go(self, for_s: float | None = None, **how: bool) -> int:
         with Journal(self.path, clock=lambda: self.cluster.now_s) as journal:
-            watch = Watch(
+            watch = ClusterWatch(
                 self._read, JobRules.load(None), "edf", self.decide, journal, "gpu", self.progress,
                 clock=lambda: self.cluster.now_s, ticks=lambda: self.cluster.steady_s,
             )  # fmt: skip
