@@ -4,7 +4,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,7 +77,7 @@ def forecast_command(
     """
     request = _request(file)
     given = dict(request.get("forecast") or {})
-    told = {"samples": samples, "seed": seed, "longest_s": longest}
+    told: dict[str, Any] = {"samples": samples, "seed": seed, "longest_s": longest}
     told |= {"horizon_s": None if horizon is None else 3600.0 * horizon}
     told |= {"arrivals": None if arrivals is None else {"per_hour": arrivals}}
     told |= {"what_if": None if not what_if else [_change(text, request) for text in what_if]}
@@ -154,52 +155,50 @@ def _asked(request: dict[str, Any], url: str | None) -> dict[str, Any]:
 def _print(answer: dict[str, Any]) -> None:
     now_s, shown = answer["now_s"], [f"{100.0 * q:g} %" for q in answer["quantiles"]]
     middle = min(range(len(shown)), key=lambda i: abs(answer["quantiles"][i] - 0.5))
-
-    def after(times: Sequence[float | None] | None, i: int) -> str:
-        return "" if times is None else "after the horizon" if times[i] is None else _duration(times[i] - now_s)
-
-    jobs: list[Column[dict[str, Any]]] = [Column("job", "job", lambda job: str(job["id"]))]
-    jobs += [Column("start", f"starts, {shown[middle]}", lambda job: after(job.get("start_s"), middle))]
-    jobs += [
-        Column(f"end_{i}", f"ends, {text}", lambda job, i=i: after(job.get("end_s"), i)) for i, text in enumerate(shown)
-    ]
-    jobs += [
-        Column("late", "late", lambda job: job.get("late"), SHARE),
-        Column("energy", "energy €", lambda job: job.get("expected_energy_eur"), MONEY),
-        Column("tardiness", "tardiness €", lambda job: job.get("expected_tardiness_eur"), MONEY),
-        Column("why", "", lambda job: job.get("why", "")),
+    jobs: list[Column[dict[str, Any]]] = [
+        Column("job", "job", _value("id")),
+        Column("start", f"starts, {shown[middle]}", partial(_after, now_s, "start_s", middle)),
+        *(Column(f"end_{i}", f"ends, {each}", partial(_after, now_s, "end_s", i)) for i, each in enumerate(shown)),
+        Column("late", "late", _value("late"), SHARE),
+        Column("energy", "energy €", _value("expected_energy_eur"), MONEY),
+        Column("tardiness", "tardiness €", _value("expected_tardiness_eur"), MONEY),
+        Column("why", "", _value("why")),
     ]
     if all("why" not in job for job in answer["jobs"]):
         jobs.pop()
-    made = answer["samples"]
     come = f"up to {answer['coming']} jobs come" if answer["coming"] else "no jobs come"
-    notes = [f"Times from now on; {made} roll-outs of {answer['policy']}, {come}. Energy and tardiness: expected."]
-    print_table(output(), Table.of("Jobs", jobs, answer["jobs"], tuple(notes)), named=True)
-    cases = [{"name": AS_IT_IS} | answer, *answer["what_if"]]
-    ends = [
-        Column(f"end_{i}", f"all end, {text}", lambda case, i=i: after((case["cluster"] or {}).get("end_s"), i))
-        for i, text in enumerate(shown)
+    made = f"{answer['samples']} roll-outs of {answer['policy']}, {come}"
+    note = f"Times from now on; {made}. Energy and tardiness: expected."
+    print_table(output(), Table.of("Jobs", jobs, answer["jobs"], (note,)), named=True)
+    rows = [each | (each["cluster"] or {}) for each in ({"name": AS_IT_IS} | answer, *answer["what_if"])]
+    columns: list[Column[dict[str, Any]]] = [
+        Column("case", "case", _value("name")),
+        Column("policy", "policy", _value("policy")),
+        Column("samples", "roll-outs", _value("samples"), COUNT),
+        *(Column(f"end_{i}", f"all end, {each}", partial(_after, now_s, "end_s", i)) for i, each in enumerate(shown)),
+        Column("late_jobs", "late jobs", _value("expected_late_jobs"), RATIO),
+        Column("energy_eur", "energy €", _value("expected_energy_eur"), MONEY),
+        Column("tardiness_eur", "tardiness €", _value("expected_tardiness_eur"), MONEY),
+        Column("total_eur", "total €", _value("expected_total_eur"), MONEY),
+        Column("more", "total € more", _more),
     ]
-    columns: tuple[Column[dict[str, Any]], ...] = (
-        Column("case", "case", lambda case: str(case["name"])),
-        Column("policy", "policy", lambda case: str(case["policy"])),
-        Column("samples", "roll-outs", lambda case: case["samples"], COUNT),
-        *ends,
-        *(
-            Column(name, title, lambda case, name=name: (case["cluster"] or {}).get(f"expected_{name}"), form)
-            for name, title, form in (
-                ("late_jobs", "late jobs", RATIO),
-                ("energy_eur", "energy €", MONEY),
-                ("tardiness_eur", "tardiness €", MONEY),
-                ("total_eur", "total €", MONEY),
-            )
-        ),
-        Column("more", "total € more", lambda case: _more(case.get("difference"))),
-    )
-    print_table(output(), Table.of("All jobs", columns, cases), named=True)
+    print_table(output(), Table.of("All jobs", columns, rows), named=True)
 
 
-def _more(difference: dict[str, Any] | None) -> str:
+def _value(name: str) -> Callable[[dict[str, Any]], Any]:
+    """Return a function that takes a value from a row, or None where it has none."""
+    return lambda row: row.get(name)
+
+
+def _after(now_s: float, name: str, i: int, row: dict[str, Any]) -> str:
+    """Write a quantile of a time as the time from now on."""
+    if name not in row:
+        return ""
+    return "after the horizon" if row[name][i] is None else _duration(row[name][i] - now_s)
+
+
+def _more(row: dict[str, Any]) -> str:
+    difference = row.get("difference")
     if difference is None:
         return ""
     low, high = difference["total_eur"][0], difference["total_eur"][-1]

@@ -17,23 +17,22 @@ from gpusched_env.simulator import Board, State
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+
     from gpusched_env.arrays import Floats, Ints
 
 NEEDS, COMING = 0, 1
 """Streams of random numbers: jobs to come do not change what those there need."""
 
 
-BLOCK = 20
-"""Mean length of the pieces of the history that jobs to come repeat."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
-class Arrivals:
+class ArrivalModel:
     """Jobs to come, like some of the board's.
 
     With a history, pieces of it come again: after each job the next one of the history, with the time between them, and
-    with probability 1 / `BLOCK` another one (the stationary bootstrap of Politis and Romano, 1994). So bursts stay
-    bursts. In each draw all is faster or slower by one factor, as uncertain as a mean of so many times is (gamma).
+    with probability 1 / √L another one (the stationary bootstrap of Politis and Romano, 1994). So bursts stay
+    bursts. In each draw they are pieces of another history, which is drawn from that there was in the same way: how
+    often jobs come, and which, is as uncertain as the history is short.
 
     Args:
         per_s: Arrivals a second, > 0.
@@ -54,7 +53,7 @@ class Arrivals:
             raise InputError("arrivals.like", [], "one job or more")
 
     @classmethod
-    def of_history(cls, board: Board) -> Arrivals | None:
+    def of_history(cls, board: Board) -> ArrivalModel | None:
         """Return arrivals as those so far, in pieces; None if no time has passed between them."""
         known = int(board.count[at.SUBMITTED])
         gaps = np.diff(board.jobs[:known, at.SUBMISSION])
@@ -67,16 +66,23 @@ class Arrivals:
         """Draw them: rows of jobs, (D, K, columns), of `tau`, (D, K, C), and quantiles of what they need, (D, K)."""
         rng = np.random.default_rng([seed, COMING])
         quantiles, size = rng.random((draws, coming)), len(self.like)
-        places = rng.integers(size, size=(draws, coming))
         if self.gaps_s is None:
+            places = rng.integers(size, size=(draws, coming))
             gaps = rng.exponential(1.0 / self.per_s, size=places.shape)
         else:
-            goes_on = rng.random(places.shape) >= 1.0 / BLOCK
-            for k in range(1, coming):
-                places[:, k] = np.where(goes_on[:, k], (places[:, k - 1] + 1) % size, places[:, k])
-            gaps = self.gaps_s[places] * (1.0 / (self.per_s * self.gaps_s.mean()))
-            gaps *= size / rng.gamma(size, size=(draws, 1))
+            seen = _pieces(rng, size, (draws, size))
+            places = np.take_along_axis(seen, _pieces(rng, size, (draws, coming)), axis=1)
+            gaps = self.gaps_s[places] / (self.per_s * self.gaps_s.mean())
         return *arrivals_like(state.board, self.like[places], gaps), quantiles
+
+
+def _pieces(rng: Generator, size: int, shape: tuple[int, int]) -> Ints:
+    """Draw rows of numbers below `size`, each the next one of that before it but for a new piece by chance."""
+    places = rng.integers(size, size=shape)
+    goes_on = rng.random(shape) >= size**-0.5
+    for k in range(1, shape[1]):
+        places[:, k] = np.where(goes_on[:, k], (places[:, k - 1] + 1) % size, places[:, k])
+    return places
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -109,7 +115,7 @@ class Draws:
         Args:
             state: The state, before the round at its present time.
             quantiles: Quantiles of what the jobs that are there need, in [0, 1), (D, A): `stratified`.
-            coming: Rows of jobs to come, of `tau`, and quantiles of what they need, as `Arrivals.drawn` gives them.
+            coming: Rows of jobs to come, of `tau`, and quantiles of what they need, as `drawn` of a model gives them.
         """
         board = state.board
         present = board.active[: board.count[at.ACTIVE]].copy()

@@ -15,11 +15,12 @@ from gpusched_env.model import checks
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
-from gpusched_experiments.forecast.draws import Arrivals, Draws, stratified
+from gpusched_experiments.forecast.draws import ArrivalModel, Draws, stratified
 from gpusched_experiments.forecast.rollout import Outcomes, RollOuts
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+    from numpy.typing import NDArray
 
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator import Policy
@@ -104,19 +105,23 @@ class Forecast:
         return quantiles_of(self.outcomes.end_s, self.quantiles)
 
     @property
+    def missed(self) -> NDArray[np.bool_]:
+        """Whether a job ended after its due date, or had not by then, (D, A); with due dates after the horizon: no."""
+        over = np.isfinite(self.outcomes.end_s) | (self.due_s <= self.until_s)
+        return over & (self.outcomes.end_s > self.due_s + MISSED_S)
+
+    @property
     def late(self) -> Floats:
-        """The chance of every job to end after its due date, (A,); NaN: due after the horizon, and not over by then."""
-        known = np.isfinite(self.outcomes.end_s) | (self.due_s <= self.until_s)
-        missed = known & (self.outcomes.end_s > self.due_s + MISSED_S)
-        with np.errstate(invalid="ignore"):
-            return np.where(known.any(axis=0), missed.sum(axis=0) / known.sum(axis=0), np.nan)
+        """The chance of every job to end after its due date, (A,); NaN: it may be over and due after the horizon."""
+        known = np.isfinite(self.outcomes.end_s).all(axis=0) | (self.due_s <= self.until_s)
+        return np.where(known, self.missed.mean(axis=0), np.nan)
 
     def cluster(self) -> dict[str, Floats]:
         """Return sums over the jobs, and the last end [s], of every roll-out, (D,)."""
         energy, tardiness = (each.sum(axis=1) for each in (self.outcomes.energy_eur, self.outcomes.tardiness_eur))
         return {
             "end_s": self.outcomes.end_s.max(axis=1),
-            "late_jobs": (self.outcomes.end_s > self.due_s + MISSED_S).sum(axis=1).astype(np.float64),
+            "late_jobs": self.missed.sum(axis=1).astype(np.float64),
             "energy_eur": energy,
             "kwh": energy / self.eur_per_kwh,
             "tardiness_eur": tardiness,
@@ -150,7 +155,7 @@ def forecast(
     policy: Policy,
     rng: Generator,
     settings: ForecastSettings,
-    arrivals: Arrivals | None = None,
+    arrivals: ArrivalModel | None = None,
     *,
     quantiles: Floats | None = None,
     coming: int | None = None,
@@ -200,7 +205,7 @@ def told_of(state: State, outcomes: Outcomes, settings: ForecastSettings, coming
 
 
 def jobs_to_come(
-    state: State, policy: Policy, rng: Generator, arrivals: Arrivals, horizon_s: float, samples: int
+    state: State, policy: Policy, rng: Generator, arrivals: ArrivalModel, horizon_s: float, samples: int
 ) -> int:
     """Return how many jobs may come in a roll-out, by some without any."""
     drawn = stratified(0, PILOTS, int(state.board.count[at.ACTIVE]))

@@ -101,7 +101,7 @@ class RollOuts:
         begin, numbers = time.perf_counter(), iter(range(len(draws.needed)))
 
         def run(copy: _Copy) -> list[tuple[int, Floats, float, int, bool]]:
-            found = []
+            found: list[tuple[int, Floats, float, int, bool]] = []
             while time.perf_counter() - begin <= longest_s or not found:
                 draw = next(numbers, None)  # one thread at a time takes a number: the interpreter's lock
                 if draw is None:

@@ -267,12 +267,16 @@ class Decider:
         milliseconds = json.dumps({name: round(1000.0 * seconds, 3) for name, seconds in spent.items()})
         return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode(), DecisionFacts.of(request, answer, spent)
 
-    def parse(self, body: bytes, kind: type[R] = DecideRequest) -> R:  # type: ignore[assignment]
-        """Read a request of a kind.
+    def parse(self, body: bytes) -> DecideRequest:
+        """Read a request.
 
         Raises:
             InputError: It is no JSON, or a field is not allowed.
         """
+        return self.read(body, DecideRequest)
+
+    def read(self, body: bytes, kind: type[R]) -> R:
+        """Read a request of a kind; raises what `parse` raises."""
         if len(body) > self.limits.request_bytes:
             raise InputError("body", f"{len(body):,} bytes", f"at most {self.limits.request_bytes:,} bytes")
         try:

@@ -13,7 +13,7 @@ from pydantic import Field
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.version import VERSION
-from gpusched_experiments.forecast.draws import Arrivals, stratified
+from gpusched_experiments.forecast.draws import ArrivalModel, stratified
 from gpusched_experiments.forecast.forecast import (
     MOST_SAMPLES,
     Forecast,
@@ -125,7 +125,7 @@ class Forecaster:
             InputError: The request is not allowed; names the field by its path.
         """
         begin = time.perf_counter()
-        answer = self.forecast(self._decider.parse(body, ForecastRequest))
+        answer = self.forecast(self._decider.read(body, ForecastRequest))
         return json.dumps(answer | {"seconds": round(time.perf_counter() - begin, 3)}, allow_nan=False).encode()
 
     def forecast(self, request: ForecastRequest) -> dict[str, Any]:
@@ -210,7 +210,7 @@ class _Case:
             threads=usable_cores(),
         )
 
-    def _arrivals(self, opened: OpenRequest) -> Arrivals | None:
+    def _arrivals(self, opened: OpenRequest) -> ArrivalModel | None:
         given = self.request.forecast.arrivals
         if given is None:
             return None
@@ -224,7 +224,7 @@ class _Case:
         like = np.array([active[places[name]] for name in names if name in places], dtype=np.int64)
         if not len(like):
             raise InputError("forecast.arrivals.like", names, "one job or more that fits something")
-        return Arrivals(given.per_hour / 3600.0, like)
+        return ArrivalModel(given.per_hour / 3600.0, like)
 
     def told(self, found: Forecast | None) -> dict[str, Any]:
         """Return what is told of the case."""

@@ -69,8 +69,9 @@ def reproduce_command(
     **cost**: STS against Random Greedy and EDF. **mean-times**: planning on mean instead of worst-case times.
     **sharing**: GPU sharing on and off. **why**: what makes the saving, one change at a time. **load**: the saving as
     the cluster fills. **sts-x**: our own policy and its parts. **value-of-information**: when it pays to know, to plan,
-    to preempt, track by track. **agents**: a trained agent against all of them. **scaling**: time of one round.
-    **conformance**: the published program's answers, if at hand, beside ours. **all**: all of these.
+    to preempt, track by track. **agents**: a trained agent against all of them. **forecasts**: how often intervals of
+    forecasts hold what happens. **scaling**: time of one round. **conformance**: the published program's answers, if at
+    hand, beside ours. **all**: all of these.
 
     **pipeswitch**, **antman**, **fikit**, **gavel**, **byteps**, **hived**: systems that share clusters, each beside
     its own published numbers. **systems**: all of them.

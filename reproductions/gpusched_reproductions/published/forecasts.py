@@ -17,7 +17,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_env.workload import Scenario, load_scenario, load_track
-from gpusched_experiments.forecast import Arrivals, Forecast, ForecastSettings, forecast
+from gpusched_experiments.forecast import ArrivalModel, Forecast, ForecastSettings, forecast
 from gpusched_experiments.forecast.forecast import jobs_to_come
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.cell import Cell, Measure
@@ -63,10 +63,10 @@ class _Known:
         return len(self.state.hidden.jobs) - int(self.state.board.count[at.SUBMITTED])
 
     def drawn(self, state: State, draws: int, coming: int, seed: int) -> tuple[Floats, Floats, Floats]:
-        """Give them, as `Arrivals` does."""
+        """Give them, as `ArrivalModel` does."""
         rows, tau = state.hidden.jobs[-coming:], state.hidden.tau[-coming:]
         quantiles = np.random.default_rng([seed, 2]).random((draws, coming))
-        return *(np.broadcast_to(part, (draws, *part.shape)) for part in (rows, tau)), quantiles
+        return np.broadcast_to(rows, (draws, *rows.shape)), np.broadcast_to(tau, (draws, *tau.shape)), quantiles
 
 
 def _forecast(state: State, policy: Policy, rng: np.random.Generator, mode: str) -> Forecast:
@@ -76,7 +76,7 @@ def _forecast(state: State, policy: Policy, rng: np.random.Generator, mode: str)
     if mode == KNOWN:
         of_all: Any = known
         return forecast(state, policy, rng, SETTINGS, of_all, coming=len(known))
-    like = Arrivals.of_history(state.board)
+    like = ArrivalModel.of_history(state.board)
     if like is None:
         return forecast(state, policy, rng, SETTINGS)
     most = jobs_to_come(state, policy, rng, like, np.inf, SETTINGS.samples)
@@ -180,13 +180,7 @@ def _summary(runs: Runs) -> Table:
     columns: tuple[Column[Group], ...] = (
         Column("workload", "workload", lambda group: group.labels["workload"]),
         of.POLICY,
-        *(
-            Column(
-                mode, f"arrivals {mode}", lambda group, mode=mode: _coverage(group.beside(arrivals=mode)), SHARE,
-                interval=True,
-            )
-            for mode in MEASURES
-        ),
+        *(Column(mode, f"arrivals {mode}", partial(_of_mode, mode), SHARE, interval=True) for mode in MEASURES),
         Column("start", "starts", lambda group: _coverage(group.beside(arrivals=MODELLED), "start_inside", "waiting"),
                SHARE, interval=True),
     )  # fmt: skip
@@ -198,6 +192,14 @@ def _summary(runs: Runs) -> Table:
         "Known: the jobs that really come; only needs are drawn.",
     )
     return Table.of("Coverage of 80 % intervals", columns, first, notes)
+
+
+def _of_mode(mode: str, group: Group) -> Estimate | None:
+    return _coverage(group.beside(arrivals=mode))
+
+
+def _of_horizon(name: str, group: Group) -> Estimate | None:
+    return _coverage(group.own, f"{name}_inside", f"{name}_jobs")
 
 
 def _coverage(runs: Runs, part: str = "inside", whole: str = "jobs") -> Estimate | None:
@@ -212,10 +214,7 @@ def _details(runs: Runs) -> Table:
         _share("before", "before", "before"),
         _share("after", "after", "after"),
         *(
-            Column(
-                name, f"inside, {text}", lambda group, of=name: _coverage(group.own, f"{of}_inside", f"{of}_jobs"),
-                SHARE, interval=True,
-            )
+            Column(name, f"inside, {text}", partial(_of_horizon, name), SHARE, interval=True)
             for (name, _, _), text in zip(HORIZONS, ("< 1 h", "1 to 6 h", "> 6 h"), strict=True)
         ),
         Column("error", "error of the median / time left", _value("error_s", "left_s"), RATIO),
@@ -280,7 +279,7 @@ FORECASTS = Experiment(
         "forecast the end of every job that is there; then the run goes on, and shows what happens. Jobs to come are "
         "left out, modelled as those so far, or known."
     ),
-    policies=("edf", "sts", "sts-x"),
+    policies=("edf", "sts"),
     labels=LABELS,
     cells=_cells,
     summary=_summary,
