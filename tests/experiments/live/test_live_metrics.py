@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from gpusched_experiments.cli.live_options import address_of
 from gpusched_experiments.live.journal import Journal, log_line
 from gpusched_experiments.live.state import Clock
 from gpusched_experiments.service.logs import logging_to_stderr
+from refusals import refused
 
 parser = pytest.importorskip("prometheus_client.parser", reason="needs the extra `serve`")
 from gpusched_experiments.live.metrics import LiveMetrics  # noqa: E402
@@ -158,3 +160,12 @@ def test_a_journal_tells_figures_and_log_of_every_line(tmp_path: Path, capsys: p
         1.0,
         1.0,
     )
+
+
+def test_figures_are_told_at_a_port_of_this_machine_or_at_an_address():
+    assert address_of("--metrics", "9101") == ("127.0.0.1", 9101)
+    assert address_of("--metrics", "10.0.0.1:9101") == ("10.0.0.1", 9101)
+    assert address_of("--metrics", "[::1]:0") == ("::1", 0)
+    for wrong in ("", "host", "host:", "70000", "9101/metrics"):
+        with refused("--metrics", wrong):
+            address_of("--metrics", wrong)
