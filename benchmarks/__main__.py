@@ -13,6 +13,7 @@ from benchmarks import (
     before_after,
     bounds,
     compiled_policy,
+    forecasts,
     house,
     learning,
     rounds,
@@ -53,6 +54,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "compiled-policy": compiled_policy.measure,
     "state": state.measure,
     "service": service.measure,
+    "forecasts": forecasts.measure,
     **{name: module.measure for name, module in BESIDE.items()},
 }
 TITLES = {
@@ -69,6 +71,7 @@ TITLES = {
     "compiled-policy": "A user's policy, compiled and in plain Python: examples/compiled_policy.py",
     "state": "Ways to pass the state to kernels",
     "service": "Decisions of a service: 100 nodes, 400 jobs at first, five GPU types; from the request to the answer",
+    "forecasts": "Forecasts: 100 nodes, 400 jobs that wait, five GPU types; roll-outs to the end of all",
     "before-after": "Ratio of the speed of the present sources to that of an earlier commit, in pairs",
     "house": "Size and order of the sources, against an earlier commit",
 }

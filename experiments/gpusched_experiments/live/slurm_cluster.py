@@ -24,7 +24,7 @@ from gpusched_experiments.live.journal import Journal
 from gpusched_experiments.live.lease import JOURNAL, Lease, locked, partition_lock, start_watchdog
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.releasing import look
-from gpusched_experiments.live.run_record import Stay, separate, write_drive
+from gpusched_experiments.live.run_record import LiveInterval, separate, write_drive
 from gpusched_experiments.live.slurm_commands import SlurmControl, run_command
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class SlurmCluster:
             rules = self._instance_jobs.rules(self._origin_s)
         self._clock, self._first_s = rules.clock, self._origin_s if self._submits else 0.0
         self._events: list[dict[str, Any]] = []
-        self._stays: dict[str, list[Stay]] = {}
+        self._stays: dict[str, list[LiveInterval]] = {}
         self._ended: dict[str, float] = {}
         self._seen: LiveRequest | None = None
         self._expected: dict[str, bool] = {}
@@ -262,6 +262,6 @@ class SlurmCluster:
             stays = self._stays.setdefault(name, [])
             if stays and stays[-1].end_s == np.inf:
                 stays.pop()
-            stays.append(Stay(*held, fields["start_s"], fields.get("end_s", np.inf), None))
+            stays.append(LiveInterval(*held, fields["start_s"], fields.get("end_s", np.inf), None))
         elif kind == "ended":
             self._ended[fields["job"]] = fields["end_s"]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
+import socket
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,7 +20,9 @@ from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.held_nodes import mark_of, places_of
+from gpusched_experiments.service.access import authorization
 from gpusched_experiments.service.fields import ConfigurationFields
+from gpusched_experiments.service.listening import UNIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -198,7 +202,10 @@ def _curve(edges: Any, survival: Any) -> dict[str, list[float]]:
 
 
 PORTS = {"http": http.client.HTTP_PORT, "https": http.client.HTTPS_PORT}
-ADDRESS = "an address such as http://127.0.0.1:8000, or one with https"
+LONGEST_S = 60.0
+ADDRESS = "an address such as http://127.0.0.1:8000, one with https, or unix:PATH of a socket"
+_UNIX_ADDRESS = re.compile(rf"{UNIX}(/.+?)(/(?:v1|optimizer)/\w+|)")
+"""A Unix socket, and after its path that of the request."""
 
 
 class ServiceError(RuntimeError):
@@ -286,7 +293,12 @@ def apply_answer(view: View, answer: dict[str, Any]) -> None:
 
 
 def post(url: str, body: bytes) -> bytes:
-    """Send a request over HTTP or HTTPS, once.
+    """Send a request over HTTP, HTTPS or a Unix socket, once, with the key of the environment if there is one.
+
+    Args:
+        url: Address of the service and path there, such as http://127.0.0.1:8000/v1/decide, or
+            unix:/run/gpusched/serve.sock/v1/decide.
+        body: The request as JSON.
 
     Raises:
         InputError: The address is of another kind.
@@ -295,18 +307,37 @@ def post(url: str, body: bytes) -> bytes:
     """
     connection, path = _connection(url)
     try:
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        connection.request("POST", path, body, {"Content-Type": "application/json"} | authorization())
         response = connection.getresponse()
         answer = response.read()
     finally:
         connection.close()
-    if response.status != http.client.OK:
+    if not http.client.OK <= response.status < http.client.MULTIPLE_CHOICES:
         raise ServiceError(response.status, answer.decode(errors="replace"))
     return answer
 
 
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, socket_path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._socket_path = socket_path
+
+    def connect(self) -> None:
+        """Connect."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._socket_path)
+
+
 def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
     """Return a connection that is not open yet, and the path there."""
+    if url.startswith(UNIX):
+        found = _UNIX_ADDRESS.fullmatch(url)
+        if not found or not hasattr(socket, "AF_UNIX"):
+            raise InputError("url", url, ADDRESS)
+        return _UnixConnection(found[1], LONGEST_S), found[2] or "/"
     try:
         place = urlsplit(url)
         port = place.port
@@ -315,4 +346,4 @@ def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
     if place.scheme not in PORTS or not place.hostname:
         raise InputError("url", url, ADDRESS)
     make = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
-    return make(place.hostname, port or PORTS[place.scheme], timeout=60.0), place.path
+    return make(place.hostname, port or PORTS[place.scheme], timeout=LONGEST_S), place.path

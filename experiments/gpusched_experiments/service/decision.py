@@ -26,6 +26,7 @@ from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs, check_fit, memor
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import agent_version, code_version
 from gpusched_experiments.service.cluster import ClusterNames
+from gpusched_experiments.service.facts import DecisionFacts
 from gpusched_experiments.service.fields import DEFAULT, DecideRequest, RequestLimits, input_error
 from gpusched_experiments.service.memory import Memory, SessionState
 from gpusched_experiments.service.present import END_S, ENERGY, TARDINESS, expected_costs, present_state
@@ -251,8 +252,12 @@ class Decider:
         Raises:
             InputError: The request is not allowed; names the field by its path.
         """
+        return self.answered(body)[0]
+
+    def answered(self, body: bytes) -> tuple[bytes, DecisionFacts]:
+        """Return the answer to a request, both as JSON, and what is counted of it; raises what a call raises."""
         begin = time.perf_counter()
-        request = self.parse(body)
+        request: DecideRequest = self.parse(body)
         parsed = time.perf_counter()
         answer = self.decide(request)
         decided = time.perf_counter()
@@ -260,7 +265,7 @@ class Decider:
         written = time.perf_counter()
         spent = {"parse": parsed - begin, "decide": decided - parsed, "answer": written - decided}
         milliseconds = json.dumps({name: round(1000.0 * seconds, 3) for name, seconds in spent.items()})
-        return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode()
+        return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode(), DecisionFacts.of(request, answer, spent)
 
     def parse(self, body: bytes, kind: type[R] = DecideRequest) -> R:  # type: ignore[assignment]
         """Read a request of a kind.

@@ -101,7 +101,7 @@ def test_a_change_of_the_time_of_day_costs_no_lease(monkeypatch):
     assert replace(lease, boot="another").is_lost()
 
 
-def test_a_driver_that_is_stuck_is_ended_and_no_other_process(tmp_path):
+def test_a_driver_that_is_stuck_is_ended_and_no_other_process():
     stuck = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
         lease = replace(Lease.mine(1.0), pid=stuck.pid, began=leases._began(stuck.pid) + 1)
