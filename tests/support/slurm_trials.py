@@ -12,7 +12,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 
@@ -22,14 +22,14 @@ from gpusched_experiments.live.made_up_training import RunEvent, Training, comma
 SPEED = 600.0
 """Seconds of the model in a real second."""
 
-POLLS_S = 0.25
+POLLS_S = 0.5
 """How often the driver looks."""
 
 RATES = {
-    "small": {"V100": (1200.0, 660.0, 0.0, 400.0), "A100": (640.0, 350.0, 0.0, 220.0)},
-    "large": {"V100": (2400.0, 1260.0, 0.0, 700.0), "A100": (1180.0, 610.0, 0.0, 330.0)},
+    "small": {"V100": (1200.0, 660.0), "A100": (640.0, 350.0)},
+    "large": {"V100": (2400.0, 1260.0), "A100": (1180.0, 610.0)},
 }
-"""Seconds of the model for an epoch of an application, by GPU type, on 1, 2 and 4 GPUs."""
+"""Seconds of the model for an epoch of an application, by GPU type, on 1 and 2 GPUs."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class TrialJob:
         """Return what its owner says of it."""
         return (
             f"gpusched app={self.application} epochs={self.most:g} due=+{self.due_s:.0f}s weight={self.weight:g}"
-            f" gpus=1,2,4 types=v100,a100 checkpoint={'yes' if self.checkpoints else 'no'}"
+            f" gpus=1,2 types=v100,a100 checkpoint={'yes' if self.checkpoints else 'no'}"
         )
 
 
@@ -92,12 +92,14 @@ class Trial:
 
     Attributes:
         jobs: What was submitted, by id.
+        submitted_s: When [s], Unix time.
     """
 
     cluster: EmulatedCluster
     restart_s: float = 0.5
     speed: float = SPEED
     jobs: dict[str, TrialJob] = field(default_factory=dict)
+    submitted_s: dict[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Write the rules."""
@@ -109,8 +111,8 @@ class Trial:
         lines = ["[clock]", f"speed = {self.speed:g}", f"origin_s = {np.floor(time.time()) - 60.0:.0f}"]
         lines += ["[gpu_types]", 'v100 = "V100"', 'a100 = "A100"']
         for application in RATES:
-            times = ", ".join(f"{name} = {seconds:g}" for name, seconds in _named(application).items())
-            lines += [f"[applications.{application}]", f"restart_s = {self.restart_s * self.speed:g}"]
+            times = ", ".join(f"{name} = {seconds:g}" for name, seconds in seconds_of(application).items())
+            lines += [f"[applications.{application}]"]  # without what a restart costs: the driver measures it
             lines += [f"seconds_per_epoch = {{ {times} }}"]
         self.rules.write_text("\n".join(lines) + "\n")
 
@@ -122,10 +124,10 @@ class Trial:
     def submit(self, job: TrialJob, *arguments: str, opted_in: bool = True) -> str:
         """Submit a job, held as a driver wants it, and return its id."""
         path = self.folder / f"training-{len(self.jobs)}.json"
-        seconds = {name.lower(): each / self.speed for name, each in _named(job.application).items()}
-        Training(
-            str(self.runs), job.needs, seconds, self.restart_s, fails_at=job.fails_at, reports=job.reports
-        ).save(path)
+        seconds = {name.lower(): each / self.speed for name, each in seconds_of(job.application).items()}
+        Training(str(self.runs), job.needs, seconds, self.restart_s, fails_at=job.fails_at, reports=job.reports).save(
+            path
+        )
         words = ["sbatch", "--parsable", "--gres=gpu:1", "--output=/dev/null", "--requeue", *arguments]
         if opted_in:
             words += ["--hold", f"--comment={job.comment}"]
@@ -134,8 +136,20 @@ class Trial:
             check=True,
         )  # fmt: skip
         name = done.stdout.strip()
-        self.jobs[name] = job
+        self.jobs[name], self.submitted_s[name] = job, time.time()
         return name
+
+    def warm_up(self, within_s: float = 300.0) -> None:
+        """Let the driver decide once about a short job: kernels are loaded, or compiled if they have to be."""
+        aside = self.runs, self.jobs, self.submitted_s
+        self.runs, self.jobs, self.submitted_s = self.folder / "first", {}, {}
+        self.runs.mkdir()
+        self.submit(TrialJob(most=1.0, needs=0.1))
+        by_s = time.monotonic() + within_s
+        while not self.all_ended():
+            assert time.monotonic() < by_s, self.said()
+            time.sleep(0.25)
+        self.runs, self.jobs, self.submitted_s = aside
 
     def submit_all(self, jobs: Sequence[TrialJob]) -> None:
         """Submit jobs at their times; returns after the last one."""
@@ -212,7 +226,7 @@ class Trial:
                 used[first.node, gpu].append((first.at_s, until_s))
         for place, spans in used.items():
             spans.sort()
-            for (_, end_s), (start_s, _) in zip(spans, spans[1:], strict=False):
+            for (_, end_s), (start_s, _) in pairwise(spans):
                 assert start_s >= end_s - 0.05, (place, spans)
 
 
@@ -230,16 +244,14 @@ def journal_of(trial: Trial) -> list[dict[str, object]]:
     """Return the events of the driver's journal."""
     found = []
     for path in sorted((trial.state / "journal").glob("*")):
-        for line in path.read_text().splitlines(keepends=True):
-            if line.endswith("\n"):
-                found.append(json.loads(line))
+        found += [json.loads(line) for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
     return found
 
 
-def _named(application: str) -> dict[str, float]:
+def seconds_of(application: str) -> dict[str, float]:
+    """Return the seconds of the model for an epoch of an application, by configuration."""
     return {
         f"{gpu_type}x{count}": seconds
         for gpu_type, times in RATES[application].items()
         for count, seconds in enumerate(times, start=1)
-        if seconds > 0.0
     }

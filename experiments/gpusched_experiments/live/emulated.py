@@ -9,14 +9,12 @@ from __future__ import annotations
 import getpass
 import hashlib
 import os
-import random
 import shutil
 import signal
 import socket
 import subprocess
 import tempfile
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,9 +29,10 @@ from gpusched_experiments.live.emulated_files import (
     node_program,
     slurm_conf,
 )
+from gpusched_experiments.live.emulated_processes import end, free_ports, is_there, last_line, processes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
     from typing import Self
 
@@ -138,7 +137,7 @@ class EmulatedCluster:
         by_s = time.monotonic() + STOPPED_S
         ended: set[int] = set()
         while pids := self._pids():
-            _kill(pids)
+            end(pids)
             ended |= pids
             if time.monotonic() > by_s:
                 raise RunError(f"processes of the cluster in {self.folder} do not end: {sorted(pids)}")
@@ -153,7 +152,9 @@ class EmulatedCluster:
         Raises:
             RunError: It fails, and `check`; the message has its last line of errors.
         """
-        done = subprocess.run(command, env=self.environment, capture_output=True, text=True, check=False, timeout=60.0)
+        done = subprocess.run(  # noqa: S603 - commands of Slurm
+            command, env=self.environment, capture_output=True, text=True, check=False, timeout=60.0
+        )
         if check and done.returncode != 0:
             said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
             raise RunError(f"{' '.join(command)}: exit code {done.returncode}: {''.join(said)}")
@@ -174,13 +175,13 @@ class EmulatedCluster:
 
     def crash_node(self, name: str) -> None:
         """End a node's daemon and all that runs on it at once, as a power cut does."""
-        _kill(self._pids(f"{MARK_NODE}={name}", f"SLURMD_NODENAME={name}"))
+        end(self._pids(f"{MARK_NODE}={name}", f"SLURMD_NODENAME={name}"))
 
     def restart_controller(self) -> None:
         """End the control daemon, which saves its state, and start it again."""
         pid = int((self.folder / "run" / "slurmctld.pid").read_text())
         os.kill(pid, signal.SIGTERM)
-        self._wait_for("the control daemon ends", lambda: not _alive(pid))
+        self._wait_for("the control daemon ends", lambda: not is_there(pid))
         self._command("slurmctld", "-f", str(self.conf), "-i")
         self._wait_for("the control daemon answers", self._answers)
 
@@ -205,7 +206,7 @@ class EmulatedCluster:
         if short != self.folder:
             short.unlink(missing_ok=True)
             short.symlink_to(self.folder)
-        ports = _free_ports(1 + len(self.nodes))
+        ports = free_ports(1 + len(self.nodes))
         layout = Layout(
             self.folder, short, self._name(), socket.gethostname().split(".")[0], getpass.getuser(),
             ports[0], ports[1:], self._groups, self._daemons, self._settings,
@@ -240,11 +241,11 @@ class EmulatedCluster:
         environment = {**self.environment, MARK: str(self.conf), **variables}
         log = self.folder / "log" / "start.log"
         with log.open("ab") as said:
-            done = subprocess.run(
+            done = subprocess.run(  # noqa: S603 - daemons of Slurm
                 command, env=environment, stdin=subprocess.DEVNULL, stdout=said, stderr=said, check=False, timeout=60.0
             )
         if done.returncode != 0:
-            raise RunError(f"{command[0]} does not start (exit code {done.returncode}): {_last_line(log)}")
+            raise RunError(f"{command[0]} does not start (exit code {done.returncode}): {last_line(log)}")
 
     def _answers(self) -> bool:
         return " is UP" in self.run("scontrol", "ping", check=False)
@@ -253,68 +254,11 @@ class EmulatedCluster:
         by_s = time.monotonic() + STARTED_S
         while not holds():
             if time.monotonic() > by_s:
-                said = _last_line(self.folder / "log" / "slurmctld.log")
+                said = last_line(self.folder / "log" / "slurmctld.log")
                 raise RunError(f"the cluster in {self.folder}: not within {STARTED_S:g} s: {what}; its log: {said}")
             time.sleep(0.1)
 
     def _pids(self, *variables: str) -> set[int]:
-        """Return the processes of the cluster: its daemons, their jobs, and all that these started.
-
-        Args:
-            variables: Only those with one of these variables, and what these started.
-        """
-        mark, job = f"\0{MARK}={self.conf}\0", f"\0SLURM_CLUSTER_NAME={self._name()}\0"
-        found, parents = set(), {}
-        for entry in Path("/proc").iterdir():
-            if not entry.name.isdigit() or int(entry.name) == os.getpid():
-                continue
-            pid = int(entry.name)
-            environment = _environment(pid)
-            ours = mark in environment or (job in environment and "\0SLURM_JOB_ID=" in environment)
-            if ours and (not variables or any(f"\0{variable}\0" in environment for variable in variables)):
-                found.add(pid)
-            with suppress(OSError, IndexError, ValueError):
-                parents[pid] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-        while more := {pid for pid, parent in parents.items() if parent in found} - found:
-            found |= more
-        return {pid for pid in found if _alive(pid)}
-
-
-def _free_ports(count: int) -> tuple[int, ...]:
-    """Return ports that nothing listens on, below those that the kernel gives to outgoing connections."""
-    ports: list[int] = []
-    choice = random.SystemRandom()
-    for _ in range(100 * count):
-        port = choice.randrange(20_000, 32_000)
-        with socket.socket() as one, suppress(OSError):
-            one.bind(("127.0.0.1", port))
-            if port not in ports:
-                ports.append(port)
-        if len(ports) == count:
-            return tuple(ports)
-    raise RunError(f"no {count} free ports from 20000 to 32000")
-
-
-def _environment(pid: int) -> str:
-    """Return the variables of a process as it began, each between zero bytes; none if it is gone or not ours."""
-    with suppress(OSError):
-        return "\0" + os.fsdecode(Path(f"/proc/{pid}/environ").read_bytes()) + "\0"
-    return ""
-
-
-def _alive(pid: int) -> bool:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
-    return False
-
-
-def _kill(pids: Iterable[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _last_line(path: Path) -> str:
-    with suppress(OSError):
-        return "".join(path.read_text(errors="replace").strip().splitlines()[-1:])
-    return ""
+        """Return the processes of the cluster; with `variables` only those with one of them, and what these started."""
+        mine = ((f"{MARK}={self.conf}",), (f"SLURM_CLUSTER_NAME={self._name()}", "SLURM_JOB_ID="))
+        return processes(mine, variables)

@@ -213,7 +213,8 @@ def node_program(layout: Layout, what: str, slurmd: Sequence[str], path: str) ->
     # Slurm runs it with a short PATH and without a standard input: the daemon would take that number for its log or a
     # socket, lose it as it goes into the background, and fail at its first job ("launch failed requeued held").
     return (
-        f"#!/bin/sh\nexport PATH={shlex.quote(path)}\nexec </dev/null >>{shlex.quote(str(layout.folder))}/log/{what}.log 2>&1\n"
+        f"#!/bin/sh\nexport PATH={shlex.quote(path)}\n"
+        f"exec </dev/null >>{shlex.quote(str(layout.folder))}/log/{what}.log 2>&1\n"
         f"export SLURM_CONF={shlex.quote(str(layout.conf))} {MARK}={shlex.quote(str(layout.conf))}\n"
         f'for node in $(scontrol show hostnames "$1"); do\n  {start if what == "resume" else stop}\ndone\n'
     )

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from slurm_clusters import eventually, needs_slurm, state, states
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_experiments.live.emulated import EmulatedCluster
 from gpusched_experiments.live.emulated_files import NodeGroup, node_groups
+from slurm_clusters import eventually, needs_slurm, state, states
 
 
 def test_nodes_are_read_from_a_text() -> None:
@@ -34,7 +33,7 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     (tmp_path / "mine").touch()
     with pytest.raises(InputError, match=r"DIR|slurm emulate"):
         EmulatedCluster(tmp_path).start()
-    assert sorted(os.listdir(tmp_path)) == ["mine"]
+    assert [each.name for each in tmp_path.iterdir()] == ["mine"]
 
 
 def test_without_slurm_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,7 +63,7 @@ def test_a_job_sees_the_gpus_that_it_got(cluster: EmulatedCluster) -> None:
 @needs_slurm
 @pytest.mark.slow
 def test_a_node_that_was_off_runs_a_job_again(cluster: EmulatedCluster) -> None:
-    # As found with 22.05: a daemon that its program starts without a standard input answers, but fails at its first job.
+    # With 22.05 a daemon that is started without a standard input answers, but fails at its first job.
     cluster.run("scontrol", "update", "NodeName=v100-1", "State=POWER_DOWN")
     eventually(lambda: cluster.node_states()["v100-1"] == "idle~")
     pid_file = cluster.folder / "run" / "v100-1.pid"

@@ -11,9 +11,9 @@ import time
 from pathlib import Path
 
 import pytest
-from slurm_clusters import eventually
 
 from gpusched_experiments.live.made_up_training import FAILED, Training, command, run_events
+from slurm_clusters import eventually
 
 
 def started(

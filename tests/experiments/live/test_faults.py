@@ -1,0 +1,227 @@
+"""A driver on real Slurm, and all that goes wrong there: nothing runs twice, nothing is lost, nothing stays held."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpusched_experiments.live.asking import ask_here, decider_of
+from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.emulated import EmulatedCluster
+from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.progress_reports import ProgressReports
+from gpusched_experiments.live.slurm_commands import SlurmControl
+from slurm_clusters import eventually, needs_slurm
+from slurm_trials import Trial, TrialJob, drawn_jobs, journal_of
+
+pytestmark = [needs_slurm, pytest.mark.slow]
+
+
+@pytest.fixture
+def trial(tmp_path: Path) -> Iterator[Trial]:
+    with EmulatedCluster(tmp_path / "cluster") as cluster:
+        trial = Trial(cluster)
+        try:
+            yield trial
+        finally:
+            if (trial.folder / "driver.log").exists():
+                sys.stdout.write(trial.said()[-2000:])  # shown where a test fails
+
+
+def lasting(most: float, **more: object) -> TrialJob:
+    """Return a job of so many epochs; an epoch takes about a second on an A100."""
+    return TrialJob(most=most, needs=most, **more)  # type: ignore[arg-type]
+
+
+def held(trial: Trial) -> list[str]:
+    """Return the jobs that are held."""
+    lines = trial.cluster.run("squeue", "--noheader", "--format=%i %r").splitlines()
+    return [line.split()[0] for line in lines if "held" in line or "JobHeld" in line]
+
+
+def release_all(trial: Trial) -> None:
+    """Let Slurm go on alone with what a driver left."""
+    words = ["slurm", "release", "--partition", "gpu", "--state", str(trial.state)]
+    subprocess.run(
+        [sys.executable, "-m", "gpusched_experiments", *words], env=trial.environment, check=True, capture_output=True
+    )
+
+
+def test_driver_killed_at_twenty_random_moments(trial: Trial) -> None:
+    rng = np.random.default_rng(5)
+    for job in drawn_jobs(24, 2, 0.0):
+        trial.submit(job)
+    driver = trial.driver("sts")
+    eventually(lambda: trial.events() or driver.poll() is not None, 300.0)
+    for _ in range(20):
+        time.sleep(rng.uniform(0.3, 3.0))
+        driver.send_signal(signal.SIGKILL)
+        driver.wait()
+        driver = trial.driver("sts")
+        # It takes seconds to begin: the moments are counted from its first call of Slurm.
+        size = _size(trial)
+        eventually(lambda size=size: _size(trial) > size, 120.0, 0.05)  # type: ignore[misc]
+    eventually(trial.all_ended, 300.0, 0.5)
+    driver.send_signal(signal.SIGTERM)
+    driver.wait(60.0)
+    trial.check_runs()
+
+
+def _size(trial: Trial) -> int:
+    return sum(path.stat().st_size for path in (trial.state / "journal").glob("*"))
+
+
+def test_watchdog_releases_what_a_driver_left_that_is_killed_for_good(trial: Trial) -> None:
+    for _ in range(20):
+        trial.submit(lasting(30.0))
+    other = trial.cluster.submit("--hold", "--gres=gpu:1", "--output=/dev/null", "--wrap=true")
+    driver = trial.driver("edf", "--lease", "0.2")
+    eventually(lambda: trial.events() or driver.poll() is not None, 300.0)
+    time.sleep(2.0)
+    driver.send_signal(signal.SIGKILL)
+    driver.wait()
+    assert held(trial)
+    eventually(lambda: held(trial) == [other], 90.0)
+    eventually(lambda: len({event.job for event in trial.events()}) == 20, 120.0)  # Slurm starts them by itself
+
+
+def test_controller_restarted_and_a_node_down_and_back(trial: Trial) -> None:
+    with trial.driving("edf") as driver:
+        trial.warm_up()
+        for _ in range(12):
+            trial.submit(lasting(12.0))
+        eventually(lambda: len(trial.events()) >= 12)
+        trial.cluster.restart_controller()
+        down = next(event.node for event in trial.events() if event.kind == "start")
+        trial.cluster.run("scontrol", "update", f"NodeName={down}", "State=DOWN", "Reason=trial")
+        time.sleep(3.0)
+        after_s = time.time()
+        eventually(lambda: any(e.kind == "start" and e.at_s > after_s for e in trial.events()) or trial.all_ended())
+        assert all(e.node != down for e in trial.events() if e.kind == "start" and e.at_s > after_s)
+        trial.cluster.run("scontrol", "update", f"NodeName={down}", "State=RESUME")
+        eventually(trial.all_ended, 200.0, 0.5)
+        assert driver.poll() is None
+    trial.check_runs()
+
+
+def test_users_cancel_hold_and_change_limits_and_jobs_fail_or_say_nothing(trial: Trial) -> None:
+    def state(job: str) -> str:
+        return trial.states()[job]
+
+    with trial.driving("sts") as driver:
+        trial.warm_up()
+        cancelled = trial.submit(lasting(500.0))
+        limited = trial.submit(lasting(500.0))
+        fails = trial.submit(lasting(20.0, fails_at=3.0))
+        silent = trial.submit(lasting(5.0, reports=False))
+        whole = trial.submit(lasting(4.0, checkpoints=False))
+        waits = trial.submit(lasting(3.0), "--nodelist=v100-1", "--begin=now+1hour")
+        stranger = trial.submit(lasting(2.0), opted_in=False)
+        strangers_hold = trial.submit(lasting(2.0), "--hold", opted_in=False)
+        eventually(lambda: state(cancelled) == state(limited) == "RUNNING")
+        trial.cluster.run("scancel", cancelled)
+        trial.cluster.run("scontrol", "update", f"JobId={limited}", "TimeLimit=1")  # a minute
+        eventually(lambda: state(cancelled) == "CANCELLED")
+        eventually(lambda: state(fails) == "FAILED")
+        eventually(lambda: state(silent) == state(whole) == state(stranger) == "COMPLETED")
+        # Whoever holds a job of his while it waits finds it held for as long as he wants.
+        blockers = [trial.submit(lasting(100.0), "--gres=gpu:8", opted_in=False) for _ in range(2)]
+        blockers += [trial.submit(lasting(100.0), "--gres=gpu:4", "--nodelist=v100-2", opted_in=False)]
+        eventually(lambda: state(limited) == "TIMEOUT", 120.0)
+        kept = trial.submit(lasting(2.0))
+        trial.cluster.run("scontrol", "uhold", kept)
+        time.sleep(6.0)
+        assert (state(kept), state(strangers_hold), state(waits)) == ("PENDING", "PENDING", "PENDING")
+        assert driver.poll() is None
+        for each in blockers:
+            trial.cluster.run("scancel", each)
+    runs = [event for event in trial.events() if event.kind in ("end", "failed")]
+    assert len({event.job for event in runs}) == len(runs)
+    assert not [event for event in trial.events() if event.kind == "overlap"]
+    assert [event.job for event in runs if event.kind == "failed"] == [fails]
+
+
+def test_scontrol_that_is_slow_or_refuses(trial: Trial, tmp_path: Path) -> None:
+    wrapper = tmp_path / "bin" / "scontrol"
+    wrapper.parent.mkdir()
+    # Every third call fails as when the controller does not answer, some are refused, the others are slow.
+    count = tmp_path / "count"
+    real = next(
+        path for folder in trial.environment["PATH"].split(os.pathsep) if (path := Path(folder, "scontrol")).exists()
+    )
+    wrapper.write_text(
+        f"#!/bin/bash\necho x >> {count}; n=$(wc -l < {count})\n"
+        'fail() { echo "$1" >&2; exit 1; }\n'
+        '[ $((n % 3)) = 0 ] && fail "Unable to contact slurm controller (connect failure)"\n'
+        '[ $((n % 7)) = 1 ] && fail "Access/permission denied"\n'
+        f'sleep 0.3; exec {real} "$@"\n'
+    )
+    wrapper.chmod(0o755)
+    with trial.driving("edf", path=str(wrapper.parent)) as driver:
+        trial.warm_up()
+        for _ in range(10):
+            trial.submit(lasting(6.0))
+        eventually(trial.all_ended, 240.0, 0.5)
+        assert driver.poll() is None
+    trial.check_runs()
+    assert len(count.read_text()) // 2 > 10
+
+
+def test_three_hundred_jobs_at_once(trial: Trial) -> None:
+    path = trial.folder / "many.sh"
+    path.write_text(
+        "for i in $(seq 300); do sbatch --parsable --hold --gres=gpu:1 --output=/dev/null --requeue"
+        f" --comment='{lasting(1.0).comment}' --wrap='exec sleep 0.2' & [ $((i % 20)) = 0 ] && wait; done; wait\n"
+    )
+    with trial.driving("edf") as driver:
+        trial.warm_up()
+        done = subprocess.run(
+            ["/bin/bash", str(path)], env=trial.environment, capture_output=True, text=True, check=True
+        )
+        names = done.stdout.split()
+        assert len(set(names)) == 300
+        eventually(
+            lambda: driver.poll() is not None or all(trial.states()[name] == "COMPLETED" for name in names), 300.0, 1.0
+        )
+        assert driver.poll() is None
+    started = [event for event in journal_of(trial) if event["kind"] == "start" and event["job"] in names]
+    assert sorted(str(event["job"]) for event in started) == sorted(names)  # each once
+
+
+def test_clock_of_the_driver_steps(trial: Trial, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    step_s = [0.0]
+    for name in ("SLURM_CONF", "PATH"):
+        monkeypatch.setenv(name, trial.environment[name])
+    settings = DriveSettings("gpu", "edf", every_s=5.0, poll_s=0.5)
+    (tmp_path / "state").mkdir()
+    driver = Driver(
+        settings,
+        JobRules.load(trial.rules),
+        SlurmControl(),
+        ask_here(decider_of("edf", b"k" * 32)),
+        tmp_path / "state",
+        lambda _kind, **_fields: None,
+        ProgressReports(trial.progress),
+        clock=lambda: time.time() + step_s[0],
+    )
+    for _ in range(30):
+        trial.submit(lasting(4.0))
+    steps_s = [0.0, 3600.0, 0.0, -3600.0, 0.0, 40.0]
+    until_s = time.monotonic() + 240.0
+    rounds = 0
+    while not trial.all_ended() and time.monotonic() < until_s:
+        step_s[0] = steps_s[rounds % len(steps_s)]
+        rounds += 1
+        driver.round()
+        driver.wait(1.0)
+    assert trial.all_ended()
+    assert not driver.finish()
+    trial.check_runs()
