@@ -21,6 +21,7 @@ SMALL = {
 BY_HTTP = ("ask_the_service",)  # with the service
 TRAINING = ("search_hyperparameters", "train_agents", "train_on_rows")
 OFFLINE = "learn_offline"
+ON_SLURM = "evaluate_on_slurm"  # with the live environment
 LIBRARIES = {"train_with_rllib": "ray.rllib", "check_with_torchrl": "torchrl.envs"}
 NUMBERS = r" +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d +\d+"
 
@@ -143,11 +144,11 @@ def test_the_example_of_offline_learning_prints_policies_and_agents_and_records_
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
 
 
-@pytest.mark.parametrize("name", [*SMALL, *TRAINING, *LIBRARIES, OFFLINE])
+@pytest.mark.parametrize("name", [*SMALL, *TRAINING, *LIBRARIES, OFFLINE, ON_SLURM])
 def test_an_example_is_short_enough_to_read(name: str):
-    most = 125 if name == OFFLINE else 50
+    most = {OFFLINE: 125, ON_SLURM: 85}.get(name, 50)
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= most
 
 
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP, *LIBRARIES, OFFLINE}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP, *LIBRARIES, OFFLINE, ON_SLURM}

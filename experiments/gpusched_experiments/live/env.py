@@ -35,8 +35,8 @@ class LiveSlurmEnv(GpuClusterEnv):
     Args:
         scenario: Whose GPU types, configurations and prices hold, and whose reward scale, as for `GpuClusterEnv`. The
             cluster may have other numbers of nodes.
-        conf: The cluster: path of its slurm.conf, or an `EmulatedCluster`, which is started if it does not run, and then
-            runs until `close`; or any other `RunningCluster`.
+        conf: The cluster: path of its slurm.conf, or an `EmulatedCluster`, which is started if it does not run, and
+            then runs until `close`; or any other `RunningCluster`.
         workload: `scenario`: every episode submits the jobs of the scenario's instance of its seed, with made-up
             training; other jobs are left alone. `own`: the jobs of the partition that opt in, as rules and comments
             describe them; nothing is submitted, and the seed is not used.

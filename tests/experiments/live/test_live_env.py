@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
+import gymnasium
 import numpy as np
 import pytest
+from gymnasium.utils.env_checker import check_env
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines import Sts, edf
 from gpusched_env import GpuClusterEnv, Tenant, load_scenario, make_instance, rollout, simulate
 from gpusched_env.envs.rollout import asking_of
 from gpusched_env.simulator import layout as at
+from gpusched_env.workload import load_track
 from gpusched_experiments.live.env import LiveSlurmEnv
 from instances import by_utilisation, random_instance, with_switching
 from limited import with_power_limits
+from refusals import refused
 from simulated_cluster import SimulatedCluster
 
 if TYPE_CHECKING:
@@ -32,16 +40,16 @@ def assert_alike(one: Any, other: Any, said: str) -> None:
         np.testing.assert_allclose(other[name], one[name], rtol=0.0, atol=1e-6, err_msg=f"{said}: {name}")
 
 
-def live_env(instance: Instance, **settings: Any) -> LiveSlurmEnv:
+def live_env(instance: Instance, **way: Any) -> LiveSlurmEnv:
     """Make the environment on a cluster that plays a simulated run of the instance."""
-    idle_review_s = settings.get("idle_review_s", 3600.0)
-    return LiveSlurmEnv(conf=SimulatedCluster(idle_review_s), instance=instance, **settings)
+    idle_review_s = way.get("idle_review_s", 3600.0)
+    return LiveSlurmEnv(conf=SimulatedCluster(idle_review_s), instance=instance, **way)
 
 
-def run_both(instance: Instance, seed: int, **settings: Any) -> tuple[GpuClusterEnv, LiveSlurmEnv]:
-    """Take the same steps in both; every observation, mask, reward and info is the same."""
-    simulated = GpuClusterEnv(instance=instance, **settings)
-    live = live_env(instance, **settings)
+def run_both(instance: Instance, seed: int, waits: float = 0.0, **way: Any) -> tuple[GpuClusterEnv, LiveSlurmEnv]:
+    """Take the same steps in both, a part of them `waits`; every observation, mask, reward and info is the same."""
+    simulated = GpuClusterEnv(instance=instance, **way)
+    live = live_env(instance, **way)
     assert (simulated.observation_space, simulated.action_space) == (live.observation_space, live.action_space)
     rng = np.random.default_rng(seed)
     (seen, info), (seen_live, info_live) = simulated.reset(seed=0), live.reset(seed=0)
@@ -57,6 +65,7 @@ def run_both(instance: Instance, seed: int, **settings: Any) -> tuple[GpuCluster
             return simulated, live
         allowed = np.flatnonzero(info["action_mask"])
         action = int(rng.choice(allowed) if rng.random() < 0.9 else rng.integers(simulated.action_space.n))
+        action = 0 if rng.random() < waits else action
         seen, reward, terminated, truncated, info = simulated.step(action)
         seen_live, reward_live, *ends, info_live = live.step(action)
         steps += 1
@@ -73,18 +82,18 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize("settings", WAYS)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("seed", range(2))
-def test_every_step_is_that_of_the_simulated_environment(seed, settings):
+def test_every_step_is_that_of_the_simulated_environment(seed, way):
     instance = random_instance(seed, jobs=8, span_s=1500.0, restart_s=20.0)
-    simulated, live = run_both(instance, seed, **settings)
+    simulated, live = run_both(instance, seed, **way)
     assert simulated.view.now_s > 0.0
     assert live.cluster.answers
 
 
-@pytest.mark.parametrize("settings", [{"shared_features": True, "job_features": 3}, {"flat": True, "milestones": 2}])
-def test_shares_several_nodes_and_spread_gpus_are_the_same_too(settings):
-    run_both(random_instance(3, jobs=8, nodes=5, span_s=800.0, kinds=True, equal=True, spread=True), 3, **settings)
+@pytest.mark.parametrize("way", [{"shared_features": True, "job_features": 3}, {"flat": True, "milestones": 2}])
+def test_shares_several_nodes_and_spread_gpus_are_the_same_too(way):
+    run_both(random_instance(3, jobs=8, nodes=5, span_s=800.0, kinds=True, equal=True, spread=True), 3, **way)
 
 
 def test_costs_of_switching_utilisations_and_power_limits_are_the_same_too():
@@ -93,12 +102,22 @@ def test_costs_of_switching_utilisations_and_power_limits_are_the_same_too():
     run_both(with_power_limits(random_instance(7, jobs=7, restart_s=4.0), 7), 7, limit_features=True)
 
 
-def test_names_of_tenants_and_idle_reviews_are_the_same_too():
+def test_names_of_tenants_are_told_too():
     instance = random_instance(8, jobs=6)
     jobs = replace(instance.jobs, tenant=np.arange(6) % 2)
-    instance = replace(instance, jobs=jobs, tenants=(Tenant("a"), Tenant("b")))
-    simulated, _ = run_both(instance, 8, idle_review_s=500.0, max_idle_reviews=1, milestones=0)
-    assert simulated.view.now_s > 0.0
+    run_both(replace(instance, jobs=jobs, tenants=(Tenant("a"), Tenant("b"))), 8)
+
+
+@pytest.mark.parametrize("way", [{"max_idle_reviews": 3}, {"due_date_timers": True, "max_idle_reviews": 40}])
+def test_an_agent_that_always_waits_is_asked_again_and_cut_off_as_in_the_simulator(way):
+    simulated, live = run_both(random_instance(8, jobs=4), 8, waits=1.0, idle_review_s=500.0, **way)
+    assert simulated.view.count[at.IDLE] == live.view.count[at.IDLE] == way["max_idle_reviews"]
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        live.result()
+
+
+def test_idle_reviews_in_between_are_the_same():
+    run_both(random_instance(8, jobs=5), 8, waits=0.8, idle_review_s=500.0, max_idle_reviews=None)
 
 
 def test_prices_that_are_published_day_by_day_are_paid_and_seen_as_in_the_simulator():
@@ -124,3 +143,52 @@ def test_a_policy_makes_the_run_that_simulate_makes(policy):
     columns = [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_START, at.LOG_END]
     rows = (sorted(map(tuple, np.round(log[:, columns], 6).tolist())) for log in (found.log, wanted.log))
     assert next(rows) == next(rows)
+
+
+@pytest.mark.slow
+@settings(max_examples=12, deadline=None)
+@given(seed=st.integers(0, 10_000), way=st.sampled_from(WAYS), waits=st.sampled_from([0.0, 0.5]))
+def test_every_step_is_the_same_on_any_instance(seed: int, way: dict[str, Any], waits: float):
+    instance = random_instance(seed, jobs=6, span_s=1000.0, restart_s=float(seed % 40))
+    run_both(instance, seed, waits, max_idle_reviews=None, **way)
+
+
+def test_the_checker_of_gymnasium_is_silent():
+    check_env(live_env(random_instance(1, jobs=4)), skip_render_check=True)
+
+
+def test_close_and_a_new_episode_leave_the_cluster_to_itself():
+    env = live_env(random_instance(1, jobs=4))
+    first, info = env.reset(seed=0)
+    env.step(0)
+    again, same = env.reset(seed=0)
+    assert_alike(first, again, "reset")
+    assert info["time_s"] == same["time_s"]
+    assert info["events"] == []
+    env.close()
+    assert env.cluster.closed
+
+
+@pytest.mark.parametrize(
+    ("field", "arguments", "allowed"),
+    [
+        ("workload", {"workload": "mine"}, "scenario, own"),
+        ("rules", {"rules": "jobs.toml"}, "None"),
+        ("every_s", {"every_s": 0.0}, "a number > 0"),
+        ("speed", {"speed": -1.0}, "a number > 0"),
+        ("scenario", {"scenario": "cap"}, "one without a cap"),
+    ],
+)
+def test_arguments_out_of_range_are_refused(field, arguments, allowed):
+    with refused(field, allowed=allowed):
+        LiveSlurmEnv(conf=SimulatedCluster(), **arguments)
+
+
+def test_the_id_makes_it_and_registering_it_imports_no_package_above():
+    env = gymnasium.make("gpusched_env/LiveSlurm-v0", conf=SimulatedCluster(), scenario="few-jobs")
+    assert isinstance(env.unwrapped, LiveSlurmEnv)
+    assert env.unwrapped.reward_scale == load_track("few-jobs").reward_scale_eur
+    assert env.observation_space == gymnasium.make("gpusched_env/FewJobs-v0").observation_space
+    code = "import gpusched_env, sys; gpusched_env.register_envs(); print('gpusched_experiments' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
