@@ -8,12 +8,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from gpusched_env.errors import InputError, RunError
+from gpusched_experiments.live.actions import actions_of
 from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.driver import Driver
+from gpusched_experiments.live.job_rules import JobRules
 from made_up_drives import ELASTIC, MOVABLE, RIGID, driver, kinds, scripted
 from made_up_slurm import Killed, MadeUpJob, MadeUpSlurm
 
@@ -93,6 +96,25 @@ def test_what_a_job_did_not_allow_is_refused(tmp_path):
     assert "one of V100x2, A100x2" in refused[0]["said"]
     assert "whole GPUs" in refused[1]["said"]
     assert len(slurm.jobs[2].runs) == 1
+
+
+def test_an_answer_about_other_jobs_or_what_they_do_not_allow_does_nothing(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, RIGID, work_s=1e6))
+    slurm.submit(MadeUpJob(2, "", work_s=1e6))
+    slurm.pause(1.0)
+    made, _ = driver(slurm, tmp_path, scripted())
+    made.observe()
+    stops = {"jobs": [{"id": name, "action": "stop"} for name in ("1", "2", "3")]}
+    made.apply(stops)
+    assert set(made.actions.refused) == {"1", "2", "3"}
+    assert slurm.stopped == []
+    told = {"1": JobRules.of({}).describe(made._sight.job("1"))}  # as if a policy had been told of it
+    actions = actions_of(stops, made._sight, made.state.jobs, told)
+    assert (actions.stops, "checkpoint" in actions.refused["1"]) == ((), True)
+    for wrong in ({}, {"jobs": 3}, {"jobs": [{}]}, {"jobs": [{"id": "1", "action": "kill"}]}):
+        with pytest.raises(InputError, match="answer"):
+            made.apply(wrong)
 
 
 def test_a_dry_run_changes_nothing(tmp_path):
@@ -220,6 +242,33 @@ def undone(make: Callable[[], Driver], made: Driver, slurm: MadeUpSlurm) -> None
     done: list[object] = []
     while not done:
         made = survived(make, made, lambda driver: done.append(driver.finish()), slurm)
+
+
+@pytest.mark.parametrize("fault", ["die", "die-after"])
+def test_a_driver_that_is_killed_at_any_call_leaves_nothing_held(fault):
+    at_call, reached = 0, True
+    while reached:
+        at_call += 1
+        slurm = MadeUpSlurm(faults={at_call: fault})
+        slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
+        slurm.submit(MadeUpJob(2, ELASTIC, tres="gres:gpu:4", work_s=1e6), held=True)
+        slurm.submit(MadeUpJob(3, ELASTIC, work_s=1e6))
+        first = {"1": ("start", "V100x4", "v1"), "2": ("start", "A100x4", "a1")}
+        again = {"1": ("change", "V100x4", "v2"), "2": ("stop", "", "")}
+        script = scripted(first, again, {"2": ("start", "A100x2", "a1")})
+        with TemporaryDirectory() as folder:
+
+            def make(slurm: MadeUpSlurm = slurm, folder: str = folder, script: Any = script) -> Driver:
+                return driver(slurm, Path(folder), script)[0]
+
+            made = make()
+            for _ in range(3):
+                made = survived(make, made, Driver.round, slurm)
+            reached = slurm.calls >= at_call
+            undone(make, made, slurm)
+        waiting = [job for job in slurm.jobs.values() if job.state == "PENDING"]
+        assert all(job.priority and job.request() == job.first for job in waiting), at_call
+    assert at_call > 15
 
 
 @settings(
