@@ -17,6 +17,7 @@ from gpusched_experiments.live.actions import actions_of
 from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.driver import Driver
 from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.progress_reports import Report
 from made_up_drives import ELASTIC, MOVABLE, RIGID, driver, kinds, scripted
 from made_up_slurm import Killed, MadeUpJob, MadeUpSlurm
 
@@ -175,6 +176,21 @@ def test_a_start_that_slurm_does_not_make_is_taken_back_and_tried_later(tmp_path
     slurm.pause(60.0)
     made.round()
     assert slurm.jobs[1].state == "RUNNING"
+
+
+def test_a_report_of_a_former_run_is_ignored_and_an_absurd_one_is_refused(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6, reports=False), held=True)
+    made, events = driver(slurm, tmp_path, scripted({"1": ("start", "V100x2", "v1")}))
+    made.round()
+    for restarts, epochs, believed in ((0, 5.0, 5.0), (0, 4.0, 5.0), (0, 91.0, 5.0), (1, 60.0, 5.0), (0, 6.0, 6.0)):
+        slurm.posted["1"] = Report("1", restarts, epochs, slurm.now_s)
+        made.observe()
+        assert made.state.jobs["1"].epochs == believed
+    assert [fields["why"] for fields in kinds(events, "report-refused")] == [
+        "4 epochs after 5 in the same run",
+        "91 epochs of at most 90",
+    ]
 
 
 def test_nodes_without_jobs_are_switched_off(tmp_path):
