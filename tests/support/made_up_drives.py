@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.acting import DriveSettings
+from gpusched_experiments.live.driver import Driver
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.slurm_commands import SlurmControl

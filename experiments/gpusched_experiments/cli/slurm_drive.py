@@ -56,7 +56,7 @@ def slurm_drive_command(
     Example: **gpusched slurm drive --partition gpu --policy sts-x --dry-run**
     """
     from gpusched_experiments.live import asking, driving  # noqa: PLC0415 - they take long to import
-    from gpusched_experiments.live.driver import DriveSettings  # noqa: PLC0415
+    from gpusched_experiments.live.acting import DriveSettings  # noqa: PLC0415
     from gpusched_experiments.live.job_rules import JobRules  # noqa: PLC0415
     from gpusched_experiments.service.logs import logging_to_stderr  # noqa: PLC0415
 

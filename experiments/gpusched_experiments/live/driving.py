@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError, RunError
+from gpusched_experiments.live.acting import DriveSettings
 from gpusched_experiments.live.asking import Ask
-from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.driver import Driver
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal, log_line
 from gpusched_experiments.live.lease import (

@@ -14,8 +14,9 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.live.acting import DriveSettings
 from gpusched_experiments.live.costs import Interval, RealRun
-from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.driver import Driver
 from gpusched_experiments.live.driving import BUSY
 from gpusched_experiments.live.emulated import PACKAGES, EmulatedCluster, missing_programs
 from gpusched_experiments.live.instance_jobs import InstanceJobs

@@ -13,7 +13,8 @@ import pytest
 
 from gpusched_env.audit import audit
 from gpusched_experiments.live import progress
-from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.acting import DriveSettings
+from gpusched_experiments.live.driver import Driver
 from gpusched_experiments.live.emulated import EmulatedCluster
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal

@@ -8,12 +8,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, example, given, settings
 from hypothesis import strategies as st
 
 from gpusched_env.errors import InputError, RunError
+from gpusched_experiments.live.actions import actions_of
 from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.driver import Driver
+from gpusched_experiments.live.job_rules import JobRules
+from gpusched_experiments.live.progress_reports import Report
 from made_up_drives import ELASTIC, MOVABLE, RIGID, driver, kinds, scripted
 from made_up_slurm import Killed, MadeUpJob, MadeUpSlurm
 
@@ -95,6 +99,25 @@ def test_what_a_job_did_not_allow_is_refused(tmp_path):
     assert len(slurm.jobs[2].runs) == 1
 
 
+def test_an_answer_about_other_jobs_or_what_they_do_not_allow_does_nothing(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, RIGID, work_s=1e6))
+    slurm.submit(MadeUpJob(2, "", work_s=1e6))
+    slurm.pause(1.0)
+    made, _ = driver(slurm, tmp_path, scripted())
+    made.observe()
+    stops = {"jobs": [{"id": name, "action": "stop"} for name in ("1", "2", "3")]}
+    made.apply(stops)
+    assert set(made.actions.refused) == {"1", "2", "3"}
+    assert slurm.stopped == []
+    told = {"1": JobRules.of({}).describe(made._sight.job("1"))}  # as if a policy had been told of it
+    actions = actions_of(stops, made._sight, made.state.jobs, told)
+    assert (actions.stops, "checkpoint" in actions.refused["1"]) == ((), True)
+    for wrong in ({}, {"jobs": 3}, {"jobs": [{}]}, {"jobs": [{"id": "1", "action": "kill"}]}):
+        with pytest.raises(InputError, match="answer"):
+            made.apply(wrong)
+
+
 def test_a_dry_run_changes_nothing(tmp_path):
     slurm = MadeUpSlurm()
     slurm.submit(MadeUpJob(1, ELASTIC), held=True)
@@ -153,6 +176,21 @@ def test_a_start_that_slurm_does_not_make_is_taken_back_and_tried_later(tmp_path
     slurm.pause(60.0)
     made.round()
     assert slurm.jobs[1].state == "RUNNING"
+
+
+def test_a_report_of_a_former_run_is_ignored_and_an_absurd_one_is_refused(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6, reports=False), held=True)
+    made, events = driver(slurm, tmp_path, scripted({"1": ("start", "V100x2", "v1")}))
+    made.round()
+    for restarts, epochs, believed in ((0, 5.0, 5.0), (0, 4.0, 5.0), (0, 91.0, 5.0), (1, 60.0, 5.0), (0, 6.0, 6.0)):
+        slurm.posted["1"] = Report("1", restarts, epochs, slurm.now_s)
+        made.observe()
+        assert made.state.jobs["1"].epochs == believed
+    assert [fields["why"] for fields in kinds(events, "report-refused")] == [
+        "4 epochs after 5 in the same run",
+        "91 epochs of at most 90",
+    ]
 
 
 def test_nodes_without_jobs_are_switched_off(tmp_path):
@@ -222,6 +260,34 @@ def undone(make: Callable[[], Driver], made: Driver, slurm: MadeUpSlurm) -> None
         made = survived(make, made, lambda driver: done.append(driver.finish()), slurm)
 
 
+@pytest.mark.parametrize("fault", ["die", "die-after"])
+def test_a_driver_that_is_killed_at_any_call_leaves_nothing_held(fault):
+    at_call, reached = 0, True
+    while reached:
+        at_call += 1
+        slurm = MadeUpSlurm(faults={at_call: fault})
+        slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
+        slurm.submit(MadeUpJob(2, ELASTIC, tres="gres:gpu:4", work_s=1e6), held=True)
+        slurm.submit(MadeUpJob(3, ELASTIC, work_s=1e6))
+        first = {"1": ("start", "V100x4", "v1"), "2": ("start", "A100x4", "a1")}
+        again = {"1": ("change", "V100x4", "v2"), "2": ("stop", "", "")}
+        script = scripted(first, again, {"2": ("start", "A100x2", "a1")})
+        with TemporaryDirectory() as folder:
+
+            def make(slurm: MadeUpSlurm = slurm, folder: str = folder, script: Any = script) -> Driver:
+                return driver(slurm, Path(folder), script)[0]
+
+            made = make()
+            for _ in range(3):
+                made = survived(make, made, Driver.round, slurm)
+            reached = slurm.calls >= at_call
+            slurm.down = set(slurm.nodes)  # so that what is released is seen as it was released
+            undone(make, made, slurm)
+        waiting = [job for job in slurm.jobs.values() if job.state == "PENDING"]
+        assert all(job.priority and job.request() == job.first for job in waiting), at_call
+    assert at_call > 15
+
+
 @settings(
     max_examples=25,
     deadline=None,
@@ -249,7 +315,7 @@ def test_whatever_fails_nothing_is_lost_or_left_held(seed, faults):
                 slurm.cancel(rng.choice(list(slurm.jobs)))
             if rng.random() < 0.1:
                 slurm.down ^= {rng.choice(list(slurm.nodes))}
-        slurm.down.clear()
+        slurm.down = set(slurm.nodes)  # so that what is released is seen as it was released
         undone(make, made, slurm)
         assert not DriveState.load(Path(folder), "gpu").holds_any
     assert not slurm.touched & foreign
@@ -257,5 +323,6 @@ def test_whatever_fails_nothing_is_lost_or_left_held(seed, faults):
     waiting = [slurm.jobs[number] for number in slurm.touched if slurm.jobs[number].state == "PENDING"]
     assert all(job.priority and job.request() == job.first for job in waiting)
     slurm.faults.clear()
+    slurm.down.clear()
     slurm.pause(20_000.0)
     assert all(slurm.jobs[number].over for number in slurm.touched)
