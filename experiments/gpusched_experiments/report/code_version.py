@@ -27,6 +27,8 @@ _DECIDES = (
     ("gpusched_reproductions", "published/changes.py"),
     ("gpusched_reproductions", "published/workloads.py"),
     ("gpusched_reproductions", "published/reference_instances.py"),
+    ("gpusched_reproductions", "published/forecasts.py"),
+    ("gpusched_experiments", "forecast"),
     ("gpusched_experiments", "report/cell.py"),
     ("gpusched_experiments", "report/run_summary.py"),
     ("gpusched_experiments", "report/metrics.py"),
