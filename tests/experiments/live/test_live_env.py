@@ -69,6 +69,7 @@ def run_both(instance: Instance, seed: int, waits: float = 0.0, **way: Any) -> t
         seen, reward, terminated, truncated, info = simulated.step(action)
         seen_live, reward_live, *ends, info_live = live.step(action)
         steps += 1
+        assert steps < 2_000, "it does not end"
         assert reward_live == pytest.approx(reward, rel=1e-9, abs=1e-9), said
         assert ends == [terminated, truncated], said
         over = terminated or truncated
