@@ -170,6 +170,7 @@ def slurm_conf(layout: Layout) -> str:
         "ResumeTimeout=60",
         "SuspendRate=0",
         "ResumeRate=0",
+        *(() if layout.daemons else ("PrivateData=cloud",)),  # else Slurm does not show nodes of the cloud that are off
         *layout.settings,
     ]
     first = 0

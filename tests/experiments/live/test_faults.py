@@ -16,6 +16,7 @@ import pytest
 from gpusched_experiments.live.asking import ask_here, decider_of
 from gpusched_experiments.live.driver import Driver, DriveSettings
 from gpusched_experiments.live.emulated import EmulatedCluster
+from gpusched_experiments.live.emulated_processes import end, processes
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.slurm_commands import SlurmControl
@@ -34,6 +35,7 @@ def trial(tmp_path: Path) -> Iterator[Trial]:
         finally:
             if (trial.folder / "driver.log").exists():
                 sys.stdout.write(trial.said()[-2000:])  # shown where a test fails
+            end(processes(((f"SLURM_CONF={cluster.conf}"),)))  # watchdogs
 
 
 def lasting(most: float, **more: object) -> TrialJob:
@@ -83,8 +85,9 @@ def test_watchdog_releases_what_a_driver_left_that_is_killed_for_good(trial: Tri
     for _ in range(20):
         trial.submit(lasting(30.0))
     other = trial.cluster.submit("--hold", "--gres=gpu:1", "--output=/dev/null", "--wrap=true")
-    driver = trial.driver("edf", "--lease", "0.2")
+    driver = trial.driver("edf", "--lease", "0.25")
     eventually(lambda: trial.events() or driver.poll() is not None, 300.0)
+    assert driver.poll() is None
     time.sleep(2.0)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
