@@ -8,6 +8,7 @@ import tempfile
 import time
 from contextlib import contextmanager
 from dataclasses import replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -98,7 +99,8 @@ def _latency(cluster: EmulatedCluster, who: str, count: int, driver: Driver | No
             at_s = time.time()
             job = cluster.submit(
                 *asked, "--gres=gpu:1", "--output=/dev/null",
-                f"--wrap=date +%s.%N > {folder}.$SLURM_JOB_ID; mv {folder}.$SLURM_JOB_ID {folder}/$SLURM_JOB_ID; sleep 0.5",
+                f"--wrap=date +%s.%N > {folder}.$SLURM_JOB_ID; mv {folder}.$SLURM_JOB_ID {folder}/$SLURM_JOB_ID;"
+                " sleep 0.5",
             )  # fmt: skip
             submitted[job] = at_s
             next_s += 0.5

@@ -30,6 +30,9 @@ MARK = "GPUSCHED_EMULATED"
 MARK_NODE = "GPUSCHED_EMULATED_NODE"
 """Environment variable of a node's daemon: the node's name."""
 
+FAST = "sched_interval=1,bf_interval=1,batch_sched_delay=0,sched_min_interval=50000"
+"""How often a cluster whose jobs run is looked at: with thousands of jobs that would take all of Slurm's time."""
+
 _GROUP = re.compile(r"([a-z][a-z0-9_]*):([0-9]+)x([0-9]+)")
 
 
@@ -153,7 +156,7 @@ def slurm_conf(layout: Layout) -> str:
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core",
         "SchedulerType=sched/backfill",
-        "SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0,sched_min_interval=50000",
+        *((f"SchedulerParameters={FAST}",) if layout.daemons else ()),
         "GresTypes=gpu",
         "SlurmdParameters=config_overrides",
         "JobRequeue=1",
@@ -170,7 +173,7 @@ def slurm_conf(layout: Layout) -> str:
         "ResumeTimeout=60",
         "SuspendRate=0",
         "ResumeRate=0",
-        *(() if layout.daemons else ("PrivateData=cloud",)),  # else Slurm does not show nodes of the cloud that are off
+        *(() if layout.daemons else ("PrivateData=cloud",)),  # else Slurm shows no cloud nodes that are off
         *layout.settings,
     ]
     first = 0
