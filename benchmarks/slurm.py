@@ -7,8 +7,6 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
-from dataclasses import replace
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -161,7 +159,6 @@ def _round(cluster: EmulatedCluster, policy: str, folder: Path, title: str) -> l
         answer = driver.decide(request)
         decide_s = time.perf_counter() - observed_s
         read_s, calls = spent.get("read", 0.0), driver.commands.calls
-        driver.settings = replace(driver.settings, settle_s=0.0, start_s=0.0)
         driver.apply(answer)
         parts = {"read": read_s, "parse": parse_s, "decide": decide_s, "act": spent.get("act", 0.0)}
         note = ", ".join(f"{name} {seconds:.2f}" for name, seconds in parts.items())
