@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import urllib.request
 
 from gpusched_baselines import make_policy
@@ -30,8 +31,11 @@ REQUEST = {
 
 def ask(url: str) -> None:
     """Send one request with only the standard library, and print what every job gets."""
+    headers = {"Content-Type": "application/json"}
+    if "GPUSCHED_API_KEY" in os.environ:  # the service has keys
+        headers["Authorization"] = f"Bearer {os.environ['GPUSCHED_API_KEY']}"
     request = urllib.request.Request(  # noqa: S310 - the user's own address
-        f"{url}/v1/decide", json.dumps(REQUEST).encode(), {"Content-Type": "application/json"}
+        f"{url}/v1/decide", json.dumps(REQUEST).encode(), headers
     )
     with urllib.request.urlopen(request, timeout=30) as response:  # noqa: S310
         answer = json.load(response)

@@ -178,6 +178,9 @@ def _kind(hint: Any) -> Any:
     """Return Numba's type of a field."""
     if get_origin(hint) is Annotated:
         array, axes = get_args(hint)
+        alias = getattr(get_origin(array), "__value__", None)
+        if alias is not None:  # since NumPy 2.5 `NDArray` is an alias that Python does not look through
+            array = alias[get_args(array)]
         return types.Array(from_dtype(np.dtype(get_args(get_args(array)[1])[0])), axes, "C")
     return hint._numba_type_
 

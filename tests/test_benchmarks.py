@@ -16,6 +16,7 @@ from benchmarks import __main__ as command
 from benchmarks import (
     bounds,
     compiled_policy,
+    forecasts,
     jobshop,
     learning,
     rounds,
@@ -57,6 +58,7 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
     "startup": lambda: startup.measure(repetitions=1, programs={"nothing": "print('[0.25, 0.5]')"}),
     "service": lambda: service.measure(nodes=3, jobs_per_node=2, events=2, repetitions=1, policies=("edf",)),
     "slurm": lambda: slurm.measure(jobs=3, queued=20, nodes=6, policies=("edf",)),
+    "forecasts": lambda: forecasts.measure(nodes=3, jobs_per_node=2, timed=2, repetitions=1, policies=("edf",)),
     "state": lambda: state.measure(rounds=20, repetitions=1),
     "compiled-policy": lambda: compiled_policy.measure(nodes=(2,), repetitions=1, scenario="tiny", seeds=1),
 }

@@ -1,4 +1,4 @@
-"""The container of the service: no engine builds it here, so its instructions are checked one by one."""
+"""The container of the service: tests have no engine that builds it, so its instructions are checked one by one."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_it_installs_extras_that_there_are_and_compiles_what_it_serves():
     (extras,) = re.findall(r'"\.\[(.+?)\]"', run)
     assert set(extras.split(",")) <= set(PROJECT["project"]["optional-dependencies"])
     assert "gpusched" in PROJECT["project"]["scripts"]
-    (compiled,) = re.findall(r"gpusched warm-up --policies (\S+)", run)
+    (compiled,) = re.findall(r"gpusched serve --compile-only --policies (\S+)", run)
     assert json.loads(all_of("CMD")[0]) == ["--policies", compiled]
     assert all_of("USER") == ["gpusched"]  # not root
 

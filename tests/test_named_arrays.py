@@ -8,14 +8,16 @@ import pickle
 import subprocess
 import sys
 from pathlib import Path
+from typing import Annotated, Any, TypeVar
 
 import numba
 import numpy as np
 import pytest
+from typing_extensions import TypeAliasType
 
 import boxes
 from boxes import Inner, Outer, change, new_outer, weigh, weigh_nth
-from gpusched_env.named_arrays import new_handles
+from gpusched_env.named_arrays import NamedArrays, new_handles
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}  # noqa: S301
@@ -170,3 +172,14 @@ def test_a_second_process_finds_the_kernels_on_the_disk(tmp_path):
 
 def test_kernels_that_run_as_python_compute_the_same(tmp_path):
     assert in_a_process(tmp_path, NUMBA_DISABLE_JIT="1") == (*expected(), 0)
+
+
+def test_arrays_may_be_annotated_by_an_alias_of_their_type():
+    """As NumPy 2.5 and later declare `NDArray`."""
+    scalar = TypeVar("scalar", bound=np.generic)
+    alias = TypeAliasType("alias", np.ndarray[Any, np.dtype[scalar]], type_params=(scalar,))
+    fields = {"numbers": Annotated[alias[np.float64], 2], "counts": Annotated[alias[np.int64], 1]}
+    aliased: Any = type("Aliased", (NamedArrays,), {"__annotations__": fields})
+    assert aliased(numbers=np.zeros((2, 3)), counts=np.zeros(1, dtype=np.int64)).numbers.shape == (2, 3)
+    with pytest.raises(TypeError):
+        aliased(numbers=np.zeros((2, 3)), counts=np.zeros(1))

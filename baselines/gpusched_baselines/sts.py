@@ -319,7 +319,7 @@ class Sts:
         """Place all active jobs, by decreasing pressure."""
         order = sim.ask_order(view, self.job_order, waiting_only=False)
         if self._solve is None:
-            _decide(view.board, order, self.rank == "published", self.restarts_small)
+            place_by_plans(view.board, order, self.rank == "published", self.restarts_small)
         else:
             self._decide_by_solver(view, order.tolist())
         if self.postprocess:
@@ -343,7 +343,8 @@ class Sts:
 
 
 @kernel
-def _decide(board: Board, order: Ints, published: bool, restarts_small: bool) -> None:
+def place_by_plans(board: Board, order: Ints, published: bool, restarts_small: bool) -> None:
+    """Choose for the jobs of a round, `order`, (A,), in turn, and place them."""
     scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.capacity.shape[0], PLAN_COLUMNS))
     for job in order:
         config, timer = _choose(board, job, published, restarts_small, scratch, plans)

@@ -216,7 +216,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             instance = self.source.make(chosen)
         check_shape(instance, self._shape)
         self._begin(instance)
-        run_to_round(self._state.board, self._state.hidden)
+        self._first_round()
         self._running, self._stalled, self._invalid = self._jobs_to_ask(), False, 0
         observation, mask = self._observe()
         return observation, self._info(mask, 0.0, 0.0, 0.0)
@@ -240,16 +240,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if not self._running or self._stalled:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
         chosen = self._chosen(action)
-        state = self._state
-        clock, count = state.board.clock, state.board.count
-        if not act(state.board, chosen):
+        clock, count = self._state.board.clock, self._state.board.count
+        if not act(self._state.board, chosen):
             self._invalid += 1
         passed_s = energy_eur = tardiness_eur = co2_kg = 0.0
-        if count[at.ASKED] == count[at.TO_ASK]:  # as `rounds.decide` does, which would be compiled with all this in it
+        if count[at.ASKED] == count[at.TO_ASK]:
             before, energy, tardiness, co2 = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST], clock[at.CO2_KG]
-            state.grow_arrays()
-            commit_round(state.board, state.hidden)
-            run_to_round(state.board, state.hidden)
+            self._next_round()
+            clock, count = self._state.board.clock, self._state.board.count
             self._running = self._jobs_to_ask()
             self._stalled = bool(count[at.IDLE] >= self._idle_limit)
             passed_s, energy_eur = float(clock[at.NOW] - before), float(clock[at.BILL] - energy)
@@ -348,6 +346,17 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     def _begin(self, instance: Instance) -> None:
         self._state = State(instance, self.asking, memory_columns=environment_columns(instance))
         self._notes = Notes.of(self._state.board, job_features=self.job_features)
+
+    def _first_round(self) -> None:
+        """Run to the first round of the episode, and open it."""
+        run_to_round(self._state.board, self._state.hidden)
+
+    def _next_round(self) -> None:
+        """Close the round, run to the next one, and open it: `rounds.decide` compiled would have all this in it."""
+        state = self._state
+        state.grow_arrays()
+        commit_round(state.board, state.hidden)
+        run_to_round(state.board, state.hidden)
 
     def _mask(self) -> NDArray[np.int8]:
         """Return which actions of one number are possible now, (1 + C,)."""

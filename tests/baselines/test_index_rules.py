@@ -49,7 +49,7 @@ def in_a_round(instance: Instance, *, epochs: dict[int, float] | None = None, ru
 
 def indices(state: State, policy: IndexRule) -> np.ndarray:
     """Return 1 / the index of every active job [GPU-s · s/€], or -log of it where due dates count."""
-    rule = policy._rule
+    rule = policy.rule
     return rank_jobs(state.board, rule, prices(state.board, rule.gpu_price)).key
 
 

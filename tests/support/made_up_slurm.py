@@ -331,4 +331,5 @@ class MadeUpSlurm:
     def _node(self, name: str) -> str:
         gpu_type, count = self.nodes[name]
         state = "DOWN" if name in self.down else "IDLE"
-        return f"NodeName={name} Arch=x\n   Gres=gpu:{gpu_type}:{count}\n   State={state} ThreadsPerCore=1\n   Partitions=gpu\n\n"
+        lines = (f"NodeName={name} Arch=x", f"Gres=gpu:{gpu_type}:{count}", f"State={state}", "Partitions=gpu")
+        return "\n   ".join(lines) + "\n\n"

@@ -81,25 +81,27 @@ class IndexRule:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - index rules draw nothing
         """Place all active jobs."""
-        _decide(self._seen(view), sim.ask_order(view, self.job_order, waiting_only=False), self._rule)
+        place_by_index(self._seen(view), sim.ask_order(view, self.job_order, waiting_only=False), self.rule)
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration and the timer of one job."""
         if view.memory[job, sim.ROUND] != view.count[at.ROUND]:
-            plan_round(self._seen(view), self._rule)
-        config, timer = choose_job(self._seen(view), self._rule, job)
+            plan_round(self._seen(view), self.rule)
+        config, timer = choose_job(self._seen(view), self.rule, job)
         return Choice(int(config), float(timer))
 
     def _seen(self, view: View) -> Board:
         return with_co_runners(view.board) if self.co_located else view.board
 
     @property
-    def _rule(self) -> Rule:
+    def rule(self) -> Rule:
+        """Return its settings, as kernels take them."""
         return Rule(_WORK[self.work], float(self.due_scale), float(self.gpu_price), float(self.quantum))
 
 
 @kernel
-def _decide(board: Board, order: Ints, rule: Rule) -> None:
+def place_by_index(board: Board, order: Ints, rule: Rule) -> None:
+    """Plan the round, and place the jobs of `order`, (A,), in turn."""
     plan_round(board, rule)
     for job in order:
         config, timer = choose_job(board, rule, job)

@@ -78,7 +78,8 @@ class SampledArrivals:
             return
         interval = past / (known - 1) if known > 1 and past > 0.0 else np.inf
         picked = rng.integers(known, size=(draws, self._size))
-        self.jobs, self.tau = arrivals_like(board, picked, rng, interval)
+        gaps = rng.exponential(size=picked.shape) * interval
+        self.jobs, self.tau = arrivals_like(board, picked, gaps)
         self._uniform = rng.random(picked.shape)
 
     def come(self, copy: SimulationCopy, draw: int, outcome: Floats) -> None:
@@ -93,20 +94,19 @@ class SampledArrivals:
             outcome[job] = needed(copy.start, job, uniform), np.inf
 
 
-def arrivals_like(board: Board, picked: Ints, rng: Generator, interval: Floats | float) -> tuple[Floats, Floats]:
-    """Draw when jobs like some of the board's arrive from now on.
+def arrivals_like(board: Board, picked: Ints, gaps: Floats) -> tuple[Floats, Floats]:
+    """Make jobs that arrive from now on, like some of the board's.
 
     Args:
         board: The board.
         picked: The jobs that the arrivals are like, (D, K).
-        rng: Source of the times.
-        interval: Mean time between two of them [s], for all or for each draw, (D, 1).
+        gaps: The time from each to the one before it, of the first from now [s], (D, K).
 
     Returns:
         Their first rows, (D, K, JOB_COLUMNS), by submission; and their rows of `tau`, (D, K, C).
     """
     rows = board.jobs[picked]
-    come = board.clock[at.NOW] + np.cumsum(rng.exponential(size=picked.shape), axis=1) * interval
+    come = board.clock[at.NOW] + np.cumsum(gaps, axis=1)
     rows[..., at.DUE] += come - rows[..., at.SUBMISSION]
     rows[..., at.SUBMISSION] = come
     _renew(rows)

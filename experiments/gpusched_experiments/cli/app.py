@@ -21,8 +21,8 @@ EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "
 
 COMMANDS = (
     "compare", "simulate", "report", "train", "tune", "evaluate", "record", "audit", "certify", "reproduce", "conform",
-    "leaderboard", "study", "worlds", "limits", "trace", "serve", "forecast", "slurm", "progress", "scenarios", "tracks",
-    "policies", "warm-up",
+    "leaderboard", "study", "worlds", "limits", "trace", "serve", "forecast", "slurm", "progress", "scenarios",
+    "tracks", "policies", "warm-up",
 )  # fmt: skip
 """The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`, or in that of `STANDS_IN`."""
 STANDS_IN = {"tracks": "scenarios", "progress": "report_progress"}

@@ -34,6 +34,8 @@ from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.comparison_folder import (
     FIGURES,
     FILES,
+    JOURNAL_PAGE,
+    JOURNAL_TRACE,
     Compared,
     ComparisonFolder,
     can_be_recorded,
@@ -259,7 +261,8 @@ def _write(plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared
     if plan.workload.instance is not None:
         save_instance(plan.workload.instance, folder.path / "instance.json")
     with one_error(folder.path):
-        for name in {"groups.csv", "scenario.toml", "instance.json", "report.html", *FIGURES} - contents.keys():
+        made = {"groups.csv", "scenario.toml", "instance.json", "report.html", JOURNAL_TRACE, JOURNAL_PAGE, *FIGURES}
+        for name in made - contents.keys():
             if name != "instance.json" or plan.workload.instance is None:
                 (folder.path / name).unlink(missing_ok=True)  # of a former comparison
 

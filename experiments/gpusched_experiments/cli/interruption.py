@@ -22,6 +22,8 @@ from typing import NoReturn
 INTERRUPTED, TERMINATED = 130, 143
 GRACE_S = 5.0
 """How long a command that was stopped may clear up."""
+SAYING_S = 2.0
+"""How long a thread that ends the command waits for another one that is about to say so."""
 ONE_S = 0.3
 """Signals that come closer together than this are one."""
 _WORDS = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
@@ -43,6 +45,7 @@ class _Heard:
 
 
 _heard = _Heard()
+_saying = threading.RLock()  # held while the line is written
 _leaving = threading.RLock()  # taken for good by the first thread that ends the process
 
 
@@ -78,11 +81,12 @@ def say(kept: str = "") -> None:
     Args:
         kept: What is kept, and how to go on.
     """
-    if not (_heard.said and stopped()):
-        _heard.said = True
-        word = _WORDS.get(signal.Signals(_heard.signal or signal.SIGINT), "stopped")
-        sys.stderr.write(f"error: {word}{f'; {kept}' if kept else ''}\n")
-        sys.stderr.flush()
+    with _saying:
+        if not (_heard.said and stopped()):
+            _heard.said = True
+            word = _WORDS.get(signal.Signals(_heard.signal or signal.SIGINT), "stopped")
+            sys.stderr.write(f"error: {word}{f'; {kept}' if kept else ''}\n")
+            sys.stderr.flush()
 
 
 def end(code: object) -> None:
@@ -144,7 +148,8 @@ def _leave(number: int) -> NoReturn:
     try:
         if sys.stderr.isatty():
             os.write(2, _SHOW_CURSOR)
-        if not _heard.said:
+        # Kept for good: else the other thread would say it once more before the process is gone.
+        if _saying.acquire(timeout=SAYING_S) and not _heard.said:
             os.write(2, f"error: {_WORDS[signal.Signals(_heard.signal or signal.SIGINT)]}\n".encode())
             _heard.said = True
     finally:

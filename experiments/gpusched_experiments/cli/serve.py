@@ -2,13 +2,16 @@
 
 import os
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_experiments.cli.live_options import LogFormatOption, LogLevelOption
 
+SERVICE = "gpusched_experiments.service"
 KEY_VARIABLE = "GPUSCHED_SERVE_KEY"
 LEAST_KEY_BYTES = 16
 
@@ -16,6 +19,12 @@ LEAST_KEY_BYTES = 16
 def serve_command(
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")] = 8000,
+    unix: Annotated[
+        Path | None, typer.Option("--unix", metavar="PATH", help="Listen at a Unix socket, not at a port.")
+    ] = None,
+    api_keys: Annotated[
+        Path | None, typer.Option("--api-keys", metavar="FILE", help="Keys that may ask: lines of a name and a key.")
+    ] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes that decide; by default one a core.")
     ] = None,
@@ -34,27 +43,38 @@ def serve_command(
     max_jobs: Annotated[int, typer.Option("--max-jobs", help="Most jobs of a request.")] = 4_000,
     max_nodes: Annotated[int, typer.Option("--max-nodes", help="Most nodes of a request.")] = 4_000,
     max_waiting: Annotated[int, typer.Option("--max-waiting", help="Requests that may wait for a worker.")] = 64,
+    max_connections: Annotated[int, typer.Option("--max-connections", help="Most open connections.")] = 256,
+    compile_only: Annotated[
+        bool, typer.Option("--compile-only", help="Compile what these policies need, keep it on the disk, and end.")
+    ] = False,
+    log_level: LogLevelOption = "warning",
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Answer over HTTP who should run where on what, for a job manager that asks at every event.
 
     Example: **gpusched serve --port 8000**, then **curl http://127.0.0.1:8000/docs**. It starts and stops no job
-    itself, and knows neither users nor TLS: see the page on the service.
+    itself. With GPUSCHED_API_KEY, or --api-keys, clients must send a key; it has no TLS: see the page on the service.
     """
     try:
-        import_module("fastapi"), import_module("uvicorn")
+        import_module("fastapi"), import_module("uvicorn"), import_module("prometheus_client")
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "fastapi", "serve", "decisions over HTTP") from error
-    service = "gpusched_experiments.service"
-    limits = import_module(f"{service}.fields").RequestLimits(
-        max_bytes, max_jobs, max_nodes, timeout, max_waiting, receive_timeout
+    fields, decision, access, listening, logs, server = (
+        import_module(f"{SERVICE}.{name}") for name in ("fields", "decision", "access", "listening", "logs", "server")
+    )
+    limits = fields.RequestLimits(
+        max_bytes, max_jobs, max_nodes, timeout, max_waiting, receive_timeout, connections=max_connections
     )
     if workers is not None and workers < 1:
         raise InputError("--workers", workers, "a whole number >= 1")
-    catalogue = import_module(f"{service}.decision").PolicyCatalogue.of(policies, _agents(agent or []))
-    key = _key()
-    import_module(f"{service}.server").serve(
-        (host, port), workers or usable_cores(), catalogue, limits, key, typer.echo
-    )
+    catalogue = decision.PolicyCatalogue.of(policies, _agents(agent or []))
+    if compile_only:
+        import_module(f"{SERVICE}.pool").compile_service(catalogue, limits)
+        return
+    key, keys = _key(), access.ApiKeys.load(api_keys)
+    with logs.logging_to_stderr(log_level, log_format):
+        bound = listening.bound_to_port(host, port) if unix is None else listening.bound_to_path(unix)
+        server.serve(bound, workers or usable_cores(), catalogue, limits, key, typer.echo, keys)
 
 
 def _key() -> bytes | None:

@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 PARTS: tuple[str, ...] = (
     "snapshot",
+    "watch",
     "drive",
     "release",
     "emulate",

@@ -14,6 +14,7 @@ from typing import Annotated
 import typer
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.cli.live_options import QUIET, LogFormatOption, LogLevelOption, live_metrics
 from gpusched_experiments.cli.slurm_release import state_folder
 
 LEAST_LEASE_MIN = 0.25
@@ -37,13 +38,15 @@ def slurm_drive_command(
         Path | None, typer.Option("--progress", help="Folder of reports; by default where jobs were submitted.")
     ] = None,
     progress_port: Annotated[
-        int | None, typer.Option("--progress-port", help="Take reports over HTTP at this port, too; 0: a free one.")
+        int | None, typer.Option("--progress-port", help="Take reports over HTTP at this port, too, and tell /metrics.")
     ] = None,
     progress_host: Annotated[str, typer.Option("--progress-host", help="Address for that.")] = "127.0.0.1",
     power_off: Annotated[
         float | None, typer.Option("--power-off", help="Switch nodes off that had no job for so many minutes.")
     ] = None,
     poll: Annotated[float, typer.Option("--poll", help="Time between two looks whether something is new [s].")] = 2.0,
+    log_level: LogLevelOption = QUIET,
+    log_format: LogFormatOption = "text",
 ) -> None:
     """Let a policy decide what the jobs of a partition get that say **gpusched** in their comment.
 
@@ -55,6 +58,7 @@ def slurm_drive_command(
     from gpusched_experiments.live import asking, driving  # noqa: PLC0415 - they take long to import
     from gpusched_experiments.live.driver import DriveSettings  # noqa: PLC0415
     from gpusched_experiments.live.job_rules import JobRules  # noqa: PLC0415
+    from gpusched_experiments.service.logs import logging_to_stderr  # noqa: PLC0415
 
     for name, value in (("--every", every), ("--lease", lease), ("--poll", poll), ("--power-off", power_off)):
         if value is not None and not (math.isfinite(value) and value > 0.0):
@@ -85,8 +89,9 @@ def slurm_drive_command(
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     ask = asking.ask_service(url) if url else asking.ask_here(asking.decider_of(policy, asking.key_of(folder)))
     address = None if progress_port is None else (progress_host, progress_port)
-    options = driving.DriveOptions(folder, until_idle, progress, address)
-    with _signals(), suppress(driving.Stopped):
+    metrics = live_metrics(known.clock, drives=True)
+    options = driving.DriveOptions(folder, until_idle, progress, address, metrics=metrics)
+    with logging_to_stderr(log_level, log_format), _signals(), suppress(driving.Stopped):
         driving.drive(settings, known, ask, options, typer.echo)
     if out is not None:
         _write_out(folder, out, partition)

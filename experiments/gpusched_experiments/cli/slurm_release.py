@@ -32,9 +32,7 @@ def slurm_release_command(
     if not lease > 0.0:
         raise InputError("--lease", lease, "minutes > 0")
     if watch:
-        leases.watch(
-            folder, partition, 60.0 * lease, SlurmControl(), until_over=until_over, say=typer.echo
-        )
+        leases.watch(folder, partition, 60.0 * lease, SlurmControl(), until_over=until_over, say=typer.echo)
         return
     done = leases.release_now(folder, partition, SlurmControl(), "by hand")
     typer.echo(f"released {len(done)} job{'' if len(done) == 1 else 's'}{': ' if done else ''}{', '.join(done)}")

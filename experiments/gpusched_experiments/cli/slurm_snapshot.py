@@ -18,7 +18,7 @@ from gpusched_experiments.live.comment import seconds_of_due
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.kubernetes_objects import objects_of
 from gpusched_experiments.live.kubernetes_state import kai_cluster, kueue_cluster
-from gpusched_experiments.live.slurm_commands import SlurmCommands
+from gpusched_experiments.live.slurm_commands import SlurmControl
 from gpusched_experiments.live.slurm_state import cluster_of
 from gpusched_experiments.live.snapshot import Snapshot, take_snapshot
 from gpusched_experiments.live.snapshot_page import (
@@ -128,7 +128,7 @@ def _cluster(squeue: str | None, nodes: str | None, kueue: list[str], kai: str |
     if not files:
         if at is not None:
             raise InputError("--at", at, "nothing without files: the cluster is read now")
-        slurm = SlurmCommands()
+        slurm = SlurmControl()
         read = slurm.jobs()
         return cluster_of(read, slurm.nodes(), time.time())
     texts = [_bytes(path, named[0]) for path in files]

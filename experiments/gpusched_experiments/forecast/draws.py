@@ -23,15 +23,22 @@ NEEDS, COMING = 0, 1
 """Streams of random numbers: jobs to come do not change what those there need."""
 
 
+BLOCK = 20
+"""Mean length of the pieces of the history that jobs to come repeat."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Arrivals:
-    """Jobs to come: each is like one of the board's, and comes after an exponential time.
+    """Jobs to come, like some of the board's.
+
+    With a history, pieces of it come again: after each job the next one of the history, with the time between them, and
+    with probability 1 / `BLOCK` another one (the stationary bootstrap of Politis and Romano, 1994). So bursts stay
+    bursts. In each draw all is faster or slower by one factor, as uncertain as a mean of so many times is (gamma).
 
     Args:
         per_s: Arrivals a second, > 0.
         like: Indices of the jobs on the board that they are like, each as likely, (L,), L ≥ 1.
-        seen: Times between arrivals from which the rate was estimated: in each draw it is another one, from its
-            posterior distribution (gamma); 0: it is known.
+        gaps_s: The time from each of these to the one before it [s], (L,); None: times are exponential.
 
     Raises:
         InputError: A value is out of its range.
@@ -39,30 +46,37 @@ class Arrivals:
 
     per_s: float
     like: Ints
-    seen: int = 0
+    gaps_s: Floats | None = None
 
     def __post_init__(self) -> None:
         checks.positive("arrivals.per_s", self.per_s)
-        checks.whole("arrivals.seen", self.seen, 0)
         if not len(self.like):
             raise InputError("arrivals.like", [], "one job or more")
 
     @classmethod
     def of_history(cls, board: Board) -> Arrivals | None:
-        """Return arrivals as those so far: as often, and like any of the jobs so far; None if no time has passed."""
+        """Return arrivals as those so far, in pieces; None if no time has passed between them."""
         known = int(board.count[at.SUBMITTED])
-        past = float(board.clock[at.NOW] - board.jobs[0, at.SUBMISSION]) if known else 0.0
-        if known < 2 or past <= 0.0:
+        gaps = np.diff(board.jobs[:known, at.SUBMISSION])
+        if not gaps.sum() > 0.0:
             return None
-        return cls((known - 1) / past, np.arange(known), known - 1)
+        past = float(board.clock[at.NOW] - board.jobs[0, at.SUBMISSION])
+        return cls(len(gaps) / past, np.arange(1, known), gaps)
 
     def drawn(self, state: State, draws: int, coming: int, seed: int) -> tuple[Floats, Floats, Floats]:
         """Draw them: rows of jobs, (D, K, columns), of `tau`, (D, K, C), and quantiles of what they need, (D, K)."""
         rng = np.random.default_rng([seed, COMING])
-        quantiles = rng.random((draws, coming))
-        picked = self.like[rng.integers(len(self.like), size=(draws, coming))]
-        rate = rng.gamma(self.seen, self.per_s / self.seen, size=(draws, 1)) if self.seen else self.per_s
-        return *arrivals_like(state.board, picked, rng, 1.0 / rate), quantiles
+        quantiles, size = rng.random((draws, coming)), len(self.like)
+        places = rng.integers(size, size=(draws, coming))
+        if self.gaps_s is None:
+            gaps = rng.exponential(1.0 / self.per_s, size=places.shape)
+        else:
+            goes_on = rng.random(places.shape) >= 1.0 / BLOCK
+            for k in range(1, coming):
+                places[:, k] = np.where(goes_on[:, k], (places[:, k - 1] + 1) % size, places[:, k])
+            gaps = self.gaps_s[places] * (1.0 / (self.per_s * self.gaps_s.mean()))
+            gaps *= size / rng.gamma(size, size=(draws, 1))
+        return *arrivals_like(state.board, self.like[places], gaps), quantiles
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -154,6 +154,7 @@ def forecast(
     *,
     quantiles: Floats | None = None,
     coming: int | None = None,
+    threads: int = 1,
 ) -> Forecast:
     """Forecast the jobs that are there.
 
@@ -165,6 +166,7 @@ def forecast(
         arrivals: Jobs to come; None: none.
         quantiles: Quantiles of what the jobs need, (D, A), if they are drawn already: `stratified`.
         coming: Most jobs to come in a roll-out; None: as many as are needed.
+        threads: Roll-outs at one time, ≥ 1; what comes out does not depend on it.
     """
     if quantiles is None:
         quantiles = stratified(settings.seed, settings.samples, int(state.board.count[at.ACTIVE]))
@@ -174,7 +176,9 @@ def forecast(
         most = coming or jobs_to_come(state, policy, rng, arrivals, horizon_s, settings.samples)
         later = arrivals.drawn(state, settings.samples, most, settings.seed)
     longest_s = math.inf if settings.longest_s is None else settings.longest_s
-    outcomes = RollOuts(state, policy, rng, most, horizon_s).run_all(Draws.of(state, quantiles, later), longest_s)
+    outcomes = RollOuts(state, policy, rng, most, horizon_s).run_all(
+        Draws.of(state, quantiles, later), longest_s, threads
+    )
     return told_of(state, outcomes, settings, most)
 
 

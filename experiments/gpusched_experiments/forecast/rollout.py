@@ -6,24 +6,18 @@ D is the number of draws, A that of the jobs that are there, K that of jobs to c
 from __future__ import annotations
 
 import time
+from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import Board, Hidden, StalledError, State, View
+from gpusched_env.simulator import Board, Hidden, State, View
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.stepping import (
-    accrue,
-    advance,
-    begin_round,
-    check_stalled,
-    commit_round,
-    expected_rows,
-    next_event,
-)
+from gpusched_env.simulator.stepping import begin_round, expected_rows
+from gpusched_experiments.forecast.compiled import GOES_ON, STALLED, compiled_run, to_next_round
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -53,6 +47,10 @@ CHANGED = (
 """The arrays of a board, besides those by job and the lists of active jobs, that a run changes."""
 
 
+COLUMNS = [at.START_S, at.END_S, at.ENERGY, at.TARDINESS]
+"""What is read of every job at the end of a roll-out."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcomes:
     """What came of the jobs that were there, draw by draw.
@@ -77,7 +75,7 @@ class Outcomes:
 
 
 class RollOuts:
-    """The copy of a state on which roll-outs run, one after the other; nothing of the state changes.
+    """Roll-outs from a state, of which nothing changes.
 
     Args:
         state: The state, before the round at its present time.
@@ -88,100 +86,111 @@ class RollOuts:
     """
 
     def __init__(self, state: State, policy: Policy, rng: Generator, coming: int, horizon_s: float = np.inf) -> None:
-        board = state.board
-        self._policy, self._rng = policy, rng
-        self._known = int(board.count[at.SUBMITTED])
-        self.present: Ints = board.active[: board.count[at.ACTIVE]].copy()
-        self._until = float(board.clock[at.NOW]) + horizon_s
-        self._start = _start(board, coming)
-        self._done_before = int(board.count[at.DONE]) - (self._known - len(self.present))
-        self._work = Board(**{n: a if n == "facts" else a.copy() for n, a in self._start.__getstate__().items()})
-        self._pairs = [
-            (getattr(self._start, name), getattr(self._work, name)) for name in (*BY_JOB, "active", *CHANGED)
-        ]
-        self._hidden = _hidden(state, self._start)
-        self._view = View(self._work, state.instance.configurations)
+        self._state, self._policy, self._rng = state, policy, rng
+        self._until = float(state.board.clock[at.NOW]) + horizon_s
+        self._start = _start(state.board, coming)
 
-    def run_all(self, draws: Draws, longest_s: float = np.inf) -> Outcomes:
+    def run_all(self, draws: Draws, longest_s: float = np.inf, threads: int = 1) -> Outcomes:
         """Make the roll-outs of `draws`, or at least one of them and what there is time for.
 
         Args:
             draws: What was drawn for this state.
             longest_s: Time after which no other roll-out begins [s].
+            threads: Roll-outs at one time, where they are compiled as a whole; what comes out does not depend on it.
         """
-        begin, jobs = time.perf_counter(), self._work.jobs
-        stop: list[tuple[float, int, bool]] = []
-        rows: list[Floats] = []
-        columns = [at.START_S, at.END_S, at.ENERGY, at.TARDINESS]
-        for draw in range(len(draws.needed)):
-            if draw and time.perf_counter() - begin > longest_s:
-                break
-            stalled = self._run(draws, draw)
-            came = int(self._work.count[at.SUBMITTED]) - self._known
-            stop.append((float(self._work.clock[at.NOW]), came, stalled))
-            rows.append(jobs[self.present[:, None], columns])
-        found = np.array(rows).reshape(len(rows), len(self.present), len(columns))
-        spent = self._start.jobs[self.present]
+        begin, numbers = time.perf_counter(), iter(range(len(draws.needed)))
+
+        def run(copy: _Copy) -> list[tuple[int, Floats, float, int, bool]]:
+            found = []
+            while time.perf_counter() - begin <= longest_s or not found:
+                draw = next(numbers, None)  # one thread at a time takes a number: the interpreter's lock
+                if draw is None:
+                    break
+                found.append((draw, *copy.run(draws, draw)))
+            return found
+
+        first = self._copy()
+        most = min(threads, len(draws.needed)) if first.is_compiled else 1
+        copies = [first, *(self._copy() for _ in range(most - 1))]
+        if most == 1:
+            each = run(first)
+        else:
+            with ThreadPoolExecutor(most, "roll-out") as pool:
+                each = sorted((one for some in pool.map(run, copies) for one in some), key=itemgetter(0))
+        _, rows, until, came, stalled = zip(*each, strict=True)
+        found = np.array(rows).reshape(len(each), len(first.present), len(COLUMNS))
         times = np.where(np.isnan(found[..., :2]), np.inf, found[..., :2])
-        until, came_by, still = zip(*stop, strict=True)
+        spent = self._start.jobs[first.present][:, COLUMNS]
         return Outcomes(
             times[..., 0],
             times[..., 1],
-            found[..., 2] - spent[:, at.ENERGY],
-            found[..., 3] - spent[:, at.TARDINESS],
+            found[..., 2] - spent[:, 2],
+            found[..., 3] - spent[:, 3],
             np.array(until),
-            np.array(came_by, dtype=np.int64),
-            np.array(still, dtype=np.int64),
+            np.array(came, dtype=np.int64),
+            np.array(stalled, dtype=np.int64),
         )
 
-    def _run(self, draws: Draws, draw: int) -> bool:
-        """Make one roll-out; return whether it stalled."""
-        for start, work in self._pairs:
-            work[...] = start
-        board, hidden, policy = self._work, self._hidden, self._policy
+    def _copy(self) -> _Copy:
+        return _Copy(self._state, self._start, self._policy, self._rng, self._until)
+
+
+class _Copy:
+    """A copy of a state on which roll-outs run, one after the other.
+
+    Args:
+        state: The state.
+        start: Its board, with rows for jobs to come; never changed.
+        policy: The policy.
+        rng: Its randomness.
+        until: When roll-outs stop at the latest [s].
+    """
+
+    def __init__(self, state: State, start: Board, policy: Policy, rng: Generator, until: float) -> None:
+        self._policy, self._rng, self._start, self._until = policy, rng, start, until
+        count = state.board.count
+        self._known = int(count[at.SUBMITTED])
+        self.present: Ints = start.active[: count[at.ACTIVE]].copy()
+        self._done_before = int(count[at.DONE] - start.count[at.DONE])  # before what the board tells
+        self._work = Board(**{n: a if n == "facts" else a.copy() for n, a in start.__getstate__().items()})
+        self._pairs = [(getattr(start, name), getattr(self._work, name)) for name in (*BY_JOB, "active", *CHANGED)]
+        self._hidden = _hidden(state, start)
+        self._view = View(self._work, state.instance.configurations)
+        self._compiled = compiled_run(policy, self._work)
+
+    @property
+    def is_compiled(self) -> bool:
+        """Whether a roll-out is one compiled call, beside which other threads run."""
+        return self._compiled is not None
+
+    def run(self, draws: Draws, draw: int) -> tuple[Floats, float, int, bool]:
+        """Make one roll-out.
+
+        Returns:
+            The `COLUMNS` of the jobs that were there, when it stopped [s], how many jobs came, whether it stalled.
+        """
+        for begin, work in self._pairs:
+            work[...] = begin
+        board, hidden, known = self._work, self._hidden, self._known
         hidden.outcome[...] = np.inf
         hidden.outcome[self.present, at.NEEDED] = draws.needed[draw]
         hidden.outcome[self.present, at.FINISH_S] = draws.finish_s[draw]
-        hidden.jobs[self._known :], hidden.tau[self._known :] = draws.rows[draw], draws.tau[draw]
-        hidden.outcome[self._known :, at.NEEDED] = draws.needed_later[draw]
-        rng, count = deepcopy(self._rng), board.count
-        begin_round(board, policy.preemption)
-        while True:
-            count[at.DONE] += self._done_before  # a run may have begun before what the board tells
+        hidden.jobs[known:], hidden.tau[known:] = draws.rows[draw], draws.tau[draw]
+        hidden.outcome[known:, at.NEEDED] = draws.needed_later[draw]
+        begin_round(board, self._policy.preemption)
+        run = self._compiled or self._run_in_python
+        stalled = run(board, hidden, self.present, self._until)
+        came = int(board.count[at.SUBMITTED]) - known
+        return board.jobs[self.present][:, COLUMNS], float(board.clock[at.NOW]), came, bool(stalled)
+
+    def _run_in_python(self, board: Board, hidden: Hidden, present: Ints, until: float) -> bool:
+        policy, rng, count, state = self._policy, deepcopy(self._rng), board.count, GOES_ON
+        while state == GOES_ON:
+            count[at.DONE] += self._done_before
             policy.decide(self._view, rng)
             count[at.DONE] -= self._done_before
-            if not to_next_round(board, hidden, self.present, policy.preemption, self._until):
-                return False
-            try:
-                check_stalled(board, policy.name)
-            except StalledError:
-                return True
-
-
-@kernel
-def to_next_round(board: Board, hidden: Hidden, present: Ints, preemption: bool, until: float) -> bool:
-    """Close the round, run to the next one, and open it; return False if `present` are over or it is `until` [s]."""
-    jobs, clock, count = board.jobs, board.clock, board.count
-    commit_round(board, hidden)
-    while True:
-        time = next_event(board, hidden)
-        if time == np.inf:
-            time = clock[at.NOW] + clock[at.IDLE_REVIEW]
-        if time > until:
-            accrue(board, hidden, until)
-            return False
-        done = count[at.DONE]
-        if not advance(board, hidden):
-            return False
-        if count[at.DONE] > done:
-            over = True
-            for job in present:
-                over = over and not np.isnan(jobs[job, at.END_S])
-            if over:
-                return False
-        if count[at.ACTIVE] > 0:
-            begin_round(board, preemption)
-            return True
+            state = to_next_round(board, hidden, present, policy.preemption, until)
+        return state == STALLED
 
 
 def _start(board: Board, coming: int) -> Board:

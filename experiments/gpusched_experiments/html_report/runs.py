@@ -18,7 +18,7 @@ from gpusched_env.simulator import Result
 from gpusched_env.workload import Scenario, scenario_toml
 from gpusched_experiments.html_report.report_data import ReportData
 from gpusched_experiments.html_report.verdict import verdict_of
-from gpusched_experiments.report.comparison_folder import Compared
+from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, Compared
 from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.metrics import NAN, Billing, GroupMetrics, RunMetrics
 from gpusched_experiments.report.recorded_times import Traced
@@ -193,7 +193,7 @@ def comparison_report(folder: Path) -> ReportData:
     reference, provenance = document["reference"], document["provenance"]
     first, *others = compared = [_compared(folder, document, each) for each in (document, *document.get("more", ()))]
     instance = provenance.get("facts", {}).get("instance_file") or None
-    scenario = folder / "scenario.toml"
+    scenario, page = folder / "scenario.toml", folder / JOURNAL_PAGE
     return comparison_data(
         first.runs,
         reference,
@@ -205,6 +205,7 @@ def comparison_report(folder: Path) -> ReportData:
         not_claimed=first.not_claimed,
         verdict=_verdict(compared, reference),
         scenario=scenario.read_text(encoding="utf-8") if scenario.is_file() else "",
+        page=page.read_text(encoding="utf-8") if page.is_file() else "",
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusched_env.errors import InputError
-from gpusched_experiments.live.drive_state import JobRecord
+from gpusched_experiments.live.drive_state import DrivenJob
 from gpusched_experiments.live.following import Sight
 from gpusched_experiments.live.job_rules import JobDescription
 from gpusched_experiments.live.state import LiveJob
@@ -65,7 +65,7 @@ class Actions:
 def actions_of(
     answer: Mapping[str, Any],
     sight: Sight,
-    records: Mapping[str, JobRecord],
+    records: Mapping[str, DrivenJob],
     told: Mapping[str, JobDescription],
 ) -> Actions:
     """Return what is to be done for an answer; only what jobs allow.
@@ -116,14 +116,14 @@ def _jobs_of(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return found
 
 
-def _check_stop(job: LiveJob, record: JobRecord, description: JobDescription) -> None:
+def _check_stop(job: LiveJob, record: DrivenJob, description: JobDescription) -> None:
     if job.phase != "running":
         raise InputError("phase", job.phase, "running: only what runs is stopped")
     if not may_stop(job, record, description):
         raise InputError("stop", job.id, "only jobs that checkpoint, and that Slurm may put back into the queue")
 
 
-def may_stop(job: LiveJob, record: JobRecord, description: JobDescription) -> bool:
+def may_stop(job: LiveJob, record: DrivenJob, description: JobDescription) -> bool:
     """Return whether a job that runs may be stopped and continued."""
     return description.checkpoints and job.can_requeue and not record.cannot_stop
 
@@ -131,7 +131,7 @@ def may_stop(job: LiveJob, record: JobRecord, description: JobDescription) -> bo
 def _placement(
     given: Mapping[str, Any],
     job: LiveJob,
-    record: JobRecord,
+    record: DrivenJob,
     description: JobDescription,
     sight: Sight,
     gpu_types: Mapping[str, str],
@@ -161,7 +161,7 @@ def _placement(
     return Placement(job.id, configuration.name, tuple(there), configuration.gpus_per_node, changes)
 
 
-def free_gpus(sight: Sight, records: Mapping[str, JobRecord]) -> dict[str, int]:
+def free_gpus(sight: Sight, records: Mapping[str, DrivenJob]) -> dict[str, int]:
     """Return the GPUs of each node that no job holds; of a job that ends Slurm may no longer tell what it holds."""
     free = {node.name: node.gpus if node.available else 0 for node in sight.cluster.nodes}
     for job in sight.cluster.jobs:
@@ -172,7 +172,7 @@ def free_gpus(sight: Sight, records: Mapping[str, JobRecord]) -> dict[str, int]:
     return free
 
 
-def held_by(job: LiveJob, record: JobRecord | None) -> tuple[tuple[str, int], ...]:
+def held_by(job: LiveJob, record: DrivenJob | None) -> tuple[tuple[str, int], ...]:
     """Return the GPUs that a job holds, by node."""
     if job.phase == "ending" and record is not None and record.configuration:
         return tuple((name, record.gpus_per_node) for name in record.nodes)

@@ -18,7 +18,7 @@ MOST_COSTS = 51
 
 
 @dataclass(slots=True)
-class JobRecord:
+class DrivenJob:
     """A job that the driver takes care of. Times are Unix times [s].
 
     Attributes:
@@ -102,7 +102,7 @@ class DriveState:
 
     partition: str
     policy: str = ""
-    jobs: dict[str, JobRecord] = field(default_factory=dict)
+    jobs: dict[str, DrivenJob] = field(default_factory=dict)
     left_alone: dict[str, str] = field(default_factory=dict)
     memory: str | None = None
     costs: list[float] = field(default_factory=list)
@@ -152,8 +152,8 @@ class DriveState:
             raise InputError("--state", str(path), f"a state that drive wrote ({error})") from error
 
 
-def _record(fields: dict[str, Any]) -> JobRecord:
+def _record(fields: dict[str, Any]) -> DrivenJob:
     fields["request"] = SubmittedRequest(**fields["request"])
     for name in ("nodes", "last_nodes"):
         fields[name] = tuple(fields[name])
-    return JobRecord(**fields)
+    return DrivenJob(**fields)

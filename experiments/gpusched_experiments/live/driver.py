@@ -30,6 +30,7 @@ TRANSIENT = ("jobs that the policy is not told hold", "a request has at most")
 OF_A_JOB = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "application", "max_epochs", "distribution")
 """What a request tells of a job that stays as it is."""
 _OF_JOB = re.compile(r"jobs\[(\d+)\]")
+_IS_STOPPED = re.compile("pending execution|completing", re.IGNORECASE)
 _NEVER_STOPS = re.compile(r"disabled|not permitted|requeue", re.IGNORECASE)
 
 
@@ -419,6 +420,8 @@ class Driver:
             record.stopped_s = now_s
         self._save()
         refused = self.commands.stop(names)
+        if self.commands.tries > 1:  # the try that was not answered may have stopped them
+            refused = {name: said for name, said in refused.items() if not _IS_STOPPED.search(said)}
         for name, said in refused.items():
             record = self.state.jobs[name]
             record.ours = record.stopped = False

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_experiments.live.asking import Ask
 from gpusched_experiments.live.driver import Driver, DriveSettings
 from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.journal import Journal
+from gpusched_experiments.live.journal import Journal, log_line
 from gpusched_experiments.live.lease import (
     DRIVER_LOCK,
     JOURNAL,
@@ -24,6 +25,9 @@ from gpusched_experiments.live.lease import (
 )
 from gpusched_experiments.live.progress_reports import ProgressReports, ProgressServer
 from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
+
+if TYPE_CHECKING:
+    from gpusched_experiments.live.metrics import LiveMetrics
 
 LONGEST_PAUSE_S = 60.0
 BUSY = "another driver is at work on this partition"
@@ -43,7 +47,7 @@ class DriveOptions:
         progress: A folder that all jobs report to; None: each where it was submitted.
         address: Host and port for reports over HTTP; None: none.
         watchdog: Whether to start a watchdog.
-        metrics: Returns what `GET /metrics` tells at that address.
+        metrics: Counts what happens; told at `GET /metrics` at that address.
     """
 
     folder: Path
@@ -51,7 +55,7 @@ class DriveOptions:
     progress: Path | None = None
     address: tuple[str, int] | None = None
     watchdog: bool = True
-    metrics: Callable[[], bytes] | None = None
+    metrics: LiveMetrics | None = None
 
 
 def dry_run(settings: DriveSettings, rules: JobRules, ask: Ask, folder: Path, progress: Path | None) -> list[str]:
@@ -100,11 +104,18 @@ def drive(
     with ExitStack() as stack:
         stack.enter_context(locked(partition_lock(settings.partition), BUSY))
         stack.enter_context(locked(folder / DRIVER_LOCK, BUSY))
-        journal = stack.enter_context(Journal(folder / JOURNAL))
+        with suppress(RunError, InputError):  # before a job is held: the first question may take minutes to compile
+            dry_run(settings, rules, ask, folder, options.progress)
+        journal, metrics = stack.enter_context(Journal(folder / JOURNAL)), options.metrics
+        journal.listeners.append(log_line)
+        if metrics is not None:
+            journal.listeners.append(metrics.event)
+            ask = metrics.asking(ask)
         commands, reports = SlurmControl(), ProgressReports(options.progress)
         driver = Driver(settings, rules, commands, ask, folder, journal.append, reports)
         if options.address is not None:
-            server = ProgressServer(reports, driver.state.jobs.__contains__, options.address, options.metrics)
+            told = None if metrics is None else metrics.text
+            server = ProgressServer(reports, driver.state.jobs.__contains__, options.address, told)
             stack.callback(server.close)
             say(f"reports of jobs: GPUSCHED_PROGRESS=http://{options.address[0]}:{server.port}")
         journal.append("drive", partition=settings.partition, policy=settings.policy, lease_s=settings.lease_s)
@@ -140,7 +151,7 @@ def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -
 def _end(driver: Driver, lease_s: float, say: Callable[[str], None]) -> None:
     try:
         done = driver.finish()
-    except SlurmError as error:
+    except (SlurmError, InputError) as error:
         say(f"not all is undone: {error}; the watchdog goes on, or: gpusched slurm release")
         raise
     Lease.mine(lease_s, over=True).save(driver.folder)

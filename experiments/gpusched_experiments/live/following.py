@@ -9,7 +9,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
 from gpusched_experiments.live.comment import WORD
-from gpusched_experiments.live.drive_state import MOST_COSTS, DriveState, JobRecord
+from gpusched_experiments.live.drive_state import MOST_COSTS, DrivenJob, DriveState
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.progress import Progress, Seen
 from gpusched_experiments.live.progress_reports import ProgressReports
@@ -51,7 +51,7 @@ def holder(job: LiveJob, request: SubmittedRequest) -> str:
     return "user" if job.held == "requeue" else job.held
 
 
-def is_held_by_user(job: LiveJob, record: JobRecord, request: SubmittedRequest) -> bool:
+def is_held_by_user(job: LiveJob, record: DrivenJob, request: SubmittedRequest) -> bool:
     """Return whether a waiting job is held by somebody else than the driver, who is to be respected.
 
     The driver's holds are those of an administrator, but for jobs that were submitted with `--hold`, and those that
@@ -132,7 +132,7 @@ class Follower:
             found[name] = Seen(record.submit_s, record.first_start_s, since_s, ready_s, record.last_nodes)
         return found
 
-    def came_to_nothing(self, record: JobRecord, now_s: float) -> None:
+    def came_to_nothing(self, record: DrivenJob, now_s: float) -> None:
         """Take note that a start came to nothing: it is tried again later and later."""
         record.not_before_s = now_s + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0**record.tries)
         record.tries += 1
@@ -156,7 +156,7 @@ class Follower:
             return
         self.state.left_alone.pop(job.id, None)
         held = job.phase == "pending" and job.held == "user"
-        self.state.jobs[job.id] = JobRecord(
+        self.state.jobs[job.id] = DrivenJob(
             request, job.comment, job.submit_s, held_at_first=held, restarts=job.restarts
         )
         self.tell("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
@@ -180,7 +180,7 @@ class Follower:
             return str(error)
         return ""
 
-    def _runs(self, job: LiveJob, record: JobRecord, request: SubmittedRequest, now_s: float) -> None:
+    def _runs(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
         if not record.configuration or record.restarts != job.restarts:
             self._begins(job, record, now_s)
         if record.stopped and record.stopped_s is not None and now_s - record.stopped_s > SHORT_RUN_S:
@@ -194,7 +194,7 @@ class Follower:
             record.silent = True
             self.tell("silent", job=job.id, since_s=last_s)
 
-    def _begins(self, job: LiveJob, record: JobRecord, now_s: float) -> None:
+    def _begins(self, job: LiveJob, record: DrivenJob, now_s: float) -> None:
         """Take note that a run began."""
         start_s = job.start_s if job.start_s is not None else now_s
         if record.configuration:
@@ -220,7 +220,7 @@ class Follower:
             by="driver" if own else "slurm",
         )
 
-    def _held_name(self, job: LiveJob, record: JobRecord) -> str:
+    def _held_name(self, job: LiveJob, record: DrivenJob) -> str:
         """Return the name of the configuration of what a job holds."""
         node = next((node for node in self._nodes if node.name in record.nodes), None)
         gpu_type = None if node is None else self.rules.gpu_type(node.gpu_type)
@@ -229,7 +229,7 @@ class Follower:
             return f"{gpu_type or 'unknown'}x{sum(count for _, count in job.holds) or '?'}"
         return Configuration(gpu_type, record.gpus_per_node, len(record.nodes)).name
 
-    def _waits(self, job: LiveJob, record: JobRecord, request: SubmittedRequest, now_s: float) -> None:
+    def _waits(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
         if record.configuration:
             short = record.since_s is not None and now_s - record.since_s < SHORT_RUN_S
             if not record.stopped:
@@ -243,7 +243,7 @@ class Follower:
         if record.ours and holder(job, request) == "admin":
             record.confirmed = True
 
-    def _run_ends(self, name: str, record: JobRecord, end_s: float) -> None:
+    def _run_ends(self, name: str, record: DrivenJob, end_s: float) -> None:
         """Take note that a run ended."""
         since_s = record.since_s if record.since_s is not None else end_s
         record.ended_s = max(since_s, end_s)
@@ -263,7 +263,7 @@ class Follower:
             record.last_nodes = record.nodes
         record.configuration, record.nodes, record.gpus_per_node = "", (), 0
 
-    def _over(self, name: str, record: JobRecord, job: LiveJob | None, now_s: float) -> None:
+    def _over(self, name: str, record: DrivenJob, job: LiveJob | None, now_s: float) -> None:
         """Take note that a job is over."""
         end_s = job.end_s if job is not None and job.end_s is not None else now_s
         if record.configuration:
@@ -284,7 +284,7 @@ class Follower:
         self._refused.pop(name, None)
         del self.state.jobs[name]
 
-    def _hear(self, name: str, record: JobRecord, request: SubmittedRequest) -> None:
+    def _hear(self, name: str, record: DrivenJob, request: SubmittedRequest) -> None:
         """Take the newest report of a job, if it is to be believed."""
         try:
             report = self.reports.newest(name, request.folder, request.user)
@@ -305,7 +305,7 @@ class Follower:
             self._first_report(name, record, report.epochs, at_s)
         record.epochs, record.told_s = report.epochs, at_s
 
-    def _first_report(self, name: str, record: JobRecord, epochs: float, at_s: float) -> None:
+    def _first_report(self, name: str, record: DrivenJob, epochs: float, at_s: float) -> None:
         """Take note that a run makes progress from now on, and of what its restart cost."""
         since_s = record.since_s if record.since_s is not None else at_s
         record.first_epochs, record.ready_s = epochs, max(since_s, at_s)

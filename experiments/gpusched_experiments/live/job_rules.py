@@ -96,7 +96,8 @@ class JobRules:
     def on(self, cluster: LiveCluster) -> JobRules:
         """Return the rules for the GPU types that a cluster has."""
         types = {self.gpu_type(node.gpu_type) for node in cluster.nodes if node.gpus}
-        return replace(self, present=frozenset(each for each in types if each is not None))
+        present = frozenset(each for each in types if each is not None)
+        return self if present == self.present else replace(self, present=present)  # what is looked up is kept
 
     @property
     def clock(self) -> Clock:

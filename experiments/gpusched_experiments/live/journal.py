@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import MISSING, fields
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -19,11 +21,24 @@ from typing import IO, Any, Self
 from gpusched_env.errors import InputError, RunError
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
+from gpusched_env.workload.traces.journal import ENDING, KIND, PACKED, PREFIX, TIME, journal_files, read_journal
+from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
+from gpusched_experiments.service.logs import TAKEN, log_event
 
-KIND, TIME, HEAD, ROUND = "kind", "time", "head", "round"
+__all__ = ["Journal", "read_journal", "read_states"]
+
+HEAD, ROUND, STATE = "head", "round", "state"
+NO_EVENTS, FAILURES = (STATE, "job", "progress", "watch"), ("round-failed", "refused", "not-started")
+"""Kinds of lines that the log leaves out, and that it writes as warnings."""
 FORM = 1
 """The number of this form of journals."""
-PREFIX, ENDING, PACKED = "journal-", ".jsonl", ".gz"
+
+
+def log_line(kind: str, fields: Mapping[str, Any]) -> None:
+    """Write a line of a journal to the log, if it tells of an event; a listener."""
+    if kind not in NO_EVENTS:
+        level = logging.WARNING if kind in FAILURES or str(fields.get("event")).endswith("-failed") else logging.INFO
+        log_event(kind, level, **{f"of_{name}" if name in TAKEN else name: value for name, value in fields.items()})
 
 
 class Journal:
@@ -37,6 +52,9 @@ class Journal:
         seed: The seed of the policy that decides; None: there is none.
         clock: What tells the Unix time [s].
 
+    Attributes:
+        listeners: Called with kind and fields of every line that is written.
+
     Raises:
         InputError: The path is not a folder.
         RunError: Another process writes this journal.
@@ -45,6 +63,7 @@ class Journal:
     def __init__(self, path: str | Path, *, seed: int | None = None, clock: Callable[[], float] = time.time) -> None:
         self.path = Path(path)
         self._seed, self._clock = seed, clock
+        self.listeners: list[Callable[[str, Mapping[str, Any]], None]] = []
         try:
             self.path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -52,6 +71,7 @@ class Journal:
         self._lock = _locked(self.path)
         self._file: IO[bytes] | None = None
         self._day = ""
+        self._said: dict[str, dict[str, dict[str, Any]]] | None = None  # the state that this file says
 
     def append(self, kind: str, **fields: Any) -> dict[str, Any]:
         """Write a line; with the kind `round` all lines so far are on the disk when this returns.
@@ -63,18 +83,40 @@ class Journal:
         Returns:
             The line.
         """
-        now_s = self._clock()
+        return self._append(self._clock(), kind, fields)
+
+    def _append(self, now_s: float, kind: str, fields: Mapping[str, Any]) -> dict[str, Any]:
         file = self._file_of(now_s)
-        line = {TIME: round(now_s, 3), KIND: kind} | fields
+        line = {TIME: round(now_s, 3), KIND: kind, **fields}
         _write(file, line)
         if kind == ROUND:
             os.fsync(file.fileno())
+        for listener in self.listeners:
+            listener(kind, fields)
         return line
 
-    @property
-    def file_name(self) -> str:
-        """The name of the file that the next line goes to."""
-        return self._name_of(self._clock())
+    def append_state(self, cluster: LiveCluster) -> dict[str, Any] | None:
+        """Write what changed since the state before: in a new file, and first of all, the whole state.
+
+        Returns:
+            The line of the kind `state`; None if nothing changed, and nothing was written.
+        """
+        now = {
+            "nodes": {node.name: _plain(node) for node in cluster.nodes},
+            "jobs": {job.id: _plain(job) for job in cluster.jobs},
+        }
+        now_s = self._clock()
+        self._file_of(now_s)  # may begin a file, with a whole state
+        full = self._said is None
+        before = self._said or {"nodes": {}, "jobs": {}}
+        lines = {what: _changes(before[what], own, _DEFAULTS[what], whole=full) for what, own in now.items()}
+        gone = [sorted(before[what].keys() - now[what].keys()) for what in ("jobs", "nodes")]
+        self._said = now
+        if not full and not any(lines.values()) and not any(gone):
+            return None
+        more = {"gone_nodes": gone[1]} if gone[1] else {}
+        line = {"read": cluster.read_s, "full": full, "manager": cluster.manager, **lines, "gone": gone[0], **more}
+        return self._append(now_s, STATE, line)
 
     def close(self) -> None:
         """Write all to the disk and let others write; the journal cannot be used after that."""
@@ -110,6 +152,7 @@ class Journal:
         for former in journal_files(self.path):
             if former.suffix != PACKED and former.name != name:
                 _pack(former)
+        self._said = None
         self._day = name.removeprefix(PREFIX).removesuffix(ENDING)
         self._file = self._open(self.path / name, now_s)
         return self._file
@@ -128,22 +171,8 @@ class Journal:
         return file
 
 
-def journal_files(path: str | Path) -> list[Path]:
-    """Return the files of a journal, oldest first; a file that is compressed and is not, too, counts once."""
-    folder = Path(path)
-    names = {file.name.removesuffix(PACKED): file for file in sorted(folder.glob(f"{PREFIX}*{ENDING}{PACKED}"))}
-    names |= {file.name: file for file in folder.glob(f"{PREFIX}*{ENDING}")}
-    return [names[name] for name in sorted(names)]
-
-
-def is_journal(path: str | Path) -> bool:
-    """Return whether a path is a journal: its folder, or one of its files."""
-    own = Path(path)
-    return bool(journal_files(own)) if own.is_dir() else own.name.removesuffix(PACKED).endswith(ENDING)
-
-
-def read_journal(path: str | Path) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a journal in order, those of the kind `head` too; also while it is written.
+def read_states(path: str | Path) -> Iterator[LiveCluster]:
+    """Yield the states of a journal, one for each line of the kind `state`.
 
     Args:
         path: Its folder, or one of its files.
@@ -151,37 +180,64 @@ def read_journal(path: str | Path) -> Iterator[dict[str, Any]]:
     Raises:
         InputError: There is no journal, or a line of it is none.
     """
-    own = Path(path)
-    files = journal_files(own) if own.is_dir() else [own]
-    if not files:
-        raise InputError("journal", str(path), "a folder that gpusched slurm watch or drive wrote")
-    for file in files:
-        yield from _lines_of(file)
+    nodes: dict[str, dict[str, Any]] = {}
+    jobs: dict[str, dict[str, Any]] = {}
+    for line in read_journal(path):
+        if line[KIND] != STATE:
+            continue
+        if line["full"]:
+            nodes, jobs = {}, {}
+        for there, key, gone in ((nodes, "nodes", "gone_nodes"), (jobs, "jobs", "gone")):
+            for name in line.get(gone, ()):
+                del there[name]
+            for name, own in line[key].items():
+                there[name] = there.get(name, {}) | own
+        yield LiveCluster(
+            manager=line["manager"],
+            read_s=line["read"],
+            nodes=tuple(LiveNode(**_DEFAULTS["nodes"] | {"name": name} | _tuples(own)) for name, own in nodes.items()),
+            jobs=tuple(LiveJob(**_DEFAULTS["jobs"] | {"id": name} | _tuples(own)) for name, own in jobs.items()),
+        )
 
 
-def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
-    try:
-        with gzip.open(path) if path.suffix == PACKED else path.open("rb") as file:
-            for number, text in enumerate(file, 1):
-                if text.endswith(b"\n"):
-                    yield _line_of(text, path, number)
-    except (OSError, EOFError) as error:
-        raise InputError("journal", str(path), f"a file that can be read ({error})") from error
+def _defaults(kind: type) -> dict[str, Any]:
+    return {each.name: each.default for each in fields(kind) if each.default is not MISSING}
 
 
-def _line_of(text: bytes, path: Path, number: int) -> dict[str, Any]:
-    try:
-        line = json.loads(text)
-    except ValueError:
-        line = None
-    if not isinstance(line, dict) or not isinstance(line.get(KIND), str) or not isinstance(line.get(TIME), int | float):
-        raise InputError(f"{path}:{number}", text.decode(errors="replace"), "a JSON object with time and kind")
-    return line
+_DEFAULTS = {"nodes": _defaults(LiveNode), "jobs": _defaults(LiveJob)}
+
+
+def _plain(own: LiveNode | LiveJob) -> dict[str, Any]:
+    """Return the fields but the one that names it; the name of a job is one of its fields."""
+    key = "id" if isinstance(own, LiveJob) else "name"
+    return {each.name: getattr(own, each.name) for each in fields(own) if each.name != key}
+
+
+def _changes(
+    before: dict[str, dict[str, Any]], now: dict[str, dict[str, Any]], usual: dict[str, Any], *, whole: bool
+) -> dict[str, dict[str, Any]]:
+    """Return by name the fields that are not as before, and of what is new those that are not as usual."""
+    changed = {}
+    for name, own in now.items():
+        former = usual if whole or name not in before else before[name]
+        different = {key: value for key, value in own.items() if key not in former or former[key] != value}
+        if different or whole or name not in before:
+            changed[name] = different
+    return changed
+
+
+def _tuples(own: dict[str, Any]) -> dict[str, Any]:
+    """Return fields with tuples where JSON has lists."""
+    return {name: _tuple(value) for name, value in own.items()}
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(map(_tuple, value)) if isinstance(value, list) else value
 
 
 def _write(file: IO[bytes], line: Mapping[str, Any]) -> None:
     """Write a line in one call, so that no other can stand in between."""
-    file.write(json.dumps(line, separators=(",", ":"), ensure_ascii=False, allow_nan=False).encode() + b"\n")
+    file.write(json.dumps(line, separators=(",", ":"), allow_nan=False).encode() + b"\n")
 
 
 def _whole_length(file: IO[bytes]) -> int:

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -108,19 +108,19 @@ def locked(path: Path, whose: str) -> IO[bytes]:
     return file
 
 
-def partition_lock(partition: str) -> Path:
+def partition_lock(partition: str, environment: Mapping[str, str] = os.environ) -> Path:
     """Return the lock of a partition on this machine, whichever folder its state is in."""
-    name = f"{os.environ.get('SLURM_CONF', '')} {partition}"
+    name = f"{environment.get('SLURM_CONF', '')} {partition}"
     return Path(tempfile.gettempdir()) / f"gpusched-drive-{hashlib.sha256(name.encode()).hexdigest()[:16]}.lock"
 
 
-def start_watchdog(folder: Path, partition: str, lease_s: float) -> int:
+def start_watchdog(folder: Path, partition: str, lease_s: float, environment: Mapping[str, str] | None = None) -> int:
     """Start a watchdog that survives this process; return its process id. One that is there already stays."""
     words = [sys.executable, "-m", "gpusched_experiments", "slurm", "release", "--watch", "--until-over"]
     words += ["--partition", partition, "--state", str(folder), "--lease", f"{lease_s / 60.0:g}"]
     with (folder / "watchdog.log").open("ab") as log:
         started = subprocess.Popen(  # noqa: S603 - this program itself
-            words, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
+            words, env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
         )
     started.returncode = 0  # it is not waited for: it outlives this process
     return started.pid

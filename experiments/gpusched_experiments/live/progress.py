@@ -111,7 +111,7 @@ def lightning_callback(first_epoch: float = 0.0) -> Any:
     except ImportError:
         base = import_module("pytorch_lightning").Callback
 
-    class ReportToScheduler(base):  # type: ignore[misc]
+    class ReportToScheduler(base):  # type: ignore[misc, valid-type]
         def on_train_start(self, trainer: Any, _module: Any) -> None:
             if trainer.is_global_zero:
                 report_progress(first_epoch + trainer.current_epoch)
@@ -131,7 +131,7 @@ def trainer_callback(first_epoch: float = 0.0) -> Any:
     """
     base = import_module("transformers").TrainerCallback
 
-    class ReportToScheduler(base):  # type: ignore[misc]
+    class ReportToScheduler(base):  # type: ignore[misc, valid-type]
         def on_train_begin(self, _arguments: Any, state: Any, _control: Any, **_: Any) -> None:
             if state.is_world_process_zero:
                 report_progress(first_epoch + (state.epoch or 0.0))

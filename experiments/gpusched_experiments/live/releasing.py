@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from gpusched_experiments.live.drive_state import DriveState, JobRecord
+from gpusched_experiments.live.drive_state import DrivenJob, DriveState
 from gpusched_experiments.live.following import NO_REQUEST, Sight, is_held_by_user
 from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
 from gpusched_experiments.live.slurm_requests import requests_of
@@ -150,5 +150,5 @@ def _still_to_do(sight: Sight, state: DriveState) -> list[str]:
     return found
 
 
-def _order(record: JobRecord) -> tuple[bool, float]:
+def _order(record: DrivenJob) -> tuple[bool, float]:
     return not record.stopped, record.submit_s

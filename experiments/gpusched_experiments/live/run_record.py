@@ -35,7 +35,7 @@ SHORT_S = 1e-3
 
 
 @dataclass
-class Stay:
+class LiveInterval:
     """A time in which a job held GPUs, by the model's clock [s]."""
 
     configuration: str
@@ -59,7 +59,7 @@ class LiveRun:
     """
 
     told: dict[str, Any] | None = None
-    stays: list[Stay] = field(default_factory=list)
+    stays: list[LiveInterval] = field(default_factory=list)
     epochs: float | None = None
     outcome: str = ""
     overhead: tuple[float, float] = (0.0, 0.0)
@@ -125,12 +125,12 @@ def _read(lines: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, di
         elif kind == "interval" and (line["job"], line["start_s"]) not in seen:
             seen.add((line["job"], line["start_s"]))
             run = runs.setdefault(line["job"], LiveRun())
-            stay = (line["configuration"], tuple(line["nodes"]), line["start_s"], line["end_s"], line["ready_s"])
-            run.stays.append(Stay(*stay))
+            own = (line["configuration"], tuple(line["nodes"]), line["start_s"], line["end_s"], line["ready_s"])
+            run.stays.append(LiveInterval(*own))
         elif kind == "ended":
             run = runs.setdefault(line["job"], LiveRun())
             run.outcome, run.epochs = line["outcome"], line["epochs"]
-    _separate(runs.values())
+    separate([run.stays for run in runs.values()])
     if cluster is not None:
         speed, origin_s = cluster["clock"]
         for stay in (stay for run in runs.values() for stay in run.stays):
@@ -160,14 +160,18 @@ def _why_not(run: LiveRun) -> str:
     return ""
 
 
-def _separate(runs: Iterable[LiveRun]) -> None:
-    """Let no stay reach into another that began in its place, as those do whose times were rounded or seen late."""
-    by_node: dict[str, list[Stay]] = {}
+def separate(runs: Iterable[list[LiveInterval]]) -> None:
+    """Let no stay reach into another that began in its place, as those do whose times were rounded or seen late.
+
+    Args:
+        runs: The stays of each job, in Unix time; they are sorted, and end sooner where need be.
+    """
+    by_node: dict[str, list[LiveInterval]] = {}
     for run in runs:
-        run.stays.sort(key=lambda stay: stay.start_s)
-        for before, after in pairwise(run.stays):
+        run.sort(key=lambda stay: stay.start_s)
+        for before, after in pairwise(run):
             before.end_s = min(before.end_s, after.start_s - SHORT_S)
-        for stay in run.stays:
+        for stay in run:
             for node in stay.nodes:
                 by_node.setdefault(node, []).append(stay)
     for stays in by_node.values():

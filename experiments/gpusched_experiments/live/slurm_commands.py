@@ -58,8 +58,8 @@ class SlurmError(RunError):
         super().__init__(f"{command}: {said}")
 
 
-def run_command(words: Sequence[str], text: str, limit_s: float) -> Done:
-    """Run a command.
+def run_command(words: Sequence[str], text: str, limit_s: float, environment: Mapping[str, str] | None = None) -> Done:
+    """Run a command; `environment`: its variables, by default those of this process.
 
     Raises:
         TimeoutError: It took longer than `limit_s` seconds, and was ended.
@@ -67,8 +67,9 @@ def run_command(words: Sequence[str], text: str, limit_s: float) -> Done:
     """
     try:
         done = subprocess.run(  # noqa: S603 - Slurm's own commands; ids, names and values are checked
-            list(words), input=text, capture_output=True, text=True, timeout=limit_s, check=False, errors="replace"
-        )
+            list(words), input=text, env=environment, capture_output=True, text=True, timeout=limit_s, check=False,
+            errors="replace",
+        )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"no answer within {limit_s:g} s") from None
     return Done(done.returncode, done.stdout, done.stderr)
@@ -86,6 +87,7 @@ class SlurmControl:
 
     Attributes:
         calls: Calls so far.
+        tries: How often the last call, or one of its parts, was tried.
         not_run: Changes that were not made because of `dry`.
     """
 
@@ -94,6 +96,7 @@ class SlurmControl:
     pause: Callable[[float], None] = time.sleep
     dry: bool = False
     calls: int = 0
+    tries: int = 0
     not_run: list[str] = field(default_factory=list)
 
     def jobs(self) -> str:
@@ -184,9 +187,12 @@ class SlurmControl:
 
     def _for_jobs(self, verb: str, ids: Iterable[str]) -> dict[str, str]:
         refused: dict[str, str] = {}
+        most = 0
         for part in _parts(ids):
             words = ("scontrol", *verb.split(), ",".join(_checked(job, _ID) for job in part))
             refused |= self._change(words, part)
+            most = max(most, self.tries)
+        self.tries = most
         return refused
 
     def _change(self, words: Sequence[str], ids: list[str], text: str = "") -> dict[str, str]:
@@ -220,6 +226,7 @@ class SlurmControl:
             if attempt:
                 self.pause(FIRST_PAUSE_S * 2.0 ** (attempt - 1))
             self.calls += 1
+            self.tries = attempt + 1
             try:
                 done = self.run(words, text, self.limit_s)
             except TimeoutError as error:

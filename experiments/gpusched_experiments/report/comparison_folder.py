@@ -40,9 +40,11 @@ RECORDED, CELLS = "runs", "cells.csv"
 FORMER = "finished.jsonl"
 """Where former versions kept the finished runs."""
 FIGURES = tuple(f"{name}.{form}" for name in ("costs", "gantt") for form in ("png", "svg", "pdf"))
+JOURNAL_TRACE, JOURNAL_PAGE = "trace.csv", "journal.md"
+"""Of a comparison on the journal of a watched cluster: the jobs that it saw, and what is said of them on the page."""
 FILES = (
     "results.json", "runs.csv", "table.md", "groups.csv", "report.html", "scenario.toml", "instance.json", *FIGURES,
-    CELLS, FORMER,
+    CELLS, FORMER, JOURNAL_TRACE, JOURNAL_PAGE,
 )  # fmt: skip
 MOST_RECORDED = 300_000
 """Jobs times configurations beyond which the runs of the first seed are not recorded: their files would be large."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
+import socket
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -18,7 +20,9 @@ from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.held_nodes import mark_of, places_of
+from gpusched_experiments.service.access import authorization
 from gpusched_experiments.service.fields import ConfigurationFields
+from gpusched_experiments.service.listening import UNIX
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,7 +65,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         "configurations": [
             {name: getattr(c, name) for name in ConfigurationFields.model_fields} for c in instance.configurations
         ],
-        "prices": {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue} | _gpu_price(instance),
+        "prices": _reference(instance),
         "interference": interference_fields(instance.interference),
         "synchronisation": synchronisation_field(instance).get("synchronisation"),
         "applications": applications,
@@ -84,6 +88,8 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
     times: dict[bytes, str] = {}
     curves: dict[tuple[int, int], str] = {}
     jobs = [_job(view, instance, job, times, curves, seen) for job in view.active.tolist()]
+    known, peak_kw = int(view.count[at.PUBLISHED]), float(view.clock[at.PEAK_KW])
+    prices = {} if instance.prices is None else {"prices": prices_part(instance, instance.prices, known, peak_kw)}
     return {
         "now_s": view.now_s,
         "jobs": jobs,
@@ -91,12 +97,14 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
         "distributions": {name: _curve(board.edges[bins], board.survival[row]) for (bins, row), name in curves.items()},
         "idle_rounds": int(board.count[at.IDLE]),
         **_site(view, instance),
-        **({} if instance.prices is None else {"prices": _prices(view, instance, instance.prices)}),
+        **prices,
     }
 
 
-def _gpu_price(instance: Instance) -> dict[str, float]:
-    return {"gpu_hour_eur": instance.gpu_hour_eur} if instance.gpu_hour_eur else {}
+def _reference(instance: Instance) -> dict[str, float]:
+    """Return the prices that do not change."""
+    own = {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue}
+    return own | ({"gpu_hour_eur": instance.gpu_hour_eur} if instance.gpu_hour_eur else {})
 
 
 def _site(view: View, instance: Instance) -> dict[str, Any]:
@@ -110,14 +118,20 @@ def _site(view: View, instance: Instance) -> dict[str, Any]:
     return {"site": told}
 
 
-def _prices(view: View, instance: Instance, series: PriceSeries) -> dict[str, Any]:
-    """Return the price, and of the series what is published; 0, or 1 of the PUE, stands for all else."""
-    fields, known = price_fields(series), int(view.count[at.PUBLISHED])
+def prices_part(instance: Instance, series: PriceSeries, known: int, peak_kw: float) -> dict[str, Any]:
+    """Return the field `prices`: of a series what is published, and 0, or 1 of the PUE, for all else.
+
+    Args:
+        instance: The instance.
+        series: Its series of prices.
+        known: Periods whose prices are published.
+        peak_kw: Largest mean power of an interval of the demand charge in this month so far [kW].
+    """
+    fields = price_fields(series)
     for name, unknown in (("eur_per_kwh", 0.0), ("g_per_kwh", 0.0), ("pue", 1.0)):
         if name in fields:
             fields[name][known:] = [unknown] * (len(series.start_s) - known)
-    own = {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue} | _gpu_price(instance)
-    return own | {"series": fields, "peak_kw": float(view.clock[at.PEAK_KW])}
+    return _reference(instance) | {"series": fields, "peak_kw": peak_kw}
 
 
 def _gpu_type(v: GpuType) -> dict[str, Any]:
@@ -188,7 +202,10 @@ def _curve(edges: Any, survival: Any) -> dict[str, list[float]]:
 
 
 PORTS = {"http": http.client.HTTP_PORT, "https": http.client.HTTPS_PORT}
-ADDRESS = "an address such as http://127.0.0.1:8000, or one with https"
+LONGEST_S = 60.0
+ADDRESS = "an address such as http://127.0.0.1:8000, one with https, or unix:PATH of a socket"
+_UNIX_ADDRESS = re.compile(rf"{UNIX}(/.+?)(/(?:v1|optimizer)/\w+|)")
+"""A Unix socket, and after its path that of the request."""
 
 
 class ServiceError(RuntimeError):
@@ -276,7 +293,12 @@ def apply_answer(view: View, answer: dict[str, Any]) -> None:
 
 
 def post(url: str, body: bytes) -> bytes:
-    """Send a request over HTTP or HTTPS, once.
+    """Send a request over HTTP, HTTPS or a Unix socket, once, with the key of the environment if there is one.
+
+    Args:
+        url: Address of the service and path there, such as http://127.0.0.1:8000/v1/decide, or
+            unix:/run/gpusched/serve.sock/v1/decide.
+        body: The request as JSON.
 
     Raises:
         InputError: The address is of another kind.
@@ -285,18 +307,37 @@ def post(url: str, body: bytes) -> bytes:
     """
     connection, path = _connection(url)
     try:
-        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        connection.request("POST", path, body, {"Content-Type": "application/json"} | authorization())
         response = connection.getresponse()
         answer = response.read()
     finally:
         connection.close()
-    if response.status != http.client.OK:
+    if not http.client.OK <= response.status < http.client.MULTIPLE_CHOICES:
         raise ServiceError(response.status, answer.decode(errors="replace"))
     return answer
 
 
+class _UnixConnection(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, socket_path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._socket_path = socket_path
+
+    def connect(self) -> None:
+        """Connect."""
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._socket_path)
+
+
 def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
     """Return a connection that is not open yet, and the path there."""
+    if url.startswith(UNIX):
+        found = _UNIX_ADDRESS.fullmatch(url)
+        if not found or not hasattr(socket, "AF_UNIX"):
+            raise InputError("url", url, ADDRESS)
+        return _UnixConnection(found[1], LONGEST_S), found[2] or "/"
     try:
         place = urlsplit(url)
         port = place.port
@@ -305,4 +346,4 @@ def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
     if place.scheme not in PORTS or not place.hostname:
         raise InputError("url", url, ADDRESS)
     make = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
-    return make(place.hostname, port or PORTS[place.scheme], timeout=60.0), place.path
+    return make(place.hostname, port or PORTS[place.scheme], timeout=LONGEST_S), place.path

@@ -22,10 +22,11 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import Board, Policy, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import places_of
-from gpusched_env.simulator.policy import check_fit, memory_columns
+from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs, check_fit, memory_columns
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import agent_version, code_version
 from gpusched_experiments.service.cluster import ClusterNames
+from gpusched_experiments.service.facts import DecisionFacts
 from gpusched_experiments.service.fields import DEFAULT, DecideRequest, RequestLimits, input_error
 from gpusched_experiments.service.memory import Memory, SessionState
 from gpusched_experiments.service.present import END_S, ENERGY, TARDINESS, expected_costs, present_state
@@ -251,8 +252,12 @@ class Decider:
         Raises:
             InputError: The request is not allowed; names the field by its path.
         """
+        return self.answered(body)[0]
+
+    def answered(self, body: bytes) -> tuple[bytes, DecisionFacts]:
+        """Return the answer to a request, both as JSON, and what is counted of it; raises what a call raises."""
         begin = time.perf_counter()
-        request = self.parse(body)
+        request: DecideRequest = self.parse(body)
         parsed = time.perf_counter()
         answer = self.decide(request)
         decided = time.perf_counter()
@@ -260,7 +265,7 @@ class Decider:
         written = time.perf_counter()
         spent = {"parse": parsed - begin, "decide": decided - parsed, "answer": written - decided}
         milliseconds = json.dumps({name: round(1000.0 * seconds, 3) for name, seconds in spent.items()})
-        return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode()
+        return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode(), DecisionFacts.of(request, answer, spent)
 
     def parse(self, body: bytes, kind: type[R] = DecideRequest) -> R:  # type: ignore[assignment]
         """Read a request of a kind.
@@ -303,24 +308,43 @@ class Decider:
             InputError: The request is not allowed, or its policy cannot decide on such a cluster.
         """
         policy = self.policies.make(request.policy)
-        names = ClusterNames.of(request)
-        place = _fingerprint(request, names, self.policies.version(request.policy))
         before = None if request.memory is None else Memory.read(request.memory, self.key)
         if before is not None and before.policy != request.policy:
             allowed = f"{before.policy}, whose memory the request brings; or memory = null"
             raise InputError("policy", request.policy, allowed)
-        ids = _ids(request)
-        order = sorted(range(len(ids)), key=lambda i: request.jobs[i].submission_s)
-        problem = Problem(request, names, order)
-        order = problem.order
-        if not order:
-            return None
-        submission_s = [request.jobs[i].submission_s for i in order]
-        session = SessionState(policy, request.policy, place, [ids[i] for i in order], submission_s, before)
-        instance = problem.instance(session.like)
-        check_fit([policy], instance)
-        state = present_state(request, names, order, session.there, instance, memory_columns(policy, instance))
-        return OpenRequest(request, names, order, policy, session, state, session.put_into(state, request))
+        return open_request(request, policy, self.policies.version(request.policy), before)
+
+
+def open_request(
+    request: DecideRequest, policy: Policy, version: str, before: Memory | None = None
+) -> OpenRequest | None:
+    """Make the state that a request tells, before its round begins; None if no job fits anything now.
+
+    Args:
+        request: The request; neither its `memory` nor the name of its policy is read.
+        policy: Who decides.
+        version: A fingerprint of the code that does.
+        before: What goes on from the decision before; None for the first.
+
+    Raises:
+        InputError: The request is not allowed, or the policy cannot decide on such a cluster.
+    """
+    names = ClusterNames.of(request)
+    place = _fingerprint(request, names, version)
+    ids = _ids(request)
+    order = sorted(range(len(ids)), key=lambda i: request.jobs[i].submission_s)
+    problem = Problem(request, names, order)
+    order = problem.order
+    if not order:
+        return None
+    submission_s = [request.jobs[i].submission_s for i in order]
+    session = SessionState(policy, request.policy, place, [ids[i] for i in order], submission_s, before)
+    instance = problem.instance(session.like)
+    check_fit([policy], instance)
+    columns = memory_columns(policy, instance)
+    asking = policy.asking if isinstance(policy, AskedAs) else AS_A_POLICY
+    state = present_state(request, names, order, session.there, instance, columns, asking)
+    return OpenRequest(request, names, order, policy, session, state, session.put_into(state, request))
 
 
 def _decide(state: State, policy: Policy, rng: Generator) -> None:

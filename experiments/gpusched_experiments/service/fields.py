@@ -39,6 +39,7 @@ class RequestLimits:
         waiting: Requests that may wait for a worker, ≥ 0; more are turned away.
         receiving_s: Longest time to receive the header of a request, its body, and to send its answer, each [s], > 0.
         waiting_s: Longest time that a request waits for a worker [s], > 0.
+        connections: Most open connections, ≥ 1; beyond, those without a request are ended, and requests turned away.
 
     Raises:
         InputError: One of them is out of its range.
@@ -51,6 +52,7 @@ class RequestLimits:
     waiting: int = 64
     receiving_s: float = 30.0
     waiting_s: float = 10.0
+    connections: int = 256
 
     def __post_init__(self) -> None:
         checks.whole("--max-bytes", self.request_bytes)
@@ -61,6 +63,7 @@ class RequestLimits:
         checks.whole("--max-waiting", self.waiting, 0)
         checks.duration("--receive-timeout", self.receiving_s)
         checks.duration("waiting_s", self.waiting_s)
+        checks.whole("--max-connections", self.connections)
 
     @property
     def answered_s(self) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import Field
 
+from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.version import VERSION
 from gpusched_experiments.forecast.draws import Arrivals, stratified
@@ -206,6 +207,7 @@ class _Case:
             arrivals,
             quantiles=own,
             coming=self.coming,
+            threads=usable_cores(),
         )
 
     def _arrivals(self, opened: OpenRequest) -> Arrivals | None:

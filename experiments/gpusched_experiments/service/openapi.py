@@ -77,6 +77,7 @@ _PROBLEM = {
     },
 }
 _PROBLEMS = {
+    "401": "No key of this service.",
     "413": "The request is too large.",
     "422": "A field is not allowed.",
     "500": "The decision failed.",

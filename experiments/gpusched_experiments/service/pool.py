@@ -10,6 +10,7 @@ import gc
 import json
 import multiprocessing
 import queue
+import struct
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
@@ -21,9 +22,10 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.report.processes import WorkerError, start_worker
-from gpusched_experiments.report.warm_up import tiny_instance
+from gpusched_experiments.report.warm_up import tiny_instance, two_processes
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_experiments.service.facts import DecisionFacts
 from gpusched_experiments.service.fields import RequestLimits, error_body
 from gpusched_experiments.service.forecasting import FORECAST, TIME_SHARE, Forecaster
 from gpusched_experiments.service.openapi import EXAMPLE
@@ -40,6 +42,12 @@ def warm_up_service(decider: Decider) -> None:
     Forecaster(decider)(json.dumps(EXAMPLE | {"policy": decider.policies.names[0], "forecast": forecast}).encode())
 
 
+def compile_service(policies: PolicyCatalogue, limits: RequestLimits) -> None:
+    """Compile what a worker compiles at its start; it is kept on the disk, so that workers start in seconds."""
+    with two_processes(policies.names):
+        warm_up_service(Decider(policies, b"", limits))
+
+
 OK, NOT_ALLOWED, TOO_LARGE, FAILED, BUSY, TOO_LONG = 200, 422, 413, 500, 503, 504
 READY = b"ready"
 START_S = 600.0
@@ -50,10 +58,11 @@ AGAIN_S, LONGEST_AGAIN_S = 1.0, 60.0
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The status and the JSON of an answer."""
+    """The status and the JSON of an answer; of a decision also what is counted of it."""
 
     status: int
     body: bytes
+    facts: DecisionFacts | None = None
 
 
 def error_reply(status: int, allowed: str) -> Reply:
@@ -67,7 +76,7 @@ def reply_to(decider: Decider, body: bytes) -> Reply:
         if body.startswith(FORECAST):
             forecaster = Forecaster(decider, TIME_SHARE * decider.limits.decision_s)
             return Reply(OK, forecaster(body.removeprefix(FORECAST)))
-        return Reply(OK, decider(body))
+        return Reply(OK, *decider.answered(body))
     except InputError as error:
         status = TOO_LARGE if len(body) > decider.limits.request_bytes else NOT_ALLOWED
         return Reply(status, error_body(error.field, error.value, error.allowed))
@@ -78,39 +87,50 @@ def reply_to(decider: Decider, body: bytes) -> Reply:
 class WorkerPool:
     """Worker processes, each with everything compiled before it takes a request.
 
+    One is ready when this returns; the others follow.
+
     Args:
         workers: Number of processes, ≥ 1.
         policies: The policies that may be asked.
         key: Signs what policies remember.
         limits: Sizes, times, and how many requests may wait.
 
+    Attributes:
+        most_at_once: Requests that may be asked at one time.
+        waiting: Requests that wait for a worker now.
+        replaced: Workers that ended or took too long, and were ended, so far.
+
     Raises:
-        WorkerError: A process ended before it was ready.
+        WorkerError: The first process ended before it was ready.
     """
 
     def __init__(self, workers: int, policies: PolicyCatalogue, key: bytes, limits: RequestLimits) -> None:
         self.limits = limits
         self._arguments = (policies.names, dict(policies.agents), key, limits)
         self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
-        self._waiting = threading.Semaphore(workers + limits.waiting)
+        self.most_at_once = workers + limits.waiting
+        self._free = threading.Semaphore(self.most_at_once)
         self._closed = threading.Event()
+        self._counting = threading.Lock()
+        self.waiting, self.replaced = 0, 0
         self._ready: list[_Worker] = []
         self._all: list[_Worker] = []
         try:
-            self._start(1)  # it compiles; the others find on disk what it has compiled
-            self._start(workers - 1)
+            self._start()
         except BaseException:
             self.close()
             raise
+        for _ in range(workers - 1):  # they find on the disk what the first one has compiled
+            threading.Thread(target=self._start_another, daemon=True).start()
 
     def __call__(self, body: bytes) -> Reply:
         """Return the reply to a request, in time."""
-        if not self._waiting.acquire(blocking=False):
+        if not self._free.acquire(blocking=False):
             return error_reply(BUSY, "too many requests wait; try again in a second")
         try:
             return self._ask(body)
         finally:
-            self._waiting.release()
+            self._free.release()
 
     def close(self) -> None:
         """End all processes."""
@@ -118,13 +138,13 @@ class WorkerPool:
         for worker in list(self._all):
             worker.end()
 
-    def alive(self) -> bool:
-        """Return whether any worker is there that can decide, now or after what it is at."""
-        return any(worker.is_alive() for worker in list(self._ready))
+    def alive(self) -> int:
+        """Return how many workers are there that can decide, now or after what they are at."""
+        return sum(worker.is_alive() for worker in list(self._ready))
 
     def _ask(self, body: bytes) -> Reply:
         try:
-            worker = self._idle.get(timeout=self.limits.waiting_s)
+            worker = self._free_worker()
         except queue.Empty:
             return error_reply(BUSY, "no worker became free in time; try again in a second")
         try:
@@ -140,35 +160,47 @@ class WorkerPool:
         self._ready.remove(worker)
         self._all.remove(worker)
         worker.end()
+        with self._counting:
+            self.replaced += 1
         threading.Thread(target=self._start_another, daemon=True).start()
         return reply
+
+    def _free_worker(self) -> _Worker:
+        """Wait for a worker.
+
+        Raises:
+            queue.Empty: None became free in time.
+        """
+        with self._counting:
+            self.waiting += 1
+        try:
+            return self._idle.get(timeout=self.limits.waiting_s)
+        finally:
+            with self._counting:
+                self.waiting -= 1
 
     def _start_another(self) -> None:
         """Start a worker, again and again until one is ready: what made one fail, such as full memory, may pass."""
         wait_s = 0.0
         while not self._closed.wait(wait_s):
             with suppress(OSError, WorkerError):
-                self._start(1)
+                self._start()
                 return
             wait_s = min(max(AGAIN_S, 2.0 * wait_s), LONGEST_AGAIN_S)
 
-    def _start(self, many: int) -> None:
-        """Start workers, and let them take requests once all are ready."""
-        made = []
-        for _ in range(many):
-            made.append(_Worker(self._arguments))
-            self._all.append(made[-1])
-        if self._closed.is_set():  # the caller that closed it may not have seen them
+    def _start(self) -> None:
+        """Start a worker, and let it take requests once it is ready."""
+        worker = _Worker(self._arguments)
+        self._all.append(worker)
+        if self._closed.is_set():  # the caller that closed it may not have seen this one
             self.close()
-        for worker in made:
-            try:
-                worker.wait_until_ready()
-            except WorkerError:
-                self._all.remove(worker)
-                raise
-        self._ready += made
-        for worker in made:
-            self._idle.put(worker)
+        try:
+            worker.wait_until_ready()
+        except WorkerError:
+            self._all.remove(worker)
+            raise
+        self._ready.append(worker)
+        self._idle.put(worker)
 
 
 class _Worker:
@@ -197,8 +229,7 @@ class _Worker:
         self._pipe.send_bytes(body)
         if not self._pipe.poll(longest_s):
             return None
-        answer = self._pipe.recv_bytes()
-        return Reply(int.from_bytes(answer[:2], "big"), answer[2:])
+        return _read(self._pipe.recv_bytes())
 
     def is_alive(self) -> bool:
         """Return whether the process is there."""
@@ -221,7 +252,22 @@ def _serve(pipe: Connection, names: tuple[str, ...], agents: dict[str, str], key
     pipe.send_bytes(READY)
     while True:
         try:
-            reply = reply_to(decider, pipe.recv_bytes())
-            pipe.send_bytes(reply.status.to_bytes(2, "big") + reply.body)
+            pipe.send_bytes(_written(reply_to(decider, pipe.recv_bytes())))
         except (EOFError, OSError):
             return
+
+
+_HEAD = struct.Struct(">HI")
+"""The status of a reply, and how many bytes of facts come before its JSON."""
+
+
+def _written(reply: Reply) -> bytes:
+    facts = b"" if reply.facts is None else reply.facts.written()
+    return _HEAD.pack(reply.status, len(facts)) + facts + reply.body
+
+
+def _read(text: bytes) -> Reply:
+    status, length = _HEAD.unpack_from(text)
+    begin = _HEAD.size + length
+    facts = DecisionFacts.read(text[_HEAD.size : begin]) if length else None
+    return Reply(status, text[begin:], facts)

@@ -9,12 +9,13 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
-from gpusched_env.simulator import Board, State
+from gpusched_env.simulator import Asking, Board, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import charge, seconds_per_epoch, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
 from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
 from gpusched_env.simulator.placement.held_nodes import add_to_mark
+from gpusched_env.simulator.policy import AS_A_POLICY
 from gpusched_env.simulator.priced_time import publish
 from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
@@ -37,6 +38,7 @@ def present_state(
     there: NDArray[np.int64],
     instance: Instance,
     memory_columns: int,
+    asking: Asking = AS_A_POLICY,
 ) -> State:
     """Make the state in which a policy decides.
 
@@ -49,13 +51,14 @@ def present_state(
         there: Their indices in the instance, rising.
         instance: Its instance.
         memory_columns: Columns of the policy's memory.
+        asking: How rounds ask.
 
     Raises:
         InputError: A job holds what it cannot hold, or has made progress that it cannot have made.
     """
     for index in order:
         _past(f"jobs[{index}].submission_s", request.jobs[index].submission_s, request.now_s)
-    state = State(instance, record=False, memory_columns=memory_columns)
+    state = State(instance, asking, record=False, memory_columns=memory_columns)
     board = state.board
     board.clock[at.NOW], board.clock[at.PEAK_KW] = request.now_s, request.prices.peak_kw
     publish(board, state.hidden)

@@ -10,7 +10,7 @@ from typing import Literal, get_args
 
 from gpusched_env.errors import InputError
 
-TraceFormat = Literal["philly", "itp", "helios", "acme", "pai", "openb", "sacct", "generic"]
+TraceFormat = Literal["philly", "itp", "helios", "acme", "pai", "openb", "sacct", "journal", "generic"]
 FORMATS: tuple[TraceFormat, ...] = get_args(TraceFormat)
 
 ROW = "row of the trace"
@@ -73,6 +73,13 @@ SACCT = Preset(
         "tenant": "Account", "user": "User", "gpu_type": "gpu_type",
     },
     hint="sacct -P -a -o JobID,Submit,Start,End,ElapsedRaw,AllocTRES,State,User,Account prints all",
+)  # fmt: skip
+JOURNAL = Preset(
+    "journal",
+    {name: name for name in (
+        "submission_s", "start_s", "end_s", "duration_s", "gpus", "gpu_type", "application", "due_s",
+        "tardiness_weight_eur_per_s", "tenant", "user",
+    )},
 )  # fmt: skip
 PAI = Preset(
     "pai",

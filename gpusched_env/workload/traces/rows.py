@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.traces.columns import missing
+from gpusched_env.workload.traces.journal import is_journal
 from gpusched_env.workload.traces.presets import (
     GENERIC,
+    JOURNAL,
     PAI,
     PHILLY_JSON,
     ROW,
@@ -26,6 +28,7 @@ from gpusched_env.workload.traces.presets import (
     preset_of_columns,
     table_preset,
 )
+from gpusched_env.workload.traces.seen_jobs import SeenCluster
 
 UNREADABLE = (OSError, ValueError, EOFError, zlib.error, pl.exceptions.PolarsError)
 """What reading a file may raise that is not compressed as it says, or holds no text."""
@@ -287,6 +290,8 @@ def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) 
     Raises:
         InputError: The file cannot be read.
     """
+    if name == JOURNAL.format or (name is None and is_journal(path)):
+        return Layout(JOURNAL)
     first = first_line(Path(path))
     if first.lstrip("\ufeff \t").startswith(("[", "{")) and name in {None, "philly"}:
         return Layout(PHILLY_JSON, encoding=encoding)
@@ -309,12 +314,19 @@ def read_rows(path: str | Path, layout: Layout) -> pl.DataFrame:
         InputError: The file cannot be read, or has no rows.
     """
     path = Path(path)
-    table = read_philly_json(path) if layout.preset is PHILLY_JSON else _read_text(path, layout)
+    if layout.preset is JOURNAL:
+        table = SeenCluster.of(path).table()
+    else:
+        table = read_philly_json(path) if layout.preset is PHILLY_JSON else _read_text(path, layout)
     rows = table.with_row_index(ROW, offset=1).filter(~pl.all_horizontal(pl.col(table.columns).is_null()))
     if layout.preset is SACCT:
         rows = jobs_of_sacct(rows)
     if rows.is_empty():
-        raise InputError(path.name, "no rows", "at least one row below the header")
+        raise InputError(
+            path.name,
+            "no rows",
+            "at least one job" if layout.preset is JOURNAL else "at least one row below the header",
+        )
     return rows
 
 

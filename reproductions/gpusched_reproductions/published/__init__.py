@@ -2,6 +2,7 @@
 
 from gpusched_reproductions.published.conformance import CONFORMANCE
 from gpusched_reproductions.published.cost import COST, MEAN_TIMES
+from gpusched_reproductions.published.forecasts import FORECASTS
 from gpusched_reproductions.published.load import LOAD, SHARING_EXPERIMENT
 from gpusched_reproductions.published.scaling import SCALING
 from gpusched_reproductions.published.sts_x import AGENTS, STS_X
@@ -18,6 +19,7 @@ _ORDER = (
     STS_X,
     VALUE_OF_INFORMATION_EXPERIMENT,
     AGENTS,
+    FORECASTS,
     SCALING,
 )
 EXPERIMENTS = {each.name: each for each in _ORDER}

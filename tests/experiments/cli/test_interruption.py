@@ -110,6 +110,22 @@ interruption._leave(signal.SIGINT)
     assert run(body)[:2] == (130, "error: interrupted\n")
 
 
+def test_a_command_that_must_go_while_it_says_so_still_says_so():
+    body = """
+class Slow:
+    def write(self, text):
+        time.sleep(1.0)
+        return sys.__stderr__.write(text)
+    def __getattr__(self, name):
+        return getattr(sys.__stderr__, name)
+
+interruption.GRACE_S = 0.5
+sys.stderr = Slow()
+interrupt()
+"""
+    assert run(body)[:2] == (130, "error: interrupted\n")
+
+
 def test_a_signal_while_the_command_ends_at_once_does_not_keep_it_from_that():
     """The handler runs within itself, and what it was at never goes on."""
     body = """

@@ -22,7 +22,7 @@ def limits(tmp_path: Path, comment: str, **environment: str) -> list[str]:
     log = tmp_path / "log"
     log.write_text("")
     usual = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "LOG": str(log), "SLURM_JOB_ID": "7"}
-    subprocess.run(["sh", str(SCRIPT)], env=usual | environment, check=True)
+    subprocess.run(["/bin/sh", str(SCRIPT)], env=usual | environment, check=True)
     return log.read_text().splitlines()
 
 

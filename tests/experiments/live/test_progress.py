@@ -39,7 +39,8 @@ def test_a_report_is_one_whole_file(job):
     assert reports.newest("8", str(job), "root") is None
 
 
-def test_outside_a_job_and_where_it_cannot_be_told_nothing_is_raised(job, monkeypatch):
+@pytest.mark.usefixtures("job")
+def test_outside_a_job_and_where_it_cannot_be_told_nothing_is_raised(monkeypatch):
     monkeypatch.setenv(progress.VARIABLE, "http://127.0.0.1:9")
     assert not progress.report_progress(1)
     monkeypatch.setenv(progress.VARIABLE, "/proc/none")
@@ -48,7 +49,8 @@ def test_outside_a_job_and_where_it_cannot_be_told_nothing_is_raised(job, monkey
     assert not progress.report_progress(1)
 
 
-def test_over_http_and_metrics(job, monkeypatch):
+@pytest.mark.usefixtures("job")
+def test_over_http_and_metrics(monkeypatch):
     reports = ProgressReports()
     server = ProgressServer(reports, {"7"}.__contains__, metrics=lambda: b"gpusched_rounds 3\n")
     url = f"http://127.0.0.1:{server.port}"
@@ -58,13 +60,13 @@ def test_over_http_and_metrics(job, monkeypatch):
         newest = reports.newest("7", "", "root")
         assert newest is not None
         assert newest.epochs == 3.5
-        with urllib.request.urlopen(f"{url}/metrics") as answer:
+        with urllib.request.urlopen(f"{url}/metrics") as answer:  # noqa: S310
             assert answer.read() == b"gpusched_rounds 3\n"
         monkeypatch.setenv("SLURM_JOB_ID", "8")  # nobody's
         assert not progress.report_progress(1)
         for body in (b"{}", b"x" * (MOST_BYTES + 1), b'{"job": "7", "restarts": 0, "epochs": "a", "at_s": 0}'):
             with pytest.raises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(f"{url}/progress", body)
+                urllib.request.urlopen(f"{url}/progress", body)  # noqa: S310
             assert refused.value.code in (413, 422)
             refused.value.close()
     finally:

@@ -18,7 +18,7 @@ from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import Reply, WorkerPool
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 BODY = json.dumps(EXAMPLE | {"policy": "edf"}).encode()
 KEY = b"a key"
@@ -49,10 +49,18 @@ class SlowWorker:
         self.ended.set()
 
 
+def wait_for(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 10.0
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert condition()
+
+
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[WorkerPool]:
     monkeypatch.setattr("gpusched_experiments.service.pool._Worker", SlowWorker)
     pool = WorkerPool(2, PolicyCatalogue.of("edf"), KEY, RequestLimits(decision_s=0.3, waiting=2, waiting_s=0.05))
+    wait_for(lambda: pool.alive() == 2)
     yield pool
     pool.close()
 
@@ -111,7 +119,32 @@ def test_a_worker_that_cannot_be_replaced_now_is_replaced_later(slow: WorkerPool
     assert not slow.alive()
     assert slow(b"0.0").status == 503
     memory_is_free.set()
-    deadline = time.monotonic() + 10.0
-    while not slow.alive() and time.monotonic() < deadline:
-        time.sleep(0.01)
+    wait_for(lambda: slow.alive() == 2)
     assert slow(b"0.0").status == 200
+
+
+def test_one_worker_is_enough_to_begin_and_the_others_follow(monkeypatch: pytest.MonkeyPatch):
+    go_on, number = threading.Event(), count()
+
+    class LateWorker(SlowWorker):
+        def wait_until_ready(self) -> None:
+            assert next(number) == 0 or go_on.wait(10.0)
+
+    monkeypatch.setattr("gpusched_experiments.service.pool._Worker", LateWorker)
+    pool = WorkerPool(3, PolicyCatalogue.of("edf"), KEY, RequestLimits())
+    try:
+        assert (pool.alive(), pool(b"0.0").status) == (1, 200)
+        go_on.set()
+        wait_for(lambda: pool.alive() == 3)
+    finally:
+        pool.close()
+
+
+def test_it_says_how_many_wait_and_how_many_were_replaced(slow: WorkerPool):
+    with ThreadPoolExecutor(3) as threads:
+        asked = [threads.submit(slow, b"0.2") for _ in range(3)]
+        wait_for(lambda: slow.waiting == 1 or all(each.done() for each in asked))
+        assert [each.result().status for each in asked].count(503) == 1  # it waited for 0.05 s
+    assert (slow.waiting, slow.replaced) == (0, 0)
+    assert slow(b"dies").status == 500
+    assert slow.replaced == 1

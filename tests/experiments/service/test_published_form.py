@@ -14,7 +14,7 @@ from gpusched_experiments.service import published_form
 from gpusched_experiments.service.client import ServiceError
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.fields import RequestLimits
-from gpusched_experiments.service.pool import reply_to
+from gpusched_experiments.service.pool import error_reply, reply_to
 from gpusched_experiments.service.published_form import PublishedFormError, answer_of, ask, request_of
 from refusals import refused
 
@@ -166,3 +166,65 @@ def test_the_program_prints_the_answer_of_a_file_or_an_error(by_service, tmp_pat
     monkeypatch.setattr("sys.stdin", io.StringIO("{}"))
     assert published_form.main(["-"]) == 1
     assert capsys.readouterr() == ("", "error: 414: the field jobs is missing\n")
+
+
+@pytest.fixture(scope="module")
+def door(service):
+    testclient = pytest.importorskip("starlette.testclient", reason="needs httpx")
+    from gpusched_experiments.service.server import create_app  # noqa: PLC0415 - only with the extra `serve`
+
+    app = create_app(service, PolicyCatalogue.of("edf,random-greedy"), RequestLimits())
+    with testclient.TestClient(app, raise_server_exceptions=False) as made:
+        yield made
+
+
+def test_the_service_answers_at_the_published_path_with_the_published_status(door, by_service):
+    answer = door.post("/optimizer/v5", json=form())
+    assert (answer.status_code, answer.json()) == (201, by_service(form()))
+    figures = door.get("/metrics").text
+    assert 'gpusched_service_requests_total{path="/optimizer/v5",policy="edf",status="201"} 1.0' in figures
+    assert 'gpusched_service_jobs_total{action="start",policy="edf"} 1.0' in figures
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        ({"jobs": None}, 414),
+        ({"currentTime": None}, 434),
+        ({"GPUcosts": {"K80": M60}}, 484),
+        ({"jobs": {"JJ4": job(Priority=0)}}, 444),
+        ({"jobs": {"JJ4": job(ProfilingData={"K80": {"1": 1.0}})}}, 454),
+        ({"method": "FIFO"}, 464),  # not served
+        ({"method": "G_sim"}, 422),
+        ({"jobs": []}, 422),
+        ({"jobs": {"JJ4": 5}}, 422),
+        ({"jobs": {"JJ4": {}}}, 422),
+        ({"jobs": {"JJ4": job(ProfilingData={"M60": [1.0]})}}, 422),
+        ({"jobs": {"JJ4": job(Epochs=float("inf"))}}, 422),
+        ({"jobs": {"JJ4": job(Epochs=1e300)}}, 464),
+        ({"nodes": {"n1": node(1) | {"GPUtype": ["M60"]}}}, 484),
+        ({"nodes": {"n1": {"free_nGPUs": 1}}}, 422),
+        ({"method": ["EDF"]}, 422),
+    ],
+)
+def test_the_service_says_what_is_wrong_with_the_published_codes(door, change: dict[str, Any], status: int):
+    body = json.dumps({name: value for name, value in form(**change).items() if value is not None})
+    answer = door.post("/optimizer/v5", content=body)
+    assert answer.status_code == status
+    assert answer.json()["error"]
+
+
+@pytest.mark.parametrize("body", [b"", b"[1]", b"[" * 100_000, b"\xff"])
+def test_no_request_in_the_published_form_is_no_failure(door, body: bytes):
+    assert door.post("/optimizer/v5", content=body).status_code in (414, 422)
+
+
+def test_a_job_that_ends_after_the_last_year_of_the_calendar_is_answered(door):
+    answer = door.post("/optimizer/v5", json=form(jobs={"JJ4": job(seconds=1e9)}))
+    assert answer.status_code == 201
+    assert answer.json()["estimated_rescheduling_time"].endswith("Dec 9999, 00.00.00")
+
+
+def test_a_service_that_is_busy_says_so_in_the_published_form_too():
+    busy = published_form.reply_in_form(json.dumps(form()).encode(), lambda _: error_reply(503, "later"))
+    assert (busy.status, json.loads(busy.body)["allowed"]) == (503, "later")

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
@@ -24,8 +23,8 @@ import pytest
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import Result, simulate
 from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
-from gpusched_experiments.service.decision import PolicyCatalogue
 from gpusched_experiments.service.fields import RequestLimits
+from gpusched_experiments.service.listening import url_of
 from gpusched_experiments.service.pool import Reply
 from instances import random_instance
 from refusals import refused
@@ -33,12 +32,8 @@ from refusals import refused
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-uvicorn = pytest.importorskip("uvicorn", reason="needs the extra `serve`")
-from gpusched_experiments.service.server import (  # noqa: E402
-    _Server,
-    create_app,
-    url_of,
-)
+pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+from serving import serving
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("edf", "edf-preemptive", "sts-x", "atc")
@@ -144,17 +139,8 @@ def test_the_request_of_the_page_is_answered(service: Service):
 def quick_to_end() -> Iterator[int]:
     """Serve in a thread of this process, with half a second for a request to come; give the port."""
     limits = RequestLimits(receiving_s=0.5, waiting_s=0.5, decision_s=0.5)
-    app = create_app(lambda _: Reply(200, bytes(32 * 2**20)), PolicyCatalogue.of("edf"), limits)
-    bound, ready = socket.create_server(("127.0.0.1", 0)), threading.Event()
-    server = _Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1), limits, ready.set)
-    thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
-    thread.start()
-    assert ready.wait(30.0)
-    yield bound.getsockname()[1]
-    server.should_exit = True
-    thread.join(30.0)
-    bound.close()
-    assert not thread.is_alive()
+    with serving(lambda _: Reply(200, bytes(32 * 2**20)), limits) as place:
+        yield int(place.partition(":")[2])
 
 
 HEADER = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\n"

@@ -1,0 +1,218 @@
+"""What really ran on a cluster, played back in the simulator: so the model prices it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.model import EpochDistribution, JobTable
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import accrue, bill_rate, log_interval, submit, take_speed, take_speeds
+from gpusched_env.simulator.holdings import apply_holding
+from gpusched_env.simulator.placement.release import release
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gpusched_env.model import Instance, PriceSeries
+    from gpusched_experiments.service.decision import OpenRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """An interval in which a job held one configuration in one place. Times are those of the model [s].
+
+    Attributes:
+        job: Id of the job.
+        configuration: Name of the configuration.
+        nodes: Names of its nodes; of a spread configuration the node of every GPU.
+        gpu: Number of the shared GPU on the node; None: whole ones.
+        start_s: When it began.
+        end_s: When it ended; inf: it goes on.
+    """
+
+    job: str
+    configuration: str
+    nodes: tuple[str, ...]
+    gpu: int | None
+    start_s: float
+    end_s: float = np.inf
+
+
+@dataclass(frozen=True, slots=True)
+class RealRun:
+    """What has happened on a cluster so far. Times are those of the model [s].
+
+    Attributes:
+        intervals: What jobs held, of each in order.
+        ended_s: When jobs ended, by id.
+    """
+
+    intervals: Sequence[Interval]
+    ended_s: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlayedRun:
+    """A cluster with all jobs that were ever seen there, and their indices by name.
+
+    Attributes:
+        instance: The cluster and the jobs.
+        jobs: Indices of the jobs, by id.
+        nodes: Indices of the nodes, by name.
+        configurations: Indices of the configurations, by name.
+    """
+
+    instance: Instance
+    jobs: Mapping[str, int]
+    nodes: Mapping[str, int]
+    configurations: Mapping[str, int]
+
+
+COLUMNS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "seconds_per_epoch", "tenant")
+"""Of each job what its costs depend on, beside its application."""
+
+
+class SeenJobs:
+    """The jobs that requests have told, with what they told last."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, Any]] = {}
+
+    def meet(self, opened: OpenRequest) -> None:
+        """Keep the jobs of a request."""
+        table, session = opened.state.instance.jobs, opened.session
+        for job, name in zip(session.there.tolist(), session.ids, strict=True):
+            row = {column: getattr(table, column)[job] for column in COLUMNS}
+            self._rows[name] = row | {"application": table.applications[table.application[job]]}
+
+    def of(self, opened: OpenRequest, prices: PriceSeries | None) -> PlayedRun:
+        """Return them on the cluster of a request, with all prices."""
+        rows = sorted(self._rows.items(), key=lambda item: item[1]["submission_s"])
+        base, index = opened.state.instance, {name: i for i, name in enumerate(opened.state.instance.jobs.applications)}
+        columns = {column: np.array([row[column] for _, row in rows]) for column in COLUMNS}
+        table = JobTable(
+            **columns,
+            epochs_needed=columns["max_epochs"],
+            memory_gib=np.zeros(len(rows)),
+            application=np.array([index.get(row["application"], 0) for _, row in rows]),
+            applications=base.jobs.applications,
+            distribution=np.zeros(len(rows), dtype=np.int64),
+            distributions=(EpochDistribution.certain(),),
+        )
+        jobs = {name: job for job, (name, _) in enumerate(rows)}
+        names = opened.names
+        return PlayedRun(replace(base, jobs=table, prices=prices), jobs, names.node, names.configuration)
+
+
+ENDS, RELEASES, SUBMITS, STARTS = range(4)
+"""What happens at one time, in this order."""
+
+
+def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float) -> State:
+    """Play back what really ran, and what it cost as the model prices it.
+
+    Jobs that hold GPUs at `begin_s` hold them from then on. An interval that begins while its GPUs are held, or while
+    its job holds others, as rounded times may say, begins when that is over.
+
+    Args:
+        played: The cluster and its jobs.
+        run: What really ran.
+        begin_s: From when on costs count.
+        until_s: Until when.
+
+    Returns:
+        A state at `until_s`: its clock has the costs, its rows of jobs theirs, with starts, ends and switches, and its
+        log the intervals; epochs in it are those that the model expects.
+    """
+    state = State(played.instance)
+    board, hidden = state.board, state.hidden  # only the log is another one once it has grown
+    board.clock[at.NOW] = begin_s
+    submit(board, hidden, begin_s)
+    late: list[tuple[int, Interval]] = []
+    events = sorted(_events(played, run, begin_s, until_s), key=lambda event: event[:3])
+    for k, (time_s, kind, job, interval) in enumerate(events):
+        if time_s > board.clock[at.NOW]:
+            accrue(board, hidden, time_s)
+        if kind in (ENDS, RELEASES):
+            _release(state, job, time_s)
+            late = [one for one in late if one[0] != job or one[1] is not interval]
+        if kind == ENDS:
+            _end(state, job, time_s)
+        elif kind == SUBMITS:
+            submit(board, hidden, time_s)
+        elif kind == STARTS and interval is not None:
+            late.append((job, interval))
+        if k + 1 < len(events) and events[k + 1][0] == time_s:
+            continue
+        late = [(job, one) for job, one in late if not _hold(state, played, job, one)]
+        take_speeds(board, state.hidden)
+        board.clock[at.BILL_RATE] = bill_rate(board)
+    if until_s > board.clock[at.NOW]:
+        accrue(board, hidden, until_s)
+    return state
+
+
+def _events(
+    played: PlayedRun, run: RealRun, begin_s: float, until_s: float
+) -> Iterable[tuple[float, int, int, Interval | None]]:
+    """Return what happened: time, kind, job, and the interval that ends or begins."""
+    submission_s = played.instance.jobs.submission_s
+    for job, submitted_s in enumerate(submission_s.tolist()):
+        if begin_s < submitted_s <= until_s:
+            yield submitted_s, SUBMITS, job, None
+    for interval in run.intervals:
+        if interval.job not in played.jobs:
+            continue
+        job = played.jobs[interval.job]
+        first_s = max(begin_s, float(submission_s[job]))
+        start_s, end_s = max(first_s, interval.start_s), max(first_s, interval.end_s)
+        if start_s < end_s and start_s <= until_s:
+            yield start_s, STARTS, job, interval
+            if end_s <= until_s:
+                yield end_s, RELEASES, job, interval
+    for name in run.ended_s.keys() & played.jobs.keys():
+        job = played.jobs[name]
+        end_s = max(begin_s, run.ended_s[name], float(submission_s[job]))
+        if end_s <= until_s:
+            yield end_s, ENDS, job, None
+
+
+def _hold(state: State, played: PlayedRun, job: int, interval: Interval) -> bool:
+    """Let a job hold what it held, if that is free; return whether it is."""
+    row, now_s = state.board.jobs[job], state.board.clock[at.NOW]
+    if np.isnan(row[at.END_S]):
+        nodes = sorted(played.nodes[name] for name in interval.nodes)
+        if row[at.CONFIG] >= 0 or apply_holding(
+            state.board, job, played.configurations[interval.configuration], nodes, interval.gpu
+        ):
+            return False
+        row[at.SWITCHES] += not np.isnan(row[at.START_S])
+        row[at.START_S] = now_s if np.isnan(row[at.START_S]) else row[at.START_S]
+        row[at.BASE_S] = row[at.READY_S] = now_s
+        row[at.BASE_EPOCHS] = row[at.EPOCHS]
+        take_speed(state.board, state.hidden, job, 1.0, 0.0)
+    return True
+
+
+def _release(state: State, job: int, time_s: float) -> None:
+    """Let a job release what it holds, and write the interval that ends."""
+    if state.board.jobs[job, at.CONFIG] >= 0:
+        state.grow_arrays()
+        log_interval(state.board, state.hidden, job, False, time_s)
+        release(state.board, job)
+
+
+def _end(state: State, job: int, time_s: float) -> None:
+    """Let a job be over."""
+    board = state.board
+    count, active = board.count, board.active
+    if np.isnan(board.jobs[job, at.END_S]):
+        board.jobs[job, at.END_S] = time_s
+        left = [one for one in active[: count[at.ACTIVE]].tolist() if one != job]
+        count[at.DONE] += count[at.ACTIVE] - len(left)
+        count[at.ACTIVE] = len(left)
+        active[: len(left)] = left

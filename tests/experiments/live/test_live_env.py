@@ -1,0 +1,126 @@
+"""The live environment shows and pays what the simulated one does, where a simulated run is the cluster."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from gpusched_agents.any_policy import make_any_policy
+from gpusched_baselines import Sts, edf
+from gpusched_env import GpuClusterEnv, Tenant, load_scenario, make_instance, rollout, simulate
+from gpusched_env.envs.rollout import asking_of
+from gpusched_env.simulator import layout as at
+from gpusched_experiments.live.env import LiveSlurmEnv
+from instances import by_utilisation, random_instance, with_switching
+from limited import with_power_limits
+from simulated_cluster import SimulatedCluster
+
+if TYPE_CHECKING:
+    from gpusched_env import Instance
+
+
+def assert_alike(one: Any, other: Any, said: str) -> None:
+    """Compare observations: float32 numbers, which both computed from times that may differ in the last bit."""
+    if not isinstance(one, dict):
+        one, other = {"flat": one}, {"flat": other}
+    assert one.keys() == other.keys()
+    for name in one:
+        assert one[name].dtype == other[name].dtype
+        np.testing.assert_allclose(other[name], one[name], rtol=0.0, atol=1e-6, err_msg=f"{said}: {name}")
+
+
+def live_env(instance: Instance, **settings: Any) -> LiveSlurmEnv:
+    """Make the environment on a cluster that plays a simulated run of the instance."""
+    idle_review_s = settings.get("idle_review_s", 3600.0)
+    return LiveSlurmEnv(conf=SimulatedCluster(idle_review_s), instance=instance, **settings)
+
+
+def run_both(instance: Instance, seed: int, **settings: Any) -> tuple[GpuClusterEnv, LiveSlurmEnv]:
+    """Take the same steps in both; every observation, mask, reward and info is the same."""
+    simulated = GpuClusterEnv(instance=instance, **settings)
+    live = live_env(instance, **settings)
+    assert (simulated.observation_space, simulated.action_space) == (live.observation_space, live.action_space)
+    rng = np.random.default_rng(seed)
+    (seen, info), (seen_live, info_live) = simulated.reset(seed=0), live.reset(seed=0)
+    over, steps = False, 0
+    while True:
+        said = f"step {steps}"
+        assert_alike(seen, seen_live, said)
+        assert info.keys() <= info_live.keys()
+        for name, value in info.items():
+            np.testing.assert_allclose(info_live[name], value, rtol=1e-9, atol=1e-9, err_msg=f"{said}: {name}")
+        np.testing.assert_array_equal(live.action_masks(), simulated.action_masks())
+        if over:
+            return simulated, live
+        allowed = np.flatnonzero(info["action_mask"])
+        action = int(rng.choice(allowed) if rng.random() < 0.9 else rng.integers(simulated.action_space.n))
+        seen, reward, terminated, truncated, info = simulated.step(action)
+        seen_live, reward_live, *ends, info_live = live.step(action)
+        steps += 1
+        assert reward_live == pytest.approx(reward, rel=1e-9, abs=1e-9), said
+        assert ends == [terminated, truncated], said
+        over = terminated or truncated
+
+
+WAYS = [
+    {},
+    {"milestones": 0, "job_order": "due"},
+    {"preemption": False},
+    {"due_date_timers": True, "consolidation": True, "milestones": 3},
+]
+
+
+@pytest.mark.parametrize("settings", WAYS)
+@pytest.mark.parametrize("seed", range(2))
+def test_every_step_is_that_of_the_simulated_environment(seed, settings):
+    instance = random_instance(seed, jobs=8, span_s=1500.0, restart_s=20.0)
+    simulated, live = run_both(instance, seed, **settings)
+    assert simulated.view.now_s > 0.0
+    assert live.cluster.answers
+
+
+@pytest.mark.parametrize("settings", [{"shared_features": True, "job_features": 3}, {"flat": True, "milestones": 2}])
+def test_shares_several_nodes_and_spread_gpus_are_the_same_too(settings):
+    run_both(random_instance(3, jobs=8, nodes=5, span_s=800.0, kinds=True, equal=True, spread=True), 3, **settings)
+
+
+def test_costs_of_switching_utilisations_and_power_limits_are_the_same_too():
+    run_both(with_switching(random_instance(5, jobs=7, restart_s=9.0), 5), 5, due_date_timers=True)
+    run_both(by_utilisation(random_instance(6, jobs=7, span_s=500.0, kinds=True, equal=True)), 6)
+    run_both(with_power_limits(random_instance(7, jobs=7, restart_s=4.0), 7), 7, limit_features=True)
+
+
+def test_names_of_tenants_and_idle_reviews_are_the_same_too():
+    instance = random_instance(8, jobs=6)
+    jobs = replace(instance.jobs, tenant=np.arange(6) % 2)
+    instance = replace(instance, jobs=jobs, tenants=(Tenant("a"), Tenant("b")))
+    simulated, _ = run_both(instance, 8, idle_review_s=500.0, max_idle_reviews=1, milestones=0)
+    assert simulated.view.now_s > 0.0
+
+
+def test_prices_that_are_published_day_by_day_are_paid_and_seen_as_in_the_simulator():
+    scenario = load_scenario("de-lu").replace(
+        {"jobs.count": 10, "cluster.nodes": 2, "prices.published_at": "06:00", "restart_s": 60.0}
+    )
+    instance = make_instance(scenario, 1)
+    simulated, live = run_both(instance, 9, price_features=True, milestones=0, reward="vector")
+    assert simulated.view.clock[at.DEMAND_EUR] == pytest.approx(live.view.clock[at.DEMAND_EUR])
+
+
+@pytest.mark.parametrize("policy", [edf(), Sts(), make_any_policy("agent:default")], ids=lambda p: p.name)
+def test_a_policy_makes_the_run_that_simulate_makes(policy):
+    instance = random_instance(2, jobs=9, span_s=900.0, restart_s=15.0)
+    wanted, asking = simulate(instance, policy), asking_of(policy)
+    live = live_env(instance, max_idle_reviews=None, **asdict(asking))
+    found, rewards = rollout(live, policy)
+    assert rewards == pytest.approx(-wanted.total_eur, rel=1e-9)
+    for name in ("completion_s", "start_s", "job_energy_eur", "job_tardiness_eur"):
+        np.testing.assert_allclose(getattr(found, name), getattr(wanted, name), rtol=1e-9, atol=1e-9, err_msg=name)
+    np.testing.assert_array_equal(found.switches, wanted.switches)
+    assert (found.rounds, found.total_eur) == (wanted.rounds, pytest.approx(wanted.total_eur, rel=1e-9))
+    columns = [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_START, at.LOG_END]
+    rows = (sorted(map(tuple, np.round(log[:, columns], 6).tolist())) for log in (found.log, wanted.log))
+    assert next(rows) == next(rows)

@@ -1,0 +1,163 @@
+"""Many connections: those without a request make room, those with one are refused beyond the limit, health answers."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import socket
+import stat
+import time
+from contextlib import ExitStack, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gpusched_experiments.service.access import API_KEY, ApiKeys
+from gpusched_experiments.service.client import ServiceError, post
+from gpusched_experiments.service.fields import RequestLimits
+from gpusched_experiments.service.listening import address_of, bound_to_path, closed
+from gpusched_experiments.service.pool import Reply
+from refusals import refused
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+from serving import serving
+
+MOST = 4
+HEADER = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n"
+UNFINISHED_BODY = HEADER + b"\r\n{"
+
+
+@pytest.fixture
+def place() -> Iterator[str]:
+    with serving(lambda _: Reply(200, b"{}"), RequestLimits(connections=MOST)) as where:
+        yield where
+
+
+def ask(place: str, method: str, path: str) -> tuple[int, bytes]:
+    connection = http.client.HTTPConnection(place, timeout=20.0)
+    try:
+        connection.request(method, path, b"{}" if method == "POST" else None)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
+
+
+def opened(stack: ExitStack, place: str, first: bytes, many: int) -> list[socket.socket]:
+    host, _, port = place.partition(":")
+    made = [stack.enter_context(socket.create_connection((host, int(port)), timeout=20.0)) for _ in range(many)]
+    for connection in made:
+        with suppress(ConnectionError):
+            connection.sendall(first)
+    return made
+
+
+def is_ended(connection: socket.socket) -> bool:
+    """Wait for its end, for up to 20 s."""
+    try:
+        return connection.recv(1) == b""
+    except ConnectionError:
+        return True
+    except TimeoutError:
+        return False
+
+
+@pytest.mark.parametrize("first", [b"", HEADER], ids=["nothing", "an unfinished header"])
+def test_connections_without_a_request_beyond_the_limit_are_ended_the_oldest_first(place: str, first: bytes):
+    with ExitStack() as stack:
+        old = opened(stack, place, first, MOST)
+        time.sleep(0.5)  # they are seen
+        opened(stack, place, first, MOST)
+        assert [is_ended(each) for each in old] == [True] * MOST
+        assert ask(place, "POST", "/v1/decide") == (200, b"{}")  # nobody is kept out
+
+
+def test_requests_beyond_the_limit_are_refused_and_health_and_figures_still_answer(place: str):
+    with ExitStack() as stack:
+        opened(stack, place, UNFINISHED_BODY, MOST)
+        time.sleep(0.5)  # their headers are read
+        status, said = ask(place, "POST", "/v1/decide")
+        assert (status, b"too many connections" in said) == (503, True)
+        assert ask(place, "GET", "/healthz")[0] == 200
+        status, figures = ask(place, "GET", "/metrics")
+        assert status == 200
+        assert b'gpusched_service_requests_total{path="/v1/decide",policy="",status="503"} 1.0' in figures
+    deadline = time.monotonic() + 20.0
+    while (answer := ask(place, "POST", "/v1/decide"))[0] == 503 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert answer == (200, b"{}")
+
+
+@pytest.fixture
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("s") / "serve.sock"
+
+
+unix = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="this system has no Unix sockets")
+
+
+@unix
+def test_a_unix_socket_is_for_owner_and_group_and_is_asked_like_a_port(path: Path):
+    bound = bound_to_path(path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o660
+    assert address_of(bound) == f"unix:{path}"
+    with serving(lambda body: Reply(200, b'{"length": %d}' % len(body)), RequestLimits(), bound):
+        assert json.loads(post(f"unix:{path}/v1/decide", b"12345")) == {"length": 5}
+        with pytest.raises(ServiceError, match="404"):
+            post(f"unix:{path}/v1/nothing", b"")
+        with refused("--unix", str(path)):
+            bound_to_path(path)  # a service listens
+    assert path.exists()
+
+
+@unix
+def test_a_socket_that_nobody_listens_at_is_replaced_and_removed_in_the_end(path: Path):
+    bound_to_path(path).close()
+    assert path.exists()
+    bound = bound_to_path(path)
+    bound.close()  # as uvicorn does at its end
+    closed(bound, f"unix:{path}")
+    assert not path.exists()
+
+
+@unix
+def test_a_file_is_not_replaced(path: Path):
+    path.write_text("mine", encoding="utf-8")
+    with refused("--unix", str(path)):
+        bound_to_path(path)
+    assert path.read_text(encoding="utf-8") == "mine"
+    with refused("--unix"):
+        bound_to_path(path.parent / "nowhere" / "serve.sock")
+
+
+@pytest.mark.parametrize("url", ["unix:", "unix:serve.sock/v1/decide", "unix:/"])
+def test_a_unix_socket_has_a_whole_path(url: str):
+    with refused("url", url):
+        post(url, b"{}")
+
+
+KEY, OTHER_KEY = "a1b2c3d4e5f60718", "0f1e2d3c4b5a6978"
+
+
+def test_clients_send_the_key_of_their_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    file = tmp_path / "keys"
+    file.write_text(f"# two, until the old one is out of use\nnew {OTHER_KEY}\n", encoding="utf-8")
+    keys = ApiKeys.load(file, {API_KEY: KEY})
+    monkeypatch.delenv(API_KEY, raising=False)
+    with serving(lambda _: Reply(200, b"{}"), RequestLimits(), keys=keys) as place:
+        with pytest.raises(ServiceError, match="401"):
+            post(f"http://{place}/v1/decide", b"{}")
+        for key in (KEY, f"{OTHER_KEY}\n"):
+            monkeypatch.setitem(os.environ, API_KEY, key)
+            assert post(f"http://{place}/v1/decide", b"{}") == b"{}"
+        monkeypatch.setitem(os.environ, API_KEY, KEY[:-1])
+        with pytest.raises(ServiceError, match="401"):
+            post(f"http://{place}/v1/decide", b"{}")
+        assert ask(place, "GET", "/healthz")[0] == 200
+        assert ask(place, "GET", "/v1/policies")[0] == 401
+        assert ask(place, "POST", "/optimizer/v5")[0] == 401
