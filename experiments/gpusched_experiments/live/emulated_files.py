@@ -89,7 +89,7 @@ def node_groups(text: str) -> tuple[NodeGroup, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class EmulatedLayout:
     """Where a cluster lies and listens.
 
     Attributes:
@@ -127,7 +127,7 @@ class Layout:
         return self.short / "run" / "munge.socket"
 
 
-def slurm_conf(layout: Layout) -> str:
+def slurm_conf(layout: EmulatedLayout) -> str:
     """Write slurm.conf.
 
     Fast decisions: the scheduler looks at once after a change and else each second; jobs have 2 s between SIGTERM and
@@ -191,7 +191,7 @@ def slurm_conf(layout: Layout) -> str:
     return "\n".join(lines) + "\n"
 
 
-def gres_conf(layout: Layout) -> str:
+def gres_conf(layout: EmulatedLayout) -> str:
     """Write gres.conf: each GPU is a file of the folder that leads to /dev/null, since Slurm wants a device."""
     return "".join(
         f"NodeName={group.listed} Name=gpu Type={group.gpu_type} File={layout.folder}/dev/gpu{numbers}"
@@ -201,7 +201,7 @@ def gres_conf(layout: Layout) -> str:
     )
 
 
-def node_program(layout: Layout, what: str, slurmd: Sequence[str], path: str) -> str:
+def node_program(layout: EmulatedLayout, what: str, slurmd: Sequence[str], path: str) -> str:
     """Write the program that Slurm runs to switch nodes on or off, with a list of nodes as its argument.
 
     Args:
