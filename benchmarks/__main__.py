@@ -20,6 +20,7 @@ from benchmarks import (
     runs,
     scale,
     service,
+    slurm,
     solvers,
     startup,
     state,
@@ -54,6 +55,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "compiled-policy": compiled_policy.measure,
     "state": state.measure,
     "service": service.measure,
+    "slurm": slurm.measure,
     "forecasts": forecasts.measure,
     **{name: module.measure for name, module in BESIDE.items()},
 }
@@ -71,6 +73,7 @@ TITLES = {
     "compiled-policy": "A user's policy, compiled and in plain Python: examples/compiled_policy.py",
     "state": "Ways to pass the state to kernels",
     "service": "Decisions of a service: 100 nodes, 400 jobs at first, five GPU types; from the request to the answer",
+    "slurm": "A driver on a real Slurm of this machine, with made-up GPUs",
     "forecasts": "Forecasts: 100 nodes, 400 jobs that wait, five GPU types; roll-outs to the end of all",
     "before-after": "Ratio of the speed of the present sources to that of an earlier commit, in pairs",
     "house": "Size and order of the sources, against an earlier commit",

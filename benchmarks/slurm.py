@@ -21,14 +21,16 @@ from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.slurm_commands import Done, SlurmControl, run_command
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 ROUND_S = 10.0
 SUBMITTERS = 16
 COMMENT = "gpusched app=resnet50-imagenet-bs64 epochs=90 due=+24h gpus=1,2,4 types=v100,a100 checkpoint=yes"
 
 
-def measure(jobs: int = 60, queued: int = 1000, nodes: int = 400, policies: Sequence[str] = ("edf", "sts")) -> list[Figure]:
+def measure(
+    jobs: int = 60, queued: int = 1000, nodes: int = 400, policies: Sequence[str] = ("edf", "sts")
+) -> list[Figure]:
     """Measure on test clusters.
 
     Args:
@@ -47,9 +49,9 @@ def measure(jobs: int = 60, queued: int = 1000, nodes: int = 400, policies: Sequ
             driver = _driver(cluster, "edf", Path(folder, "state"))
             figures += _latency(cluster, "driver, edf", jobs, driver)
         half = nodes // 2
-        with _cluster(Path(folder, "many"), f"v100:4x{half},a100:8x{nodes - half}", daemons=False) as cluster:
-            _submit_at_once(cluster, queued)
-            for policy in policies:
+        for policy in policies:
+            with _cluster(Path(folder, "many"), f"v100:4x{half},a100:8x{nodes - half}", daemons=False) as cluster:
+                _submit_at_once(cluster, queued)
                 figures += _round(cluster, policy, Path(folder, policy), f"{queued:,} jobs, {nodes} nodes, {policy}")
     return figures
 
@@ -94,8 +96,10 @@ def _latency(cluster: EmulatedCluster, who: str, count: int, driver: Driver | No
         if len(submitted) < count and time.monotonic() >= next_s:
             at_s = time.time()
             job = cluster.submit(
-                *asked, "--gres=gpu:1", "--output=/dev/null", f"--wrap=date +%s.%N > {folder}/$SLURM_JOB_ID; sleep 0.5"
-            )
+                *asked, "--gres=gpu:1", "--output=/dev/null",
+                f"--wrap=date +%s.%N > {folder}.$SLURM_JOB_ID; mv {folder}.$SLURM_JOB_ID {folder}/$SLURM_JOB_ID;"
+                " sleep 0.5",
+            )  # fmt: skip
             submitted[job] = at_s
             next_s += 0.5
             if driver is None or len(submitted) % 2:
@@ -128,10 +132,10 @@ def _submit_at_once(cluster: EmulatedCluster, count: int) -> None:
 
 
 def _round(cluster: EmulatedCluster, policy: str, folder: Path, title: str) -> list[Figure]:
-    """Time a round in its parts: the calls that read, what is made of their texts, the decision, and the changes.
+    """Time two rounds in their parts: the calls that read, what is made of their texts, the decision, and the changes.
 
-    Nodes have no daemons: Slurm takes all changes and gives jobs nodes, but none begins. So `place` and `release` are
-    timed, and not the wait for the begin of jobs.
+    In the first, jobs start on all GPUs; in the second nothing is new. Nodes have no daemons: Slurm takes all changes
+    and gives jobs nodes, but none begins. So the changes are timed, and not the wait for the begin of jobs.
     """
     spent: dict[str, float] = {}
 
@@ -140,39 +144,24 @@ def _round(cluster: EmulatedCluster, policy: str, folder: Path, title: str) -> l
         try:
             return run_command(words, text, limit_s)
         finally:
-            kind = "read" if words[0] == "squeue" or words[:2] == ("scontrol", "show") else "change"
+            kind = "read" if words[0] == "squeue" or tuple(words[:2]) == ("scontrol", "show") else "act"
             spent[kind] = spent.get(kind, 0.0) + time.perf_counter() - begin_s
 
     driver = _driver(cluster, policy, folder, run)
     driver.decide(driver.observe())  # kernels are loaded; jobs are known, and held as the driver's
-    spent.clear()
-    begin_s = time.perf_counter()
-    request = driver.observe()
-    observed_s = time.perf_counter()
-    answer = driver.decide(request)
-    decided_s = time.perf_counter()
-    read_s, hold_s = spent.get("read", 0.0), spent.get("change", 0.0)
-    spent.clear()
-    started = _apply(driver, answer)
-    applied_s = time.perf_counter()
-    changed_s = spent.get("change", 0.0)
-    parts: Mapping[str, float] = {
-        "read": read_s,
-        "parse": observed_s - begin_s - read_s - hold_s,
-        "decide": decided_s - observed_s,
-        "act": hold_s + changed_s,
-    }
-    note = ", ".join(f"{name} {seconds:.2f}" for name, seconds in parts.items())
-    note += f"; {started} jobs placed and released, {applied_s - decided_s:.2f} s with the wait for their start"
-    driver.finish()
-    return [Figure(f"a round: {title}", (sum(parts.values()),), "s", at_most(ROUND_S), note)]
-
-
-def _apply(driver: Driver, answer: Mapping[str, object]) -> int:
-    driver.settings = DriveSettings(**{**_fields(driver.settings), "settle_s": 0.0, "start_s": 0.0})
-    driver.apply(answer)
-    return len(driver.actions.starts)
-
-
-def _fields(settings: DriveSettings) -> dict[str, object]:
-    return {name: getattr(settings, name) for name in settings.__slots__}
+    figures = []
+    for which in ("all GPUs are free", "nothing is new"):
+        spent.clear()
+        begin_s = time.perf_counter()
+        request = driver.observe()
+        observed_s = time.perf_counter()
+        parse_s = observed_s - begin_s - sum(spent.values())
+        answer = driver.decide(request)
+        decide_s = time.perf_counter() - observed_s
+        read_s, calls = spent.get("read", 0.0), driver.commands.calls
+        driver.apply(answer)
+        parts = {"read": read_s, "parse": parse_s, "decide": decide_s, "act": spent.get("act", 0.0)}
+        note = ", ".join(f"{name} {seconds:.2f}" for name, seconds in parts.items())
+        note += f"; {len(driver.actions.starts)} jobs placed and released in {driver.commands.calls - calls} calls"
+        figures.append(Figure(f"{title}, {which}", (sum(parts.values()),), "s", at_most(ROUND_S), note))
+    return figures

@@ -107,7 +107,7 @@ def latencies_s(trial: Trial) -> tuple[float, float]:
 
 
 def as_run(trial: Trial) -> Instance:
-    """Return the instance of a trial's jobs as the driver came to see them, with the needs and latencies of the trial."""
+    """Return the instance of a trial's jobs as the driver came to see them, with the needs and latencies seen."""
     start_s, restart_s = latencies_s(trial)
     catalogue = Catalogue.of(Scenario())
     types = [of_size(catalogue.gpu_types[name], gpus) for name, (gpus, _) in SIZES.items()]

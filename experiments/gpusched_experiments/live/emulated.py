@@ -23,7 +23,7 @@ from gpusched_experiments.live.emulated_files import (
     MARK,
     MARK_NODE,
     NODES,
-    Layout,
+    EmulatedLayout,
     gres_conf,
     node_groups,
     node_program,
@@ -196,7 +196,7 @@ class EmulatedCluster:
     def _name(self) -> str:
         return f"emulated{hashlib.sha256(os.fsencode(self.folder)).hexdigest()[:12]}"
 
-    def _write(self) -> Layout:
+    def _write(self) -> EmulatedLayout:
         for part in ("state", "spool", "log", "dev", "run"):
             shutil.rmtree(self.folder / part, ignore_errors=True)
             (self.folder / part).mkdir(parents=True)
@@ -207,7 +207,7 @@ class EmulatedCluster:
             short.unlink(missing_ok=True)
             short.symlink_to(self.folder)
         ports = free_ports(1 + len(self.nodes))
-        layout = Layout(
+        layout = EmulatedLayout(
             self.folder, short, self._name(), socket.gethostname().split(".")[0], getpass.getuser(),
             ports[0], ports[1:], self._groups, self._daemons, self._settings,
         )  # fmt: skip
@@ -228,7 +228,7 @@ class EmulatedCluster:
             temporary.replace(self.folder / name)
         return layout
 
-    def _start_munge(self, layout: Layout) -> None:
+    def _start_munge(self, layout: EmulatedLayout) -> None:
         run = self.folder / "run"
         self._command(
             "munged", "--force", f"--socket={layout.socket}", f"--key-file={run / 'munge.key'}",

@@ -30,6 +30,9 @@ MARK = "GPUSCHED_EMULATED"
 MARK_NODE = "GPUSCHED_EMULATED_NODE"
 """Environment variable of a node's daemon: the node's name."""
 
+FAST = "sched_interval=1,bf_interval=1,batch_sched_delay=0,sched_min_interval=50000"
+"""How often a cluster whose jobs run is looked at: with thousands of jobs that would take all of Slurm's time."""
+
 _GROUP = re.compile(r"([a-z][a-z0-9_]*):([0-9]+)x([0-9]+)")
 
 
@@ -86,7 +89,7 @@ def node_groups(text: str) -> tuple[NodeGroup, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class EmulatedLayout:
     """Where a cluster lies and listens.
 
     Attributes:
@@ -124,7 +127,7 @@ class Layout:
         return self.short / "run" / "munge.socket"
 
 
-def slurm_conf(layout: Layout) -> str:
+def slurm_conf(layout: EmulatedLayout) -> str:
     """Write slurm.conf.
 
     Fast decisions: the scheduler looks at once after a change and else each second; jobs have 2 s between SIGTERM and
@@ -153,7 +156,7 @@ def slurm_conf(layout: Layout) -> str:
         "SelectType=select/cons_tres",
         "SelectTypeParameters=CR_Core",
         "SchedulerType=sched/backfill",
-        "SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=0,sched_min_interval=50000",
+        *((f"SchedulerParameters={FAST}",) if layout.daemons else ()),
         "GresTypes=gpu",
         "SlurmdParameters=config_overrides",
         "JobRequeue=1",
@@ -170,6 +173,7 @@ def slurm_conf(layout: Layout) -> str:
         "ResumeTimeout=60",
         "SuspendRate=0",
         "ResumeRate=0",
+        *(() if layout.daemons else ("PrivateData=cloud",)),  # else Slurm shows no cloud nodes that are off
         *layout.settings,
     ]
     first = 0
@@ -187,7 +191,7 @@ def slurm_conf(layout: Layout) -> str:
     return "\n".join(lines) + "\n"
 
 
-def gres_conf(layout: Layout) -> str:
+def gres_conf(layout: EmulatedLayout) -> str:
     """Write gres.conf: each GPU is a file of the folder that leads to /dev/null, since Slurm wants a device."""
     return "".join(
         f"NodeName={group.listed} Name=gpu Type={group.gpu_type} File={layout.folder}/dev/gpu{numbers}"
@@ -197,7 +201,7 @@ def gres_conf(layout: Layout) -> str:
     )
 
 
-def node_program(layout: Layout, what: str, slurmd: Sequence[str], path: str) -> str:
+def node_program(layout: EmulatedLayout, what: str, slurmd: Sequence[str], path: str) -> str:
     """Write the program that Slurm runs to switch nodes on or off, with a list of nodes as its argument.
 
     Args:

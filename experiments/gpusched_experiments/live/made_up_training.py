@@ -97,8 +97,8 @@ def run_events(folder: Path) -> list[RunEvent]:
     for path in folder.glob("*.log"):
         for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
             if line.endswith("\n"):
-                values = json.loads(line)
-                found.append(RunEvent(*values[:6], tuple(values[6]), values[7]))
+                *begin, gpus, epochs = json.loads(line)
+                found.append(RunEvent._make((*begin, tuple(gpus), epochs)))
     return sorted(found, key=lambda event: event.at_s)
 
 
