@@ -30,7 +30,7 @@ class MadeUpJob:
 
     id: int
     comment: str = ""
-    tres: str = "gres:gpu:v100:2"
+    tres: str = "gres:gpu:2"
     per: str = "tres_per_node"
     partition: str = "gpu"
     work_s: float = 100.0
@@ -262,6 +262,8 @@ class MadeUpSlurm:
         if tres is not None:
             if (len(tres.split(":")) == 4) != (job.gpu_type is not None):
                 return f"Invalid GRES specification (with and without type identification) for job {job.id}"
+            if job.gpu_type is not None:
+                assert tres.split(":")[2] == job.gpu_type, "Slurm would answer BadConstraints, and never start it"
             job.tres = tres
         job.places = fields.get("ReqNodeList", job.places)
         job.admin_comment = fields.get("AdminComment", job.admin_comment)

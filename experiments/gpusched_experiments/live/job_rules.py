@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -257,12 +258,22 @@ class _Describing:
             said = self.usual.types
             shown = "any that its application has times for" if said is None else ", ".join(said)
             self.defaults.append(f"GPU types: {shown}")
-        elif said is None:
-            said = tuple((self.job.gpu_type or "").split("|"))
+        asked = None if self.job.gpu_type is None else self._named(self.job.gpu_type.split("|"))
         if said is None or ANY in said:
-            return known
+            return known if asked is None else asked
+        found = self._named(said)
+        if asked is None:
+            return found
+        both = [name for name in found if name in asked]  # Slurm cannot change the type of a request that names one
+        if not both:
+            allowed = f"some of what it asked for, {self.job.gpu_type}; or submit it without a type"
+            raise InputError(f"GPU types of job {self.job.id}", ", ".join(said), allowed)
+        return both
+
+    def _named(self, names: Iterable[str]) -> list[str]:
+        """Return GPU types by the model's names, each once."""
         found = []
-        for name in said:
+        for name in names:
             gpu_type = self.rules.gpu_type(name)
             if gpu_type is None:
                 allowed = "a built-in type, or one that [gpu_types] of the rules names"

@@ -57,7 +57,7 @@ def test_jobs_are_held_placed_and_run(tmp_path):
     made.round()
     assert slurm.jobs[1].runs[0][1:] == ("a1", 4)
     assert slurm.jobs[2].runs[0][1:] == ("v2", 2)
-    assert slurm.jobs[1].tres == "gres:gpu:a100:4"
+    assert slurm.jobs[1].tres == "gres:gpu:4"
     assert slurm.jobs[2].tres == "gres:gpu:2"  # without a type, as it was: Slurm refuses to mix both
     assert slurm.touched == {1, 2}
     assert [fields["job"] for fields in kinds(events, "start")] == ["1", "2"]

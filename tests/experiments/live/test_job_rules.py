@@ -28,6 +28,8 @@ OWN = {
 
 
 def described(comment: str = "", rules: dict[str, Any] | None = None, **fields: Any) -> Any:
+    if "types=" in comment:
+        fields.setdefault("gpu_type", None)
     job = replace(JOB, comment=comment, **fields)
     return JobRules.of(rules or {}).on(CLUSTER).describe(job)
 
@@ -47,6 +49,15 @@ def test_all_fields_of_a_comment() -> None:
     assert found.checkpoints
     assert found.resizes
     assert found.defaults == ()
+
+
+def test_a_job_that_asks_for_a_type_gets_no_other_since_slurm_cannot_change_it() -> None:
+    comment = f"gpusched app={RESNET} gpus=1,2 types=v100,a100"
+    assert described(comment, gpu_type="a100").configurations == ("A100x1", "A100x2")
+    assert described(comment, gpu_type="a100|v100").configurations == ("V100x1", "V100x2", "A100x1", "A100x2")
+    assert described(f"gpusched app={RESNET} gpus=1 types=any", gpu_type="v100").configurations == ("V100x1",)
+    with pytest.raises(InputError, match="submit it without a type"):
+        described(f"gpusched app={RESNET} gpus=1 types=a100", gpu_type="v100")
 
 
 def test_without_a_comment_all_is_a_default_that_is_told() -> None:
