@@ -38,7 +38,7 @@ test: $(VENV)/.dev  ## lint, types, layers, the built wheel in a bare environmen
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(MAKE) -j 2 types wheel
-	$(BIN)/python -m pytest -n 2 --durations=30
+	$(BIN)/python -m pytest -n 3 --durations=60
 
 check: $(VENV)/.dev  ## lint, types, layers, and the tests that are not slow: some minutes, once kernels are compiled
 	$(BIN)/ruff check .
