@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from gpusched_experiments.live.emulated import EmulatedCluster
-from gpusched_experiments.live.made_up_training import RunEvent, Training, command, run_events
+from gpusched_experiments.live.made_up_training import MadeUpTraining, RunEvent, command, run_events
 
 SPEED = 600.0
 """Seconds of the model in a real second."""
@@ -43,8 +43,8 @@ class TrialJob:
         needs: Epochs that it needs.
         due_s: Its due date after its submission [model s].
         weight: What a second of delay costs [€/s of the model].
-        fails_at: As in `Training`.
-        reports: As in `Training`.
+        fails_at: As in `MadeUpTraining`.
+        reports: As in `MadeUpTraining`.
         checkpoints: Whether it may be stopped and continued.
     """
 
@@ -125,9 +125,9 @@ class Trial:
         """Submit a job, held as a driver wants it, and return its id."""
         path = self.folder / f"training-{len(self.jobs)}.json"
         seconds = {name.lower(): each / self.speed for name, each in seconds_of(job.application).items()}
-        Training(str(self.runs), job.needs, seconds, self.restart_s, fails_at=job.fails_at, reports=job.reports).save(
-            path
-        )
+        MadeUpTraining(
+            str(self.runs), job.needs, seconds, self.restart_s, fails_at=job.fails_at, reports=job.reports
+        ).save(path)
         words = ["sbatch", "--parsable", "--gres=gpu:1", "--output=/dev/null", "--requeue", *arguments]
         if opted_in:
             words += ["--hold", f"--comment={job.comment}"]

@@ -32,7 +32,7 @@ from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.live.comment import seconds_of_due
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal, log_line
-from gpusched_experiments.live.progress import Progress
+from gpusched_experiments.live.progress import JobProgress
 from gpusched_experiments.live.progress_reports import ProgressReports, ProgressServer
 from gpusched_experiments.live.slurm_commands import SlurmControl
 from gpusched_experiments.live.slurm_state import cluster_of
@@ -142,18 +142,18 @@ def slurm_watch_command(
     typer.echo(f"wrote {journal}; gpusched slurm watch --report {journal} tells what it saw")
 
 
-def _reader(folder: str | None) -> Callable[[LiveCluster], Mapping[str, Progress]]:
+def _reader(folder: str | None) -> Callable[[LiveCluster], Mapping[str, JobProgress]]:
     """Return what reads the newest reports of jobs that run from a folder; a file that is no report is none."""
     if folder is None:
         return lambda _: {}
     reports = ProgressReports(Path(folder))
 
-    def newest(cluster: LiveCluster) -> dict[str, Progress]:
+    def newest(cluster: LiveCluster) -> dict[str, JobProgress]:
         found = {}
         for job in cluster.jobs:
             with suppress(InputError):
                 if job.phase == "running" and (said := reports.newest(job.id, "", job.user)) is not None:
-                    found[job.id] = Progress(said.epochs, said.at_s)
+                    found[job.id] = JobProgress(said.epochs, said.at_s)
         return found
 
     return newest

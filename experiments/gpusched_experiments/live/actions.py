@@ -67,6 +67,7 @@ def actions_of(
     sight: Sight,
     records: Mapping[str, DrivenJob],
     told: Mapping[str, JobDescription],
+    types: Mapping[str, str],
 ) -> Actions:
     """Return what is to be done for an answer; only what jobs allow.
 
@@ -75,6 +76,7 @@ def actions_of(
         sight: What was last read of Slurm.
         records: The driver's jobs, by id.
         told: What the policy was told of jobs, by id: no other is touched.
+        types: The GPU type of each node that the policy was told of, as configurations name it.
 
     Raises:
         InputError: It is no answer of a service.
@@ -94,6 +96,7 @@ def actions_of(
             if action in ("stop", "change"):
                 _check_stop(job, record, description)
             if action in ("start", "change"):
+                _check_types(given, types)
                 starts.append(
                     _placement(
                         given, job, record, description, sight, {n: v.gpu_type for n, v in nodes.items() if v.available}
@@ -114,6 +117,13 @@ def _jobs_of(answer: Mapping[str, Any]) -> list[Mapping[str, Any]]:
         if job.get("action") not in ACTIONS:
             raise InputError("answer.jobs.action", job.get("action"), f"one of {', '.join(ACTIONS)}")
     return found
+
+
+def _check_types(given: Mapping[str, Any], types: Mapping[str, str]) -> None:
+    wanted = configuration_of(str(given.get("configuration"))).gpu_type
+    wrong = [str(name) for name in given.get("nodes") or () if types.get(str(name)) != wanted]
+    if wrong:
+        raise InputError("nodes", wrong, f"nodes of {wanted} that the policy was told of")
 
 
 def _check_stop(job: LiveJob, record: DrivenJob, description: JobDescription) -> None:

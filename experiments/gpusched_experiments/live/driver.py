@@ -184,7 +184,9 @@ class Driver(Acting):
         if self._sight is None or self._request is None:
             raise InputError("driver", None, "observe before apply")
         self.answer = answer
-        self.actions = actions_of(answer, self._sight, self.state.jobs, self._request.jobs)
+        nodes = self._request.fields.get("cluster", {}).get("nodes", ())
+        types = {node["name"]: node["gpu_type"] for node in nodes}
+        self.actions = actions_of(answer, self._sight, self.state.jobs, self._request.jobs, types)
         for job, why in self.actions.refused.items():
             self.tell("refused", job=job, action="policy", said=why)
         if not self.commands.dry:

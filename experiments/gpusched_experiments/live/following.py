@@ -11,7 +11,7 @@ from gpusched_env.model import Configuration
 from gpusched_experiments.live.comment import WORD
 from gpusched_experiments.live.drive_state import MOST_COSTS, DrivenJob, DriveState
 from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress import Progress, Seen
+from gpusched_experiments.live.progress import JobHistory, JobProgress
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.slurm_requests import SubmittedRequest
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
@@ -111,15 +111,15 @@ class Follower:
         for name in [name for name in self.state.left_alone if name not in there or there[name].phase == "ended"]:
             del self.state.left_alone[name]
 
-    def progress(self) -> dict[str, Progress]:
+    def progress(self) -> dict[str, JobProgress]:
         """Return what jobs reported last, by id."""
         return {
-            name: Progress(record.epochs, record.told_s)
+            name: JobProgress(record.epochs, record.told_s)
             for name, record in self.state.jobs.items()
             if record.epochs is not None and record.told_s is not None
         }
 
-    def seen(self) -> dict[str, Seen]:
+    def seen(self) -> dict[str, JobHistory]:
         """Return what was seen of jobs, by id."""
         usual_s = self.state.restart_s
         found = {}
@@ -129,7 +129,7 @@ class Follower:
             if runs and ready_s is None and record.since_s is not None and usual_s is not None:
                 ready_s = record.since_s + usual_s
             since_s, ready_s = (record.since_s, ready_s) if runs else (None, None)
-            found[name] = Seen(record.submit_s, record.first_start_s, since_s, ready_s, record.last_nodes)
+            found[name] = JobHistory(record.submit_s, record.first_start_s, since_s, ready_s, record.last_nodes)
         return found
 
     def came_to_nothing(self, record: DrivenJob, now_s: float) -> None:

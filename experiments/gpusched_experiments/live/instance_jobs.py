@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.errors import InputError, RunError
 from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.made_up_training import Training, command
+from gpusched_experiments.live.made_up_training import MadeUpTraining, command
 from gpusched_experiments.live.progress import VARIABLE
 from gpusched_experiments.service.client import cluster_part
 
@@ -101,7 +101,7 @@ class InstanceJobs:
         if not seconds:
             allowed = f"one with GPUs for job {job} of the scenario"
             raise InputError("conf", ", ".join(slurm_types) or "no GPUs", allowed)
-        training = Training(
+        training = MadeUpTraining(
             str(self.folder),
             float(table.epochs_needed[job]),
             {f"{slurm_types[c.gpu_type]}x{c.nodes * c.gpus_per_node}": s / self.speed for c, s in seconds.items()},

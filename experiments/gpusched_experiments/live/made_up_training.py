@@ -3,7 +3,7 @@
 It finds in its environment what Slurm gave it, continues from its checkpoint, makes one after each epoch and at
 SIGTERM, reports its progress, and ends after epochs of which no policy is told. It writes down itself when it began and
 ended, so that a trial needs not believe what its driver says. This module needs Python's standard library alone; run it
-as a module with the path of a saved `Training`.
+as a module with the path of a saved `MadeUpTraining`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ FAILED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Training:
+class MadeUpTraining:
     """A training.
 
     Args:
@@ -56,7 +56,7 @@ class Training:
         return path
 
     @classmethod
-    def load(cls, path: Path) -> Training:
+    def load(cls, path: Path) -> MadeUpTraining:
         """Read a saved one."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
@@ -105,7 +105,7 @@ def run_events(folder: Path) -> list[RunEvent]:
 class _Run:
     """A run of a training within a job of Slurm."""
 
-    def __init__(self, training: Training, variables: dict[str, str]) -> None:
+    def __init__(self, training: MadeUpTraining, variables: dict[str, str]) -> None:
         self.training, self.job = training, variables["SLURM_JOB_ID"]
         self.restarts = int(variables.get("SLURM_RESTART_COUNT") or 0)
         self.node = variables["SLURMD_NODENAME"]
@@ -179,7 +179,7 @@ class _Run:
 
 def main(path: str) -> int:
     """Run a saved training within a job of Slurm; return its exit code."""
-    return _Run(Training.load(Path(path)), dict(os.environ)).train()
+    return _Run(MadeUpTraining.load(Path(path)), dict(os.environ)).train()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ FOLDER = ".gpusched-progress"
 HTTP_S = 5.0
 
 
-class Progress(NamedTuple):
+class JobProgress(NamedTuple):
     """What a job said last.
 
     Attributes:
@@ -33,7 +33,7 @@ class Progress(NamedTuple):
     at_s: float
 
 
-class Seen(NamedTuple):
+class JobHistory(NamedTuple):
     """What a driver saw of a job, as Unix times [s]; None: nothing.
 
     Attributes:

@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
 from gpusched_env.model.configuration import MOST_ON_A_NODE
 from gpusched_experiments.live.job_rules import DISTRIBUTIONS, JobDescription, JobRules
-from gpusched_experiments.live.progress import Progress, Seen
+from gpusched_experiments.live.progress import JobHistory, JobProgress
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
 from gpusched_experiments.live.told_jobs import ToldJob, UsableNodes, told_job, why_not_told
 from gpusched_experiments.service.cluster import configuration_of
@@ -45,8 +45,8 @@ def request_of(
     policy: str,
     *,
     memory: str | None = None,
-    progress: Mapping[str, Progress] = NONE,
-    seen: Mapping[str, Seen] = NONE,
+    progress: Mapping[str, JobProgress] = NONE,
+    seen: Mapping[str, JobHistory] = NONE,
     fixed: frozenset[str] = frozenset(),
     partition: str | None = None,
     only_opted_in: bool = False,
@@ -77,7 +77,7 @@ def request_of(
     told: dict[str, ToldJob] = {}
     left_out: dict[str, str] = {}
     for given in sorted((job for job in cluster.jobs if job.phase != "ended"), key=lambda job: job.submit_s):
-        was = seen.get(given.id, Seen())
+        was = seen.get(given.id, JobHistory())
         job = given if was.submit_s is None else replace(given, submit_s=was.submit_s)
         found: ToldJob | str = why_not_told(job, usable, fixed, partition, only_opted_in=only_opted_in)
         try:

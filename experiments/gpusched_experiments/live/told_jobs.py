@@ -13,7 +13,7 @@ from gpusched_env.model import Configuration
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_experiments.live.comment import opts_in
 from gpusched_experiments.live.job_rules import JobDescription, JobRules
-from gpusched_experiments.live.progress import Progress, Seen
+from gpusched_experiments.live.progress import JobHistory, JobProgress
 from gpusched_experiments.live.state import LiveJob, LiveNode
 from gpusched_experiments.service.cluster import configuration_of
 
@@ -103,7 +103,7 @@ class ToldJob:
 
 
 def told_job(
-    job: LiveJob, rules: JobRules, usable: UsableNodes, read_s: float, done: Progress | None, seen: Seen
+    job: LiveJob, rules: JobRules, usable: UsableNodes, read_s: float, done: JobProgress | None, seen: JobHistory
 ) -> ToldJob | str:
     """Return a job as a request tells it, or why it must be left as it is.
 

@@ -14,7 +14,7 @@ from typing import Any
 from gpusched_env.errors import InputError, RunError
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import ROUND, Journal
-from gpusched_experiments.live.progress import Progress
+from gpusched_experiments.live.progress import JobProgress
 from gpusched_experiments.live.request import LiveRequest, request_of
 from gpusched_experiments.live.state import LiveCluster
 from gpusched_experiments.service.cluster import configuration_of
@@ -54,7 +54,7 @@ class ClusterWatch:
     decide: Callable[[bytes], bytes]
     journal: Journal
     partition: str | None = None
-    progress: Callable[[LiveCluster], Mapping[str, Progress]] = lambda _: {}
+    progress: Callable[[LiveCluster], Mapping[str, JobProgress]] = lambda _: {}
     clock: Callable[[], float] = time.time
     ticks: Callable[[], float] = time.monotonic
     cluster: LiveCluster | None = None
@@ -62,7 +62,7 @@ class ClusterWatch:
     _offset_s: float | None = None
     _told: dict[str, tuple[Any, ...]] = field(default_factory=dict)
     _would: list[dict[str, Any]] | None = None
-    _reported: dict[str, Progress] = field(default_factory=dict)
+    _reported: dict[str, JobProgress] = field(default_factory=dict)
 
     def round(self) -> str:
         """Look once, write it down, and say in a line what the policy would do now."""
@@ -128,7 +128,7 @@ class ClusterWatch:
         )
         return True
 
-    def _describe(self, cluster: LiveCluster, reported: dict[str, Progress], *, again: bool) -> None:
+    def _describe(self, cluster: LiveCluster, reported: dict[str, JobProgress], *, again: bool) -> None:
         """Write what is known of jobs, also of those that the policy is not told, where that is new."""
         rules = self.rules
         former = {} if again else self._told

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_experiments.live.made_up_training import FAILED, Training, command, run_events
+from gpusched_experiments.live.made_up_training import FAILED, MadeUpTraining, command, run_events
 from slurm_clusters import eventually
 
 
 def started(
-    folder: Path, training: Training, restarts: int = 0, gpus: str = "0,1", job: str = "7"
+    folder: Path, training: MadeUpTraining, restarts: int = 0, gpus: str = "0,1", job: str = "7"
 ) -> subprocess.Popen[bytes]:
     """Start a training as Slurm would."""
     path = training.save(folder / "training.json")
@@ -38,7 +38,7 @@ def kinds(folder: Path) -> list[str]:
 
 
 def test_does_its_epochs_and_reports_the_last_one(tmp_path: Path) -> None:
-    run = started(tmp_path, Training(str(tmp_path), 2.5, {"v100x2": 0.2}))
+    run = started(tmp_path, MadeUpTraining(str(tmp_path), 2.5, {"v100x2": 0.2}))
     assert run.wait(30.0) == 0
     start, ready, end = run_events(tmp_path)
     assert (start.kind, ready.kind, end.kind) == ("start", "ready", "end")
@@ -50,7 +50,7 @@ def test_does_its_epochs_and_reports_the_last_one(tmp_path: Path) -> None:
 
 
 def test_what_is_done_at_sigterm_is_kept_and_the_next_run_continues(tmp_path: Path) -> None:
-    training = Training(str(tmp_path), 3.0, {"v100x2": 1000.0, "v100x1": 0.05}, restart_s=0.2)
+    training = MadeUpTraining(str(tmp_path), 3.0, {"v100x2": 1000.0, "v100x1": 0.05}, restart_s=0.2)
     run = started(tmp_path, training)
     eventually(lambda: "ready" in kinds(tmp_path))
     (tmp_path / "7.checkpoint").write_text("1.0")  # as if an epoch had been done
@@ -67,12 +67,12 @@ def test_what_is_done_at_sigterm_is_kept_and_the_next_run_continues(tmp_path: Pa
 
 
 def test_two_runs_of_one_job_at_once_are_told(tmp_path: Path) -> None:
-    first = started(tmp_path, Training(str(tmp_path), 1.0, {"v100x2": 1000.0}))
+    first = started(tmp_path, MadeUpTraining(str(tmp_path), 1.0, {"v100x2": 1000.0}))
     eventually(lambda: "ready" in kinds(tmp_path))
-    other = started(tmp_path, Training(str(tmp_path), 0.1, {"v100x2": 0.1}), job="8")
+    other = started(tmp_path, MadeUpTraining(str(tmp_path), 0.1, {"v100x2": 0.1}), job="8")
     assert other.wait(30.0) == 0
     assert "overlap" not in kinds(tmp_path)
-    second = started(tmp_path, Training(str(tmp_path), 0.1, {"v100x2": 0.1}))
+    second = started(tmp_path, MadeUpTraining(str(tmp_path), 0.1, {"v100x2": 0.1}))
     assert second.wait(30.0) == 0
     assert kinds(tmp_path).count("overlap") == 1
     first.kill()
@@ -81,7 +81,7 @@ def test_two_runs_of_one_job_at_once_are_told(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("reports", [True, False])
 def test_fails_when_it_is_to_and_may_be_silent(tmp_path: Path, reports: bool) -> None:
-    training = Training(str(tmp_path), 9.0, {"v100x2": 0.05}, fails_at=2.0, reports=reports)
+    training = MadeUpTraining(str(tmp_path), 9.0, {"v100x2": 0.05}, fails_at=2.0, reports=reports)
     assert started(tmp_path, training).wait(30.0) == FAILED
     assert run_events(tmp_path)[-1][1] == "failed"
     assert run_events(tmp_path)[-1].epochs == 2.0

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress import Progress, Seen
+from gpusched_experiments.live.progress import JobHistory, JobProgress
 from gpusched_experiments.live.request import LiveRequest, request_of
 from gpusched_experiments.live.slurm_state import cluster_of
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
@@ -51,7 +51,8 @@ def test_a_real_cluster_is_accepted() -> None:
     told = answer(made)
     assert set(told) == {"1", "21", "22", "25", "31", "37"} == set(made.jobs)
     assert told["21"]["action"] == "keep"
-    assert told["1"]["action"] == "start"
+    assert told["1"]["action"] == "wait"  # it asks for V100: the two left are those of 21
+    assert told["37"]["action"] == "start"
     assert set(made.left_out) == {
         *map(str, (23, 24, 29, 30, 32, 33, 34, 35, 36)),
         "26_0",
@@ -82,8 +83,10 @@ def test_a_job_that_waits_and_one_that_runs() -> None:
 
 def test_progress_and_what_was_seen() -> None:
     """Since its report of 3 epochs, 1000 s ago, it has done half of one; it first started long before."""
-    seen = {"8": Seen(submit_s=500.0, first_start_s=600.0, since_s=4000.0, ready_s=4500.0, last_nodes=("v2", "gone"))}
-    entry = entries(request(RUNS, progress={"8": Progress(3.0, 9000.0)}, seen=seen))["8"]
+    seen = {
+        "8": JobHistory(submit_s=500.0, first_start_s=600.0, since_s=4000.0, ready_s=4500.0, last_nodes=("v2", "gone"))
+    }
+    entry = entries(request(RUNS, progress={"8": JobProgress(3.0, 9000.0)}, seen=seen))["8"]
     assert entry["epochs_done"] == 3.5
     assert entry["submission_s"] == 500.0
     assert entry["due_s"] == 360_500.0
@@ -92,11 +95,11 @@ def test_progress_and_what_was_seen() -> None:
 
 
 def test_a_job_that_reports_has_not_done_another_whole_epoch() -> None:
-    done = {"8": Progress(3.0, 2000.0), "7": Progress(5.0, 100.0)}
+    done = {"8": JobProgress(3.0, 2000.0), "7": JobProgress(5.0, 100.0)}
     made = entries(request(WAITS, RUNS, progress=done))
     assert 3.9 < made["8"]["epochs_done"] < 4.0
     assert made["7"]["epochs_done"] == 5.0
-    full = entries(request(RUNS, progress={"8": Progress(12.0, 9000.0)}))["8"]
+    full = entries(request(RUNS, progress={"8": JobProgress(12.0, 9000.0)}))["8"]
     assert 9.9 < full["epochs_done"] < full["max_epochs"]
 
 
@@ -116,9 +119,9 @@ def test_gpus_of_jobs_that_are_not_told_are_not_free() -> None:
 def test_the_place_of_a_state_may_be_a_node_that_is_left_out() -> None:
     """Its last node is there, and all of it is held by a job that goes on as it is."""
     full = replace(RUNS, comment="", holds=(("v1", 4),))
-    made = request(WAITS, full, seen={"7": Seen(last_nodes=("v1", "v2"))})
+    made = request(WAITS, full, seen={"7": JobHistory(last_nodes=("v1", "v2"))})
     assert entries(made)["7"]["state_on"] == ["v2"]
-    made = request(WAITS, full, seen={"7": Seen(last_nodes=("v1",))}, progress={"7": Progress(1.0, 3000.0)})
+    made = request(WAITS, full, seen={"7": JobHistory(last_nodes=("v1",))}, progress={"7": JobProgress(1.0, 3000.0)})
     assert "state_on" not in entries(made)["7"]
     assert answer(made)["7"]["action"] == "start"
 
@@ -250,10 +253,10 @@ def test_whatever_jobs_say_the_service_takes_the_request(
     """One job's nonsense leaves that job out; the others are decided about."""
     jobs = [data.draw(live_jobs(str(i))) for i in range(count)]
     done = {
-        job.id: Progress(data.draw(st.floats(0.0, 1e9)), data.draw(TIME)) for job in jobs if data.draw(st.booleans())
+        job.id: JobProgress(data.draw(st.floats(0.0, 1e9)), data.draw(TIME)) for job in jobs if data.draw(st.booleans())
     }
     seen = {
-        job.id: Seen(*(data.draw(st.none() | TIME) for _ in range(4)), ("v2", "gone"))
+        job.id: JobHistory(*(data.draw(st.none() | TIME) for _ in range(4)), ("v2", "gone"))
         for job in jobs
         if data.draw(st.booleans())
     }

@@ -14,7 +14,7 @@ from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_env.workload.traces.trace import detect_format
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal, read_journal
-from gpusched_experiments.live.progress import Progress
+from gpusched_experiments.live.progress import JobProgress
 from gpusched_experiments.live.state import LiveCluster
 from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from played_cluster import KEPT_S, PlayedCluster, PlayedJob
@@ -51,7 +51,7 @@ class Played:
         self.cluster, self.path, self.decide = cluster, path, decide
         self.said: list[str] = []
         self.read: Callable[[], LiveCluster] = cluster.read
-        self.progress: Callable[[LiveCluster], dict[str, Progress]] = lambda _: {}
+        self.progress: Callable[[LiveCluster], dict[str, JobProgress]] = lambda _: {}
 
     def go(self, for_s: float | None = None, **how: bool) -> int:
         with Journal(self.path, clock=lambda: self.cluster.now_s) as journal:
@@ -228,7 +228,7 @@ def test_an_interruption_ends_the_journal_cleanly(played: Played) -> None:
 
 def test_what_jobs_report_is_kept_once(played: Played) -> None:
     played.progress = lambda state: {
-        job.id: Progress(float(int(state.read_s - T) // 300), T + int(state.read_s - T) // 300 * 300)
+        job.id: JobProgress(float(int(state.read_s - T) // 300), T + int(state.read_s - T) // 300 * 300)
         for job in state.jobs
         if job.phase == "running"
     }
