@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.figure import Figure, at_most
+from gpusched_experiments.live.acting import DriveSettings
 from gpusched_experiments.live.asking import ask_here, decider_of
-from gpusched_experiments.live.driver import Driver, DriveSettings
+from gpusched_experiments.live.driver import Driver
 from gpusched_experiments.live.emulated import PACKAGES, EmulatedCluster, missing_programs
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.progress_reports import ProgressReports
