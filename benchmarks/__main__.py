@@ -74,7 +74,7 @@ TITLES = {
     "state": "Ways to pass the state to kernels",
     "service": "Decisions of a service: 100 nodes, 400 jobs at first, five GPU types; from the request to the answer",
     "slurm": "A driver on a real Slurm of this machine, with made-up GPUs",
-    "forecasts": "Forecasts: 100 nodes, 400 jobs that wait, five GPU types; roll-outs to the end of all",
+    "forecasts": "Forecasts: 100 nodes, 400 jobs that wait, five GPU types; rollouts to the end of all",
     "before-after": "Ratio of the speed of the present sources to that of an earlier commit, in pairs",
     "house": "Size and order of the sources, against an earlier commit",
 }

@@ -1,4 +1,4 @@
-"""Forecasts: 200 roll-outs of a policy from a state with 400 jobs on 100 nodes, to the end of all."""
+"""Forecasts: 200 rollouts of a policy from a state with 400 jobs on 100 nodes, to the end of all."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ POLICIES = ("edf", "atc", "sts", "sts-x", "agent:default")
 def measure(
     nodes: int = 100, jobs_per_node: int = 4, timed: int = 20, repetitions: int = 3, policies: Sequence[str] = POLICIES
 ) -> list[Figure]:
-    """Time roll-outs from the state in which all jobs wait.
+    """Time rollouts from the state in which all jobs wait.
 
     Args:
         nodes: Nodes of the cluster.
         jobs_per_node: Jobs, for each node.
-        timed: Roll-outs that are timed at once; the figures are those of `SAMPLES`.
+        timed: Rollouts that are timed at once; the figures are those of `SAMPLES`.
         repetitions: How often.
         policies: The policies.
     """
@@ -55,8 +55,8 @@ def _figures(instance: Instance, name: str, timed: int, repetitions: int) -> lis
         runs.run_all(draws, threads=usable_cores())
         walls.append(SAMPLES / timed * (time.perf_counter() - begin))
         used.append(SAMPLES / timed * (time.process_time() - before))
-    note = f"{SAMPLES} roll-outs, from {timed} timed at once; {usable_cores()} cores"
+    note = f"{SAMPLES} rollouts, from {timed} timed at once; {usable_cores()} cores"
     return [
-        Figure(f"{name}, {SAMPLES} roll-outs", tuple(walls), "s", at_most(TARGET_S), note),
+        Figure(f"{name}, {SAMPLES} rollouts", tuple(walls), "s", at_most(TARGET_S), note),
         Figure(f"  {name}, processor time", tuple(used), "s"),
     ]

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "benchmarks")
 MOST_PARAMETERS = 8
 DRAWS_IT_ITSELF = (
-    "baselines/gpusched_baselines/rollout_policy/"  # what jobs need in a roll-out, from their distributions
+    "baselines/gpusched_baselines/rollout_policy/"  # what jobs need in a rollout, from their distributions
 )
 MAY_TAKE_HIDDEN = (
     *(f"gpusched_env/{part}/" for part in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,

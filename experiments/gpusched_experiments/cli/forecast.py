@@ -39,7 +39,7 @@ def forecast_command(
             "--policy", "-p", help="The policy; by default the request's.", autocompletion=completion.a_policy
         ),
     ] = None,
-    samples: Annotated[int | None, typer.Option("--samples", help="Number of roll-outs; by default 100.")] = None,
+    samples: Annotated[int | None, typer.Option("--samples", help="Number of rollouts; by default 100.")] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of what is drawn; by default 0.")] = None,
     arrivals: Annotated[
         float | None,
@@ -52,10 +52,10 @@ def forecast_command(
         ),
     ] = None,
     horizon: Annotated[
-        float | None, typer.Option("--horizon", help="Hours after which roll-outs stop; by default with the last job.")
+        float | None, typer.Option("--horizon", help="Hours after which rollouts stop; by default with the last job.")
     ] = None,
     longest: Annotated[
-        float | None, typer.Option("--longest", help="Seconds after which no other roll-out begins.")
+        float | None, typer.Option("--longest", help="Seconds after which no other rollout begins.")
     ] = None,
     url: Annotated[
         str | None, typer.Option("--url", help="A service that is asked; by default this process decides.")
@@ -167,14 +167,14 @@ def _print(answer: dict[str, Any]) -> None:
     if all("why" not in job for job in answer["jobs"]):
         jobs.pop()
     come = f"up to {answer['coming']} jobs come" if answer["coming"] else "no jobs come"
-    made = f"{answer['samples']} roll-outs of {answer['policy']}, {come}"
+    made = f"{answer['samples']} rollouts of {answer['policy']}, {come}"
     note = f"Times from now on; {made}. Energy and tardiness: expected."
     print_table(output(), Table.of("Jobs", jobs, answer["jobs"], (note,)), named=True)
     rows = [each | (each["cluster"] or {}) for each in ({"name": AS_IT_IS} | answer, *answer["what_if"])]
     columns: list[Column[dict[str, Any]]] = [
         Column("case", "case", _value("name")),
         Column("policy", "policy", _value("policy")),
-        Column("samples", "roll-outs", _value("samples"), COUNT),
+        Column("samples", "rollouts", _value("samples"), COUNT),
         *(Column(f"end_{i}", f"all end, {each}", partial(_after, now_s, "end_s", i)) for i, each in enumerate(shown)),
         Column("late_jobs", "late jobs", _value("expected_late_jobs"), RATIO),
         Column("energy_eur", "energy €", _value("expected_energy_eur"), MONEY),

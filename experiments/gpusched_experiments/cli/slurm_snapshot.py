@@ -67,7 +67,7 @@ def slurm_snapshot_command(
     ] = "edf,sts,sts-x",
     partition: Annotated[str | None, typer.Option("--partition", help="Only this partition; default: all.")] = None,
     forecast: Annotated[
-        int, typer.Option("--forecast", metavar="N", help="Roll-outs for how long jobs wait; 0: none.")
+        int, typer.Option("--forecast", metavar="N", help="Rollouts for how long jobs wait; 0: none.")
     ] = 50,
 ) -> None:
     """Show what runs and waits in a Slurm cluster, and what policies would do now. Nothing is changed.

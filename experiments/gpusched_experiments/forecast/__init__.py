@@ -1,4 +1,4 @@
-"""Forecasts: when jobs start and end, what they cost, by roll-outs of a policy from a state."""
+"""Forecasts: when jobs start and end, what they cost, by rollouts of a policy from a state."""
 
 from gpusched_experiments.forecast.draws import ArrivalModel, Draws
 from gpusched_experiments.forecast.forecast import Forecast, ForecastSettings, forecast

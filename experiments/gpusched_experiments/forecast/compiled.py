@@ -1,4 +1,4 @@
-"""Whole roll-outs in one compiled call, for policies whose rounds are kernels; others decide from Python.
+"""Whole rollouts in one compiled call, for policies whose rounds are kernels; others decide from Python.
 
 Each kernel runs from an open round until the jobs that were there are over, or a time, and does in every round what
 `decide` of its policy does. It lets other threads run meanwhile. It returns whether the policy stalled.

@@ -1,4 +1,4 @@
-"""What roll-outs draw: the epochs that jobs need, given those done, and jobs to come.
+"""What rollouts draw: the epochs that jobs need, given those done, and jobs to come.
 
 D is the number of draws, A that of the jobs that are there, K that of jobs to come in a draw.
 """

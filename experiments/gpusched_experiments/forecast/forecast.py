@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
 
 MOST_SAMPLES, MOST_COMING, MOST_ROWS = 10_000, 1_000, 400_000
-"""Most roll-outs, most jobs to come in one, and most of them in all."""
+"""Most rollouts, most jobs to come in one, and most of them in all."""
 PILOTS = 3
-"""Roll-outs without jobs to come, which show for how long such are needed."""
+"""Rollouts without jobs to come, which show for how long such are needed."""
 COMING_MORE, COMING_LEAST = 1.5, 10
-"""Jobs to come that are drawn, as a multiple of those expected in the longest of these roll-outs, and at least."""
+"""Jobs to come that are drawn, as a multiple of those expected in the longest of these rollouts, and at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,11 @@ class ForecastSettings:
     """How a forecast is made.
 
     Args:
-        samples: Roll-outs, from 1 to `MOST_SAMPLES`.
+        samples: Rollouts, from 1 to `MOST_SAMPLES`.
         quantiles: Probabilities, rising, each > 0 and < 1.
         seed: Seed of what is drawn.
-        horizon_s: How long after the present time roll-outs stop [s], > 0; None: once the jobs that are there are over.
-        longest_s: Time after which no other roll-out begins [s], > 0; None: none.
+        horizon_s: How long after the present time rollouts stop [s], > 0; None: once the jobs that are there are over.
+        longest_s: Time after which no other rollout begins [s], > 0; None: none.
 
     Raises:
         InputError: One of them is out of its range.
@@ -69,15 +69,15 @@ class ForecastSettings:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Forecast:
-    """What roll-outs say of the jobs that are there, in the order of the state's active jobs.
+    """What rollouts say of the jobs that are there, in the order of the state's active jobs.
 
     Attributes:
         outcomes: What came of them, draw by draw.
         quantiles: The probabilities of its quantiles, (Q,).
         now_s: The present time [s].
         due_s: Due dates [s], (A,).
-        until_s: When roll-outs stopped at the latest [s]; inf: once the jobs were over.
-        coming: Most jobs that could come in a roll-out; 0: none came.
+        until_s: When rollouts stopped at the latest [s]; inf: once the jobs were over.
+        coming: Most jobs that could come in a rollout; 0: none came.
         eur_per_kwh: Price of a kWh at the meter, if there is one price and nothing else is in the bill; else NaN.
     """
 
@@ -91,7 +91,7 @@ class Forecast:
 
     @property
     def samples(self) -> int:
-        """The number of roll-outs, D."""
+        """The number of rollouts, D."""
         return len(self.outcomes.end_s)
 
     @property
@@ -117,7 +117,7 @@ class Forecast:
         return np.where(known, self.missed.mean(axis=0), np.nan)
 
     def cluster(self) -> dict[str, Floats]:
-        """Return sums over the jobs, and the last end [s], of every roll-out, (D,)."""
+        """Return sums over the jobs, and the last end [s], of every rollout, (D,)."""
         energy, tardiness = (each.sum(axis=1) for each in (self.outcomes.energy_eur, self.outcomes.tardiness_eur))
         return {
             "end_s": self.outcomes.end_s.max(axis=1),
@@ -167,11 +167,11 @@ def forecast(
         state: The state, before the round at its present time.
         policy: The policy that decides from now on; the state has the columns of memory that it needs.
         rng: The policy's randomness from now on.
-        settings: How many roll-outs, and what is told of them.
+        settings: How many rollouts, and what is told of them.
         arrivals: Jobs to come; None: none.
         quantiles: Quantiles of what the jobs need, (D, A), if they are drawn already: `stratified`.
-        coming: Most jobs to come in a roll-out; None: as many as are needed.
-        threads: Roll-outs at one time, ≥ 1; what comes out does not depend on it.
+        coming: Most jobs to come in a rollout; None: as many as are needed.
+        threads: Rollouts at one time, ≥ 1; what comes out does not depend on it.
     """
     if quantiles is None:
         quantiles = stratified(settings.seed, settings.samples, int(state.board.count[at.ACTIVE]))
@@ -188,7 +188,7 @@ def forecast(
 
 
 def told_of(state: State, outcomes: Outcomes, settings: ForecastSettings, coming: int) -> Forecast:
-    """Return the forecast that outcomes of roll-outs from a state make."""
+    """Return the forecast that outcomes of rollouts from a state make."""
     board, instance = state.board, state.instance
     now_s = float(board.clock[at.NOW])
     one_price = instance.prices is None and board.clock[at.GPU_EUR_PER_S] == 0.0 and instance.site is None
@@ -207,7 +207,7 @@ def told_of(state: State, outcomes: Outcomes, settings: ForecastSettings, coming
 def jobs_to_come(
     state: State, policy: Policy, rng: Generator, arrivals: ArrivalModel, horizon_s: float, samples: int
 ) -> int:
-    """Return how many jobs may come in a roll-out, by some without any."""
+    """Return how many jobs may come in a rollout, by some without any."""
     drawn = stratified(0, PILOTS, int(state.board.count[at.ACTIVE]))
     pilots = RollOuts(state, policy, deepcopy(rng), 0, horizon_s).run_all(Draws.of(state, drawn))
     span_s = float(pilots.until_s.max() - state.board.clock[at.NOW])
@@ -248,7 +248,7 @@ def json_cluster(forecast: Forecast) -> dict[str, Any]:
 
 
 def json_difference(forecast: Forecast, base: Forecast) -> dict[str, Any]:
-    """Return what another forecast has more than the base: quantiles and means over the roll-outs that both made."""
+    """Return what another forecast has more than the base: quantiles and means over the rollouts that both made."""
     both = min(forecast.samples, base.samples)
     told: dict[str, Any] = {}
     own, others = forecast.cluster(), base.cluster()

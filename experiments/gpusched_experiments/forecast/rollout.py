@@ -1,4 +1,4 @@
-"""Roll-outs: a policy decides on copies of a state, in which jobs need what was drawn, until those there now are over.
+"""Rollouts: a policy decides on copies of a state, in which jobs need what was drawn, until those there now are over.
 
 D is the number of draws, A that of the jobs that are there, K that of jobs to come in a draw.
 """
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.forecast.draws import Draws
 
 PRICES_S = 7 * 86_400.0
-"""How far ahead roll-outs take forecasts of prices; beyond it the last one holds [s]."""
+"""How far ahead rollouts take forecasts of prices; beyond it the last one holds [s]."""
 
 BY_JOB = ("jobs", "tau", "memory")
 CHANGED = (
@@ -48,7 +48,7 @@ CHANGED = (
 
 
 COLUMNS = [at.START_S, at.END_S, at.ENERGY, at.TARDINESS]
-"""What is read of every job at the end of a roll-out."""
+"""What is read of every job at the end of a rollout."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,7 +60,7 @@ class Outcomes:
         end_s: End [s], (D, A); inf: not until the horizon.
         energy_eur: Energy cost attributed to each from now on [€], (D, A).
         tardiness_eur: Tardiness cost of each from now on [€], (D, A).
-        until_s: When the roll-out stopped [s], (D,).
+        until_s: When the rollout stopped [s], (D,).
         came: Jobs that came meanwhile, (D,).
         stalled: Whether the policy left all jobs waiting for ever, (D,).
     """
@@ -75,14 +75,14 @@ class Outcomes:
 
 
 class RollOuts:
-    """Roll-outs from a state, of which nothing changes.
+    """Rollouts from a state, of which nothing changes.
 
     Args:
         state: The state, before the round at its present time.
         policy: The policy; it needs the number of columns of memory that the state has.
         rng: The policy's randomness in that round and after it, as it is then.
         coming: Most jobs to come in a draw, ≥ 0.
-        horizon_s: How long after the present time roll-outs stop at the latest [s], > 0.
+        horizon_s: How long after the present time rollouts stop at the latest [s], > 0.
     """
 
     def __init__(self, state: State, policy: Policy, rng: Generator, coming: int, horizon_s: float = np.inf) -> None:
@@ -91,12 +91,12 @@ class RollOuts:
         self._start = _start(state.board, coming)
 
     def run_all(self, draws: Draws, longest_s: float = np.inf, threads: int = 1) -> Outcomes:
-        """Make the roll-outs of `draws`, or at least one of them and what there is time for.
+        """Make the rollouts of `draws`, or at least one of them and what there is time for.
 
         Args:
             draws: What was drawn for this state.
-            longest_s: Time after which no other roll-out begins [s].
-            threads: Roll-outs at one time, where they are compiled as a whole; what comes out does not depend on it.
+            longest_s: Time after which no other rollout begins [s].
+            threads: Rollouts at one time, where they are compiled as a whole; what comes out does not depend on it.
         """
         begin, numbers = time.perf_counter(), iter(range(len(draws.needed)))
 
@@ -115,7 +115,7 @@ class RollOuts:
         if most == 1:
             each = run(first)
         else:
-            with ThreadPoolExecutor(most, "roll-out") as pool:
+            with ThreadPoolExecutor(most, "rollout") as pool:
                 each = sorted((one for some in pool.map(run, copies) for one in some), key=itemgetter(0))
         _, rows, until, came, stalled = zip(*each, strict=True)
         found = np.array(rows).reshape(len(each), len(first.present), len(COLUMNS))
@@ -136,14 +136,14 @@ class RollOuts:
 
 
 class _Copy:
-    """A copy of a state on which roll-outs run, one after the other.
+    """A copy of a state on which rollouts run, one after the other.
 
     Args:
         state: The state.
         start: Its board, with rows for jobs to come; never changed.
         policy: The policy.
         rng: Its randomness.
-        until: When roll-outs stop at the latest [s].
+        until: When rollouts stop at the latest [s].
     """
 
     def __init__(self, state: State, start: Board, policy: Policy, rng: Generator, until: float) -> None:
@@ -160,11 +160,11 @@ class _Copy:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether a roll-out is one compiled call, beside which other threads run."""
+        """Whether a rollout is one compiled call, beside which other threads run."""
         return self._compiled is not None
 
     def run(self, draws: Draws, draw: int) -> tuple[Floats, float, int, bool]:
-        """Make one roll-out.
+        """Make one rollout.
 
         Returns:
             The `COLUMNS` of the jobs that were there, when it stopped [s], how many jobs came, whether it stalled.

@@ -22,7 +22,7 @@ AS_IT_IS = "as it is"
 """Name of the answer that changes nothing."""
 
 FORECAST_S = 20.0
-"""Time after which no other roll-out of a policy's forecast begins [s]."""
+"""Time after which no other rollout of a policy's forecast begins [s]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def take_snapshot(
         policies: Names of the policies, one or more.
         decider: Answers for them.
         partition: The only partition that policies are told; None: all.
-        samples: Roll-outs of each policy's forecast; 0: no forecast.
+        samples: Rollouts of each policy's forecast; 0: no forecast.
 
     Raises:
         InputError: No node is left, or there is no such policy.

@@ -32,7 +32,7 @@ MEANT = (
     ),
     (
         "Running jobs €: what the jobs that would run cost until they end, energy and tardiness. A job that would "
-        "wait counts nothing there. All jobs €: until all of these jobs are done, by roll-outs of the policy without "
+        "wait counts nothing there. All jobs €: until all of these jobs are done, by rollouts of the policy without "
         "new jobs."
     ),
     (
@@ -126,7 +126,7 @@ def jobs_table(snapshot: Snapshot) -> Table:
     notes: tuple[str, ...] = ()
     samples = [each.forecast["samples"] for each in snapshot.answers if each.forecast is not None]
     if samples:
-        notes = (f"Wait until the first start: median (10 % to 90 %) of {min(samples)} roll-outs without new jobs.",)
+        notes = (f"Wait until the first start: median (10 % to 90 %) of {min(samples)} rollouts without new jobs.",)
     return Table.of("Jobs that policies are told", columns, told, notes)
 
 

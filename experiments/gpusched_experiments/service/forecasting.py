@@ -44,7 +44,7 @@ FORECAST = b"forecast\n"
 """Begins a body that asks for a forecast where bodies of all kinds come: no JSON begins so."""
 MOST_WHAT_IFS = 20
 TIME_SHARE = 0.5
-"""Part of the longest time of an answer after which no other roll-out begins."""
+"""Part of the longest time of an answer after which no other rollout begins."""
 
 Probability = Annotated[float, Field(gt=0.0, lt=1.0)]
 
@@ -82,17 +82,17 @@ class WhatIfFields(Fields):
 class ForecastFields(Fields):
     """How the forecast is made."""
 
-    samples: int = Field(default=100, ge=1, le=MOST_SAMPLES, description="Number of roll-outs.")
+    samples: int = Field(default=100, ge=1, le=MOST_SAMPLES, description="Number of rollouts.")
     quantiles: list[Probability] = Field(
         default=[0.1, 0.5, 0.9], min_length=1, max_length=99, description="Probabilities, rising."
     )
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of what is drawn.")
     horizon_s: Positive | None = Field(
-        default=None, description="How long after now_s roll-outs stop [s]; null: once the jobs are over."
+        default=None, description="How long after now_s rollouts stop [s]; null: once the jobs are over."
     )
     longest_s: Positive | None = Field(
         default=None,
-        description="Time after which no other roll-out begins [s]: the answer says how many there were. A service has "
+        description="Time after which no other rollout begins [s]: the answer says how many there were. A service has "
         "a limit of its own.",
     )
     arrivals: ArrivalFields | None = Field(default=None, description="Jobs to come; null: none come.")
@@ -112,7 +112,7 @@ class Forecaster:
 
     Args:
         decider: Opens the requests.
-        longest_s: Time after which no other roll-out of an answer begins, whatever the request says [s].
+        longest_s: Time after which no other rollout of an answer begins, whatever the request says [s].
     """
 
     def __init__(self, decider: Decider, longest_s: float = math.inf) -> None:
@@ -190,7 +190,7 @@ class _Case:
         self._opened: OpenRequest | None = decider.open(request)
 
     def forecast(self) -> Forecast | None:
-        """Make the roll-outs; None if no job fits anything."""
+        """Make the rollouts; None if no job fits anything."""
         opened = self._opened
         if opened is None:
             return None

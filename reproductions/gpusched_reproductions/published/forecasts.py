@@ -275,7 +275,7 @@ FORECASTS = Experiment(
     title="Do intervals of forecasts hold what happens?",
     question=(
         "Every policy runs on test seeds of tracks, and on a replay of the trace of Philly (if it is in "
-        f"`{TRACE_FILE.parent}`). When 25, 50 and 70 % of the jobs are submitted, {SETTINGS.samples} roll-outs "
+        f"`{TRACE_FILE.parent}`). When 25, 50 and 70 % of the jobs are submitted, {SETTINGS.samples} rollouts "
         "forecast the end of every job that is there; then the run goes on, and shows what happens. Jobs to come are "
         "left out, modelled as those so far, or known."
     ),
