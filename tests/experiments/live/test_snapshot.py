@@ -127,7 +127,7 @@ def test_the_folder_of_the_command(tmp_path: Path) -> None:
     assert "Policies are told 6 of these jobs." in run.output
     assert {path.name for path in out.iterdir()} == {"request.json", "instance.json", "index.html"}
     page = (out / "index.html").read_text("utf-8")
-    assert "start A100x4 on a2" in page
+    assert "start A100x2 on a" in page
     assert "comment of job 30" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     instance = load_instance(out / "instance.json")
