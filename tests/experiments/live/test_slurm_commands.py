@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -176,3 +177,13 @@ def test_newer_versions_write_numbers_as_objects():
     for wrong in ("", "{}", "[]", '{"jobs": [3]}'):
         with pytest.raises(InputError, match="squeue"):
             requests_of(wrong)
+
+
+def test_one_job_that_cannot_be_read_costs_the_others_nothing():
+    """And keeps its form and place, so that it can be restored."""
+    bad = job(job_id=6, priority=math.inf, node_count="two", required_nodes="v1", het_job_id=10**400)
+    told = requests_of(json.dumps({"jobs": [job(job_id=5), bad, job(job_id="x")]}))
+    assert set(told) == {"5", "6"}
+    assert not told["5"].why_not
+    assert told["6"].why_not == "Slurm tells no number for node_count, priority, het_job_id"
+    assert (told["6"].tres, told["6"].places) == (told["5"].tres, "v1")
