@@ -10,10 +10,8 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.live.state import WORD
 from gpusched_experiments.service.fields import Fields, Name, input_error
-
-WORD = "gpusched"
-"""Begins what a comment says to a policy."""
 
 _SIZE = re.compile(r"(?:(\d{1,6})\*)?(\d{1,6})", re.ASCII)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])", re.ASCII)
@@ -95,11 +93,6 @@ class JobSpec(Fields):
     checkpoint: YesNo | None = Field(default=None, description="Whether it may be stopped and continued.")
     resize: YesNo | None = Field(default=None, description="Whether it may continue on other GPUs.")
     restart: NotBelowZero | None = Field(default=None, description="Seconds without progress after a change.")
-
-
-def opts_in(comment: str) -> bool:
-    """Return whether a comment has the word `gpusched`."""
-    return WORD in comment.split()
 
 
 def spec_of_comment(comment: str, where: str) -> tuple[bool, JobSpec]:

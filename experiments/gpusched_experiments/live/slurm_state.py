@@ -10,11 +10,10 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError
-from gpusched_experiments.live.comment import opts_in
 from gpusched_experiments.live.gpu_names import built_in_gpu_type
 from gpusched_experiments.live.slurm_nodes import nodes_of
 from gpusched_experiments.live.slurm_text import GresGpus, gpus_of, hosts_of, number_of, numbers_of
-from gpusched_experiments.live.state import HeldBy, LiveCluster, LiveJob, LiveNode, Outcome, Phase
+from gpusched_experiments.live.state import HeldBy, LiveCluster, LiveJob, LiveNode, Outcome, Phase, opts_in
 
 _RUNNING = {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
 _ENDING = {"COMPLETING", "STAGE_OUT"}
