@@ -13,6 +13,9 @@ from gpusched_env.errors import InputError
 from gpusched_experiments.live.state import WORD
 from gpusched_experiments.service.fields import Fields, Name, input_error
 
+LATEST_S = 2.2e11
+"""The latest due date: in the year 8941. No date after 9999 can be written."""
+
 _SIZE = re.compile(r"(?:(\d{1,6})\*)?(\d{1,6})", re.ASCII)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])", re.ASCII)
 _UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -130,15 +133,19 @@ def seconds_of_due(text: str, submit_s: float, speed: float, where: str) -> floa
         where: The field, for errors.
 
     Raises:
-        InputError: It is neither.
+        InputError: It is neither, or before 1970 or after `LATEST_S`.
     """
     allowed = "a time such as 2026-11-27T08:00, or after the submission such as +12h or +1d6h"
     if text.startswith("+"):
         parts = _SPAN.findall(text[1:])
         if not parts or "".join(number + unit for number, unit in parts) != text[1:]:
             raise InputError(where, text, allowed)
-        return submit_s + sum(float(number) * _UNITS[unit] for number, unit in parts) / speed
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise InputError(where, text, allowed) from None
+        due_s = submit_s + sum(float(number) * _UNITS[unit] for number, unit in parts) / speed
+    else:
+        try:
+            due_s = datetime.fromisoformat(text).timestamp()
+        except (ValueError, OverflowError, OSError):
+            raise InputError(where, text, allowed) from None
+    if not 0.0 <= due_s <= LATEST_S:
+        raise InputError(where, text[:80], f"{allowed}, in the years 1970 to 8940")
+    return due_s

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.live.slurm_commands import PLAIN
 from gpusched_experiments.live.slurm_text import number_of
 
 PLACE = "ReqNodeList"
@@ -17,7 +18,6 @@ FIXED_FIELDS = {"tres_per_task": "--gpus-per-task", "tres_per_socket": "--gpus-p
 POWER = "gpusched-power="
 """Begins the word of AdminComment that tells a prolog the power limit, as a part of that of a full busy GPU."""
 _GPU = re.compile(r"(?<![^,])((?:gres[:/])?gpu)(?::([A-Za-z_][\w.\-]*))?(?:[:=](\d+))?(?![^,])")
-_WORD = re.compile(r"[!-~]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +132,7 @@ def requests_of(squeue_json: str) -> dict[str, SubmittedRequest]:
 
 def _why_not(job: dict[str, Any], asked: dict[str, str], having: list[str]) -> str:
     other = [option for name, option in FIXED_FIELDS.items() if "gpu" in str(job.get(name) or "")]
-    words = (_text(job.get("required_nodes")), _text(job.get("admin_comment")))
+    words = (_text(job.get("required_nodes")), _text(job.get("admin_comment")), *asked.values())
     unread = _unread(job)
     found = {
         f"Slurm tells no number for {unread}": unread,
@@ -143,7 +143,7 @@ def _why_not(job: dict[str, Any], asked: dict[str, str], having: list[str]) -> s
         "it asks for no GPUs": not having,
         "it asks for GPUs more than once": len(having) > 1 or len(_GPU.findall(asked[having[0]] if having else "")) > 1,
         "it belongs to a reservation": job.get("resv_name"),
-        "its AdminComment or list of nodes has spaces": not all(map(_WORD.fullmatch, words)),
+        "its AdminComment, list of nodes or GPUs have spaces or quotes": not all(map(PLAIN.fullmatch, words)),
     }
     return next((why for why, true in found.items() if true), "")
 

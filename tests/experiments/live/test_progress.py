@@ -27,6 +27,8 @@ def job(monkeypatch, tmp_path):
     monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
     monkeypatch.setenv("SLURM_SUBMIT_DIR", str(tmp_path))
     monkeypatch.delenv(progress.VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "_work_folders", {})
     return tmp_path
 
 
@@ -38,6 +40,27 @@ def test_a_report_is_one_whole_file(job):
     assert (report.job, report.restarts, report.epochs) == ("7", 2, 12.0)
     assert [path.name for path in (job / progress.FOLDER).iterdir()] == ["7.json"]
     assert reports.newest("8", str(job), "root") is None
+
+
+def test_with_chdir_it_is_told_where_the_driver_looks(job, monkeypatch, tmp_path):
+    """`squeue` tells the driver the same folder as `scontrol` the job; without Slurm's command it is another one."""
+    there, asked = tmp_path / "with spaces", tmp_path / "asked"
+    (tmp_path / "bin").mkdir()
+    there.mkdir()
+    monkeypatch.chdir(there)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert progress.report_progress(1)
+    assert ProgressReports().newest("7", str(there), "root") is None
+    assert ProgressReports().newest("7", str(job), "root") is not None
+    command = tmp_path / "bin/scontrol"
+    command.write_text(f"#!/bin/sh\necho \"$@\" >> {asked}\necho '   Command=x WorkDir=y'\necho '   WorkDir={there}'\n")
+    command.chmod(0o755)
+    for epochs in (2, 3):
+        assert progress.report_progress(epochs)
+        newest = ProgressReports().newest("7", str(there), "root")
+        assert newest is not None
+        assert newest.epochs == epochs
+    assert asked.read_text() == "show job 7\n"
 
 
 @pytest.mark.usefixtures("job")

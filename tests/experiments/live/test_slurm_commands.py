@@ -74,7 +74,7 @@ def test_many_jobs_take_few_calls():
     assert len(asked) == 4
 
 
-@pytest.mark.parametrize("value", ["v1 v2", "v1\nrequeue 5", "ä", "x" * 5000])
+@pytest.mark.parametrize("value", ["v1 v2", "v1\nrequeue 5", "ä", "x" * 5000, "it's", '"'])
 def test_no_value_can_become_another_command(value):
     commands, asked, _ = control(FINE)
     with pytest.raises(InputError, match="ReqNodeList"):
@@ -162,6 +162,9 @@ def test_only_what_differs_is_restored():
         ({"tres_per_job": "gres:gpu:2"}, "more than once"),
         ({"resv_name": "maintenance"}, "reservation"),
         ({"admin_comment": "two words"}, "spaces"),
+        ({"admin_comment": "it's"}, "quotes"),
+        ({"required_nodes": '"v1'}, "quotes"),
+        ({"tres_per_node": "gres:gpu:2,gres:x'y"}, "quotes"),
     ],
 )
 def test_jobs_that_cannot_be_placed_are_told_why(fields, why):
