@@ -7,7 +7,9 @@
 [ -n "$SLURM_JOB_GPUS" ] || exit 0
 part=1
 if [ "$SLURM_SCRIPT_CONTEXT" != epilog_slurmd ]; then
-  part=$(scontrol -o show job "$SLURM_JOB_ID" 2>/dev/null | sed -n 's/.*gpusched-power=\(0\.[0-9]*\).*/\1/p' | head -n 1)
+  # Of the administrator's comment alone: what users write in a comment or a name of a job sets no limit.
+  part=$(squeue --noheader --jobs="$SLURM_JOB_ID" --Format=AdminComment:4000 2>/dev/null |
+    sed -n 's/.*gpusched-power=\(0\.[0-9]*\).*/\1/p' | head -n 1)
   [ -n "$part" ] || exit 0
 fi
 for gpu in $(echo "$SLURM_JOB_GPUS" | tr ',' ' '); do

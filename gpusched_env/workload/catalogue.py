@@ -14,7 +14,8 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.workload.network import SwitchingCosts, switching_costs
 from gpusched_env.workload.power_limits import with_limits
-from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types, read_table
+from gpusched_env.workload.tables import read_table
+from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.own_applications import applications_of, read_applications
 
 if TYPE_CHECKING:

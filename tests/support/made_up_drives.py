@@ -9,7 +9,7 @@ from typing import Any
 from gpusched_experiments.live.acting import DriveSettings
 from gpusched_experiments.live.driver import Driver
 from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress_reports import ProgressReports
+from gpusched_experiments.live.progress_reports import ProgressReports, Report
 from gpusched_experiments.live.slurm_commands import SlurmControl
 from made_up_slurm import MadeUpSlurm
 
@@ -24,8 +24,14 @@ class Posted(ProgressReports):
     """Reports of a made-up Slurm's jobs."""
 
     def __init__(self, slurm: MadeUpSlurm) -> None:
-        super().__init__()
-        self._posted = slurm.posted
+        super().__init__(clock=slurm.clock)
+        self._said = slurm.posted
+
+    def newest(self, job: str, work_folder: str, user: str) -> Report | None:
+        return self._said.get(job)
+
+    def forget(self, job: str) -> None:
+        self._said.pop(job, None)
 
 
 def driver(

@@ -130,7 +130,7 @@ def slurm_watch_command(
             book.listeners.append(counted.event)
             decide = counted.deciding(decider)
             address = address_of("--metrics", metrics)
-            server = ProgressServer(ProgressReports(), lambda _: False, address, counted.text)
+            server = ProgressServer(ProgressReports(), lambda _: None, address, counted.text)
             stack.callback(server.close)
             typer.echo(f"figures at http://{address[0]}:{server.port}/metrics")
         watch = ClusterWatch(read, jobs, policy, decide, book, partition, _reader(progress))

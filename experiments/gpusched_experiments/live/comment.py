@@ -10,10 +10,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.live.state import WORD
 from gpusched_experiments.service.fields import Fields, Name, input_error
 
-WORD = "gpusched"
-"""Begins what a comment says to a policy."""
+LATEST_S = 2.2e11
+"""The latest due date: in the year 8941. No date after 9999 can be written."""
 
 _SIZE = re.compile(r"(?:(\d{1,6})\*)?(\d{1,6})", re.ASCII)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)([smhd])", re.ASCII)
@@ -97,11 +98,6 @@ class JobSpec(Fields):
     restart: NotBelowZero | None = Field(default=None, description="Seconds without progress after a change.")
 
 
-def opts_in(comment: str) -> bool:
-    """Return whether a comment has the word `gpusched`."""
-    return WORD in comment.split()
-
-
 def spec_of_comment(comment: str, where: str) -> tuple[bool, JobSpec]:
     """Return whether a comment has the word `gpusched`, and what it says after it.
 
@@ -137,15 +133,19 @@ def seconds_of_due(text: str, submit_s: float, speed: float, where: str) -> floa
         where: The field, for errors.
 
     Raises:
-        InputError: It is neither.
+        InputError: It is neither, or before 1970 or after `LATEST_S`.
     """
     allowed = "a time such as 2026-11-27T08:00, or after the submission such as +12h or +1d6h"
     if text.startswith("+"):
         parts = _SPAN.findall(text[1:])
         if not parts or "".join(number + unit for number, unit in parts) != text[1:]:
             raise InputError(where, text, allowed)
-        return submit_s + sum(float(number) * _UNITS[unit] for number, unit in parts) / speed
-    try:
-        return datetime.fromisoformat(text).timestamp()
-    except (ValueError, OverflowError, OSError):
-        raise InputError(where, text, allowed) from None
+        due_s = submit_s + sum(float(number) * _UNITS[unit] for number, unit in parts) / speed
+    else:
+        try:
+            due_s = datetime.fromisoformat(text).timestamp()
+        except (ValueError, OverflowError, OSError):
+            raise InputError(where, text, allowed) from None
+    if not 0.0 <= due_s <= LATEST_S:
+        raise InputError(where, text[:80], f"{allowed}, in the years 1970 to 8940")
+    return due_s

@@ -119,6 +119,11 @@ class DriveState:
         """Whether a job is held or changed by the driver."""
         return any(record.must_be_undone for record in self.jobs.values())
 
+    def restarts_of(self, job: str) -> int | None:
+        """Return how often Slurm had started a job again in its last run; None: it is not driven."""
+        record = self.jobs.get(job)
+        return None if record is None else record.restarts
+
     def save(self, folder: Path) -> None:
         """Write the state: the whole of it, or nothing.
 

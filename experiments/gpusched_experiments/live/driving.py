@@ -116,7 +116,7 @@ def drive(
         driver = Driver(settings, rules, commands, ask, folder, journal.append, reports)
         if options.address is not None:
             told = None if metrics is None else metrics.text
-            server = ProgressServer(reports, driver.state.jobs.__contains__, options.address, told)
+            server = ProgressServer(reports, driver.state.restarts_of, options.address, told)
             stack.callback(server.close)
             say(f"reports of jobs: GPUSCHED_PROGRESS=http://{options.address[0]}:{server.port}")
         journal.append("drive", partition=settings.partition, policy=settings.policy, lease_s=settings.lease_s)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration
-from gpusched_experiments.live.comment import WORD
 from gpusched_experiments.live.drive_state import MOST_COSTS, DrivenJob, DriveState
-from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.progress import JobHistory, JobProgress
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.slurm_requests import SubmittedRequest
-from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
-from gpusched_experiments.service.cluster import configuration_of
+from gpusched_experiments.live.state import WORD, LiveCluster, LiveJob, LiveNode
+
+if TYPE_CHECKING:
+    from gpusched_experiments.live.job_rules import JobRules
 
 SHORT_RUN_S = 20.0
 """A run that ends so soon, and that nobody stopped, came to nothing: the launch failed."""
@@ -227,6 +226,8 @@ class Follower:
         even = len({count for _, count in job.holds}) == 1
         if gpu_type is None or not even or not record.gpus_per_node:
             return f"{gpu_type or 'unknown'}x{sum(count for _, count in job.holds) or '?'}"
+        from gpusched_env.model import Configuration  # noqa: PLC0415 - a release needs no compiled functions
+
         return Configuration(gpu_type, record.gpus_per_node, len(record.nodes)).name
 
     def _waits(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
@@ -337,6 +338,8 @@ class Follower:
 
 def _is_limited(planned: str, held: str) -> bool:
     """Return whether a configuration is another one with a power limit."""
+    from gpusched_experiments.service.cluster import configuration_of  # noqa: PLC0415 - a release needs none of it
+
     try:
         return bool(planned) and replace(configuration_of(planned), power_limit=1.0).name == held
     except InputError:

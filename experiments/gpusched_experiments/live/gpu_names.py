@@ -1,11 +1,14 @@
-"""Which GPU type of the model stands for the name that a cluster manager has for one."""
+"""Which GPU type of the model stands for the name that a cluster manager has for one.
+
+Nothing here needs compiled functions: what a driver did must be undone where none can be compiled.
+"""
 
 from __future__ import annotations
 
 import re
 from functools import cache
 
-from gpusched_env.workload.tables.applications import builtin_gpu_types
+from gpusched_env.workload.tables import read_table
 
 _PART_OF_A_GPU = re.compile(r"(^|[^0-9a-z])\d+g\.\d+gb", re.IGNORECASE)
 
@@ -19,8 +22,14 @@ def built_in_gpu_type(name: str) -> str | None:
     """
     if _PART_OF_A_GPU.search(name):
         return None
-    known = {each.lower(): each for each in builtin_gpu_types()}
+    known = _built_in()
     if name.lower() in known:
         return known[name.lower()]
     found = {known[word] for word in re.split(r"[^0-9a-z]+", name.lower()) if word in known}
     return found.pop() if len(found) == 1 else None
+
+
+@cache
+def _built_in() -> dict[str, str]:
+    """Return the names of the built-in types, by the same in small letters."""
+    return {row["name"].lower(): row["name"] for row in read_table("gpu_types.csv")}

@@ -3,8 +3,8 @@
 This module needs Python's standard library alone: copy it into a container if the package is not there.
 
 `$GPUSCHED_PROGRESS` says where reports go: `http://host:port` of the driver, or a folder that the driver's machine
-sees, too. By default it is the folder `.gpusched-progress` where the job was submitted, which a cluster shares anyway.
-There a report is one small file for each job, written under a temporary name and renamed.
+sees, too. By default it is the folder `.gpusched-progress` in the working folder of the job, which a cluster shares
+anyway: where it was submitted, or what `sbatch --chdir` said. There a report is one small file for each job, written under a temporary name and renamed.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from typing import Any, NamedTuple
 VARIABLE = "GPUSCHED_PROGRESS"
 FOLDER = ".gpusched-progress"
 HTTP_S = 5.0
+ASK_S = 5.0
+_work_folders: dict[str, str] = {}
 
 
 class JobProgress(NamedTuple):
@@ -72,8 +74,8 @@ def report_progress(epochs: float) -> bool:
         "at_s": time.time(),
     }
     body = json.dumps(report).encode()
-    place = os.environ.get(VARIABLE) or os.path.join(os.environ.get("SLURM_SUBMIT_DIR") or ".", FOLDER)  # noqa: PTH118 - pathlib takes long to import
     try:
+        place = os.environ.get(VARIABLE) or os.path.join(_work_folder(job), FOLDER)  # noqa: PTH118 - pathlib takes long to import
         if place.startswith(("http://", "https://")):
             _post(place, body)
         else:
@@ -81,6 +83,29 @@ def report_progress(epochs: float) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _work_folder(job: str) -> str:
+    """Return the working folder of the job, where the driver looks: Slurm is asked where this process is elsewhere."""
+    submitted = os.environ.get("SLURM_SUBMIT_DIR") or "."
+    try:
+        here = os.path.realpath(".")
+    except OSError:  # it was deleted
+        here = ""
+    if job in _work_folders or os.path.realpath(submitted) == here:
+        return _work_folders.get(job, submitted)
+    import subprocess  # noqa: PLC0415 - it takes long to import
+
+    words = ["scontrol", "show", "job", job]
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=ASK_S, check=False)  # noqa: S603
+    except (OSError, subprocess.SubprocessError):
+        return submitted  # as in a container
+    for line in done.stdout.splitlines():
+        name, _, value = line.strip().partition("=")
+        if name == "WorkDir" and value:
+            _work_folders[job] = value
+    return _work_folders.get(job, submitted)
 
 
 def _post(url: str, body: bytes) -> None:

@@ -6,8 +6,10 @@ import json
 import math
 import os
 import pwd
+import socket
 import stat
 import threading
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -22,6 +24,10 @@ AHEAD_S = 60.0
 """A report that is this far ahead of the driver's clock counts as made now."""
 SAME = 1e-9
 RECEIVE_S = 10.0
+"""Longest time of one connection."""
+MOST_CONNECTIONS = 32
+"""Connections at once; further ones are closed."""
+MOST_RESTARTS = 1_000_000
 
 
 class Report(NamedTuple):
@@ -30,8 +36,8 @@ class Report(NamedTuple):
     Attributes:
         job: Its id.
         restarts: How often Slurm had started it again.
-        epochs: Epochs done; any number, also NaN.
-        at_s: When it said so, by its own clock [s].
+        epochs: Epochs done; any finite number.
+        at_s: When it said so, by its own clock [s], ≥ 0.
     """
 
     job: str
@@ -44,13 +50,18 @@ class Report(NamedTuple):
         """Read a report.
 
         Raises:
-            InputError: It is none.
+            InputError: It is none, or a number of it is not finite.
         """
         try:
             found = json.loads(body)
-            return cls(str(found["job"]), int(found["restarts"]), float(found["epochs"]), float(found["at_s"]))
+            report = cls(str(found["job"]), int(found["restarts"]), float(found["epochs"]), float(found["at_s"]))
+            if not 0 <= report.restarts <= MOST_RESTARTS or not math.isfinite(report.epochs):
+                raise ValueError  # noqa: TRY301 - as what cannot be read
+            if not 0.0 <= report.at_s < math.inf:
+                raise ValueError  # noqa: TRY301
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
             raise InputError("report", body[:80].decode(errors="replace"), "what gpusched progress writes") from error
+        return report
 
     def why_not(self, former: float | None, most: float) -> str:
         """Return why it is not believed; empty: it is.
@@ -72,28 +83,40 @@ class ProgressReports:
     """The newest report of each job.
 
     Args:
-        folder: A folder that all jobs report to; None: each where it was submitted.
+        folder: A folder that all jobs report to; None: each where it runs.
+        clock: What tells the Unix time [s].
+
+    Attributes:
+        restarts_of: How often Slurm has started a job again; None: no job that is driven here.
     """
 
-    def __init__(self, folder: Path | None = None) -> None:
+    def __init__(self, folder: Path | None = None, clock: Callable[[], float] = time.time) -> None:
         self.folder = folder
-        self._posted: dict[str, Report] = {}
+        self.restarts_of: Callable[[str], int | None] = lambda _: None
+        self._clock = clock
+        self._posted: dict[tuple[str, int], Report] = {}
+        self._ahead: dict[str, tuple[Report, float]] = {}  # what came from a clock that is ahead, and when
         self._lock = threading.Lock()
 
-    def post(self, body: bytes, known: Callable[[str], bool]) -> None:
-        """Take a report that came over HTTP.
+    def post(self, body: bytes) -> None:
+        """Take a report that came over HTTP, of the present run of a job or of the next, which may not be seen yet.
 
         Raises:
-            InputError: It is none, or is of a job that is not known.
+            InputError: It is none, or is of a job that is not known, or of another run.
         """
         report = Report.of(body)
-        if not known(report.job):
+        now_s, restarts = self._clock(), self.restarts_of(report.job)
+        if restarts is None:
             raise InputError("job", report.job, "a job that is driven here")
+        if not restarts <= report.restarts <= restarts + 1:
+            raise InputError("restarts", report.restarts, f"{restarts}, as Slurm tells")
+        if report.at_s > now_s + AHEAD_S:
+            report = report._replace(at_s=now_s)
         with self._lock:
-            self._posted[report.job] = report
+            self._posted[report.job, report.restarts] = report
 
     def newest(self, job: str, work_folder: str, user: str) -> Report | None:
-        """Return the newest report of a job; None: there is none.
+        """Return the newest report of a job; None: there is none. One in a file counts before one over HTTP.
 
         Args:
             job: Its id.
@@ -110,18 +133,29 @@ class ProgressReports:
             body = _content(folder / f"{job}.json", user)
             if body is not None:
                 found.append(Report.of(body))
+        found = [self._by_this_clock(each) for each in found if each.job == job]
+        if found:
+            return max(found, key=lambda each: (each.restarts, each.at_s))
         with self._lock:
-            posted = self._posted.get(job)
-        if posted is not None:
-            found.append(posted)
-        return max(
-            (each for each in found if each.job == job), key=lambda each: (each.restarts, each.at_s), default=None
-        )
+            return self._posted.get((job, self.restarts_of(job) or 0))
 
     def forget(self, job: str) -> None:
-        """Forget what a job that is over said over HTTP."""
+        """Forget what a job that is over said."""
+        self._ahead.pop(job, None)
         with self._lock:
-            self._posted.pop(job, None)
+            for key in [key for key in self._posted if key[0] == job]:
+                del self._posted[key]
+
+    def _by_this_clock(self, report: Report) -> Report:
+        """Return a report as made when it was first read, if its clock is ahead."""
+        former, seen_s = self._ahead.get(report.job, (None, 0.0))
+        if former == report:
+            return report._replace(at_s=seen_s)
+        now_s = self._clock()
+        if report.at_s <= now_s + AHEAD_S:
+            return report
+        self._ahead[report.job] = report, now_s
+        return report._replace(at_s=now_s)
 
 
 def _content(path: Path, user: str) -> bytes | None:
@@ -150,7 +184,7 @@ class ProgressServer:
 
     Args:
         reports: Where reports go.
-        known: Whether a job is driven here.
+        restarts_of: How often Slurm has started a job again; None: it is not driven here, and not heard.
         address: Host and port; port 0 takes a free one.
         metrics: Returns what `GET /metrics` tells; None: nothing.
 
@@ -161,19 +195,20 @@ class ProgressServer:
     def __init__(
         self,
         reports: ProgressReports,
-        known: Callable[[str], bool],
+        restarts_of: Callable[[str], int | None],
         address: tuple[str, int] = ("127.0.0.1", 0),
         metrics: Callable[[], bytes] | None = None,
     ) -> None:
+        reports.restarts_of = restarts_of
+
         class Handler(_Handler):
-            taken = staticmethod(lambda body: reports.post(body, known))
+            taken = staticmethod(reports.post)
             told = staticmethod(metrics) if metrics is not None else None
 
         try:
-            self._server = ThreadingHTTPServer(address, Handler)
+            self._server = _Server(address, Handler)
         except (OSError, OverflowError) as error:
             raise InputError("--progress-port", address[1], f"a free port ({error})") from error
-        self._server.daemon_threads = True
         self.port = int(self._server.server_address[1])
         threading.Thread(target=self._server.serve_forever, name="progress", daemon=True).start()
 
@@ -181,6 +216,44 @@ class ProgressServer:
         """Take no more reports."""
         self._server.shutdown()
         self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    """Has so many connections at once, and each for so long."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], handler: type[BaseHTTPRequestHandler]) -> None:
+        self._free = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(address, handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        if not self._free.acquire(blocking=False):
+            self.shutdown_request(request)
+            return
+        try:
+            super().process_request(request, client_address)
+        except BaseException:
+            self._free.release()
+            raise
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        end = threading.Timer(RECEIVE_S, _shut, (request,))
+        end.daemon = True
+        try:
+            end.start()
+            super().process_request_thread(request, client_address)
+        finally:
+            end.cancel()
+            self._free.release()
+
+    def handle_error(self, *_: Any) -> None:
+        """Write nothing to stderr: a connection that broke off is no error here."""
+
+
+def _shut(connection: socket.socket) -> None:
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):

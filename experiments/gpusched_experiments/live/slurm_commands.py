@@ -22,7 +22,8 @@ TRIES = 4
 FIRST_PAUSE_S = 0.5
 _ID = re.compile(r"\d{1,12}")
 _NAME = re.compile(r"[\w.\-]{1,256}")
-_VALUE = re.compile(r"[!-~]{0,4000}")  # one word of plain characters: it stands in a line of commands
+PLAIN = re.compile(r"[!#-&(-~]{0,4000}")
+"""One word that may stand in a line of commands: no spaces, and no quotes, which would reach to the end of the line."""
 _OF_JOB = re.compile(r"for job (\d+)")
 _NOT_THERE = re.compile(
     r"unable to contact slurm controller|socket timed out|connection refused|temporarily unable|"
@@ -168,7 +169,7 @@ class SlurmControl:
             lines = []
             for job, fields in part:
                 for name, value in fields.items():
-                    if not _VALUE.fullmatch(value):
+                    if not PLAIN.fullmatch(value):
                         raise InputError(f"job {job}: {name}", value, "one word of plain characters")
                 words = " ".join(f"{name}={value}" for name, value in fields.items())
                 lines.append(f"update JobId={_checked(job, _ID)} {words}")

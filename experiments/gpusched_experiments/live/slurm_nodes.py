@@ -35,6 +35,8 @@ _OFF = {"POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN"}
 def nodes_of(text: str) -> dict[LiveNode, frozenset[str]]:
     """Read nodes and their features from the text of `scontrol show nodes`, with or without `--oneliner` or `--json`.
 
+    A node whose GPUs cannot be read has none, and is not available.
+
     Raises:
         InputError: It is none of these.
     """
@@ -89,15 +91,18 @@ def _words(record: Mapping[str, str], field: str) -> tuple[str, ...]:
 def _node(record: Mapping[str, str]) -> LiveNode:
     state = record.get("State", "")
     words = set(re.findall(r"[A-Z_]+", state.upper())) | {_MARKS[mark] for mark in state if mark in _MARKS}
-    gpus = gpus_of(record.get("Gres", ""))
+    try:
+        gpus, unread = gpus_of(record.get("Gres", "")), ""
+    except (InputError, ValueError) as error:
+        gpus, unread = (), f" ({error})"
     types = sorted({each.gpu_type for each in gpus if each.gpu_type is not None})
     features = [name for name in _words(record, "ActiveFeatures") if built_in_gpu_type(name)]
     return LiveNode(
         name=record["NodeName"],
         gpu_type="+".join(types) or (features[0] if len(features) == 1 else NO_TYPE),
         gpus=sum(each.many for each in gpus),
-        available=bool(words) and words <= _USABLE,
+        available=bool(words) and words <= _USABLE and not unread,
         on=not words & _OFF,
-        state=state,
+        state=state + unread,
         partitions=_words(record, "Partitions"),
     )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.live.slurm_commands import PLAIN
 from gpusched_experiments.live.slurm_text import number_of
 
 PLACE = "ReqNodeList"
@@ -17,7 +18,6 @@ FIXED_FIELDS = {"tres_per_task": "--gpus-per-task", "tres_per_socket": "--gpus-p
 POWER = "gpusched-power="
 """Begins the word of AdminComment that tells a prolog the power limit, as a part of that of a full busy GPU."""
 _GPU = re.compile(r"(?<![^,])((?:gres[:/])?gpu)(?::([A-Za-z_][\w.\-]*))?(?:[:=](\d+))?(?![^,])")
-_WORD = re.compile(r"[!-~]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ class SubmittedRequest:
             gpu_field=name,
             tres=asked.get(name, ""),
             places=_text(job.get("required_nodes")),
-            nodes=int(_number(job.get("node_count"))) or 1,
+            nodes=int(_number(job.get("node_count"), 1.0)) or 1,
             admin_comment=_text(job.get("admin_comment")),
             why_not=_why_not(job, asked, having),
             waits_for="other jobs" if job.get("dependency") else "",
@@ -70,7 +70,7 @@ class SubmittedRequest:
             user=_text(job.get("user_name")),
             eligible_s=_number(job.get("eligible_time")),
             reason=_text(job.get("state_reason")),
-            priority=_number(job.get("priority", 1)),
+            priority=_number(job.get("priority", 1), 1.0),
         )
 
     def elsewhere(
@@ -115,22 +115,27 @@ class SubmittedRequest:
 
 
 def requests_of(squeue_json: str) -> dict[str, SubmittedRequest]:
-    """Return what every job asks for now, by its id.
+    """Return what every job asks for now, by its id; one of which a number cannot be read is not to be changed.
 
     Raises:
         InputError: The text is not what `squeue --json` prints.
     """
     try:
         jobs = json.loads(squeue_json)["jobs"]
-        return {str(int(_number(job["job_id"]))): SubmittedRequest.of(job) for job in jobs}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise InputError("jobs", squeue_json, "what `squeue --json` writes") from error
+    if not isinstance(jobs, list) or not all(isinstance(each, dict) for each in jobs):
+        raise InputError("jobs", squeue_json, "what `squeue --json` writes")
+    ids = [int(_number(job.get("job_id"))) for job in jobs]
+    return {str(number): SubmittedRequest.of(job) for number, job in zip(ids, jobs, strict=True) if number > 0}
 
 
 def _why_not(job: dict[str, Any], asked: dict[str, str], having: list[str]) -> str:
     other = [option for name, option in FIXED_FIELDS.items() if "gpu" in str(job.get(name) or "")]
-    words = (_text(job.get("required_nodes")), _text(job.get("admin_comment")))
+    words = (_text(job.get("required_nodes")), _text(job.get("admin_comment")), *asked.values())
+    unread = _unread(job)
     found = {
+        f"Slurm tells no number for {unread}": unread,
         "it is a job array: submit its tasks as jobs of their own": _number(job.get("array_job_id"))
         or _text(job.get("array_task_string")),
         "it is a part of a heterogeneous job": _number(job.get("het_job_id")),
@@ -138,7 +143,7 @@ def _why_not(job: dict[str, Any], asked: dict[str, str], having: list[str]) -> s
         "it asks for no GPUs": not having,
         "it asks for GPUs more than once": len(having) > 1 or len(_GPU.findall(asked[having[0]] if having else "")) > 1,
         "it belongs to a reservation": job.get("resv_name"),
-        "its AdminComment or list of nodes has spaces": not all(map(_WORD.fullmatch, words)),
+        "its AdminComment, list of nodes or GPUs have spaces or quotes": not all(map(PLAIN.fullmatch, words)),
     }
     return next((why for why, true in found.items() if true), "")
 
@@ -147,5 +152,20 @@ def _text(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _number(value: Any) -> float:
-    return number_of(value, "a field of a job") or 0.0
+def _number(value: Any, otherwise: float = 0.0) -> float:
+    """Return a number; another one where it cannot be read."""
+    try:
+        return number_of(value, "a field of a job") or 0.0
+    except InputError:
+        return otherwise
+
+
+def _unread(job: dict[str, Any]) -> str:
+    """Return the fields whose numbers cannot be read."""
+    found = []
+    for name in ("node_count", "eligible_time", "priority", "array_job_id", "het_job_id"):
+        try:
+            number_of(job.get(name), name)
+        except InputError:
+            found.append(name)
+    return ", ".join(found)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError
-from gpusched_experiments.live.comment import opts_in
 from gpusched_experiments.live.gpu_names import built_in_gpu_type
 from gpusched_experiments.live.slurm_nodes import nodes_of
 from gpusched_experiments.live.slurm_text import GresGpus, gpus_of, hosts_of, number_of, numbers_of
-from gpusched_experiments.live.state import HeldBy, LiveCluster, LiveJob, LiveNode, Outcome, Phase
+from gpusched_experiments.live.state import HeldBy, LiveCluster, LiveJob, LiveNode, Outcome, Phase, opts_in
 
 _RUNNING = {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
 _ENDING = {"COMPLETING", "STAGE_OUT"}
@@ -39,13 +38,16 @@ _OUTCOMES: dict[str, Outcome] = {
 def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
     """Read the state of a Slurm cluster.
 
+    A job of which something cannot be read is unfit. Where it is not known which GPUs it holds, no job may start on the
+    nodes that they may be on.
+
     Args:
         squeue_json: What `squeue --json` writes.
         nodes_text: What `scontrol show nodes` writes, with or without `--oneliner` or `--json`.
         read_s: When both were read, a Unix time [s].
 
     Raises:
-        InputError: A text is not of this form, or a value is not what Slurm writes.
+        InputError: A text is not of this form.
     """
     try:
         found = json.loads(squeue_json)["jobs"]
@@ -55,18 +57,55 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
         raise InputError("jobs", squeue_json, "what `squeue --json` writes")
     nodes = nodes_of(nodes_text)
     partitions = cache(partial(_Partition.of, nodes))
-    jobs = tuple(
-        replace(job, unfit=_unfit(record, job, partitions(job.partition))) for record in found for job in _jobs(record)
+    jobs: list[LiveJob] = []
+    unknown: dict[str, str] = {}
+    for record in found:
+        why, known = "", record
+        try:
+            own = list(_jobs(record))
+        except _UNREADABLE:
+            known, why = _readable(record)
+            own = list(_jobs(known))
+            for job in own:
+                unknown |= dict.fromkeys(_may_hold(job, record, known, nodes), f"job {job.id}: {why}")
+        jobs += [replace(job, unfit=why or _unfit(known, job, partitions(job.partition))) for job in own]
+    told = (
+        replace(node, available=False, state=f"{node.state} ({unknown[node.name]})") if node.name in unknown else node
+        for node in nodes
     )
-    return LiveCluster("slurm", read_s, tuple(nodes), jobs)
+    return LiveCluster("slurm", read_s, tuple(told), tuple(jobs))
+
+
+def _readable(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """Return the fields of a job that can be read, and what is wrong with the first that cannot."""
+    known, why = dict(record), ""
+    for field, read in _READ.items():
+        try:
+            read(record)
+        except _UNREADABLE as error:
+            why = why or (str(error) if isinstance(error, InputError) else f"{field} is not what Slurm writes")
+            del known[field]
+    if "job_state" not in known:
+        known["job_state"] = "RUNNING" if record.get("nodes") else "PENDING"
+    return known, why
+
+
+def _may_hold(
+    job: LiveJob, record: Mapping[str, Any], known: Mapping[str, Any], nodes: Iterable[LiveNode]
+) -> Iterable[str]:
+    """Return the nodes on which a job that cannot be read holds GPUs of an unknown number."""
+    if job.phase not in ("running", "ending") or all(known.get(field) == record.get(field) for field in _OF_GPUS):
+        return ()
+    placed = hosts_of(str(known.get("nodes") or ""))
+    return placed or [node.name for node in nodes if job.partition in node.partitions or not node.partitions]
 
 
 def _jobs(record: Mapping[str, Any]) -> Iterator[LiveJob]:
     """Return the jobs of a record: one, or all tasks of an array that were not started yet."""
     number = _whole(record, "job_id") or 0
     array, task = _whole(record, "array_job_id"), number_of(record.get("array_task_id"), "array_task_id")
-    waiting = str(record.get("array_task_string") or "").partition("%")[0]
     whole = _whole(record, "het_job_id")
+    waiting = _waiting(record) if array and task is None and not whole else []
     if whole:
         yield _job(record, f"{whole}+{_whole(record, 'het_job_offset') or 0}")
     elif not array:
@@ -74,7 +113,7 @@ def _jobs(record: Mapping[str, Any]) -> Iterator[LiveJob]:
     elif task is not None:
         yield _job(record, f"{array}_{int(task)}")
     elif waiting:
-        for each in numbers_of(waiting.strip("[]"), "array_task_string"):
+        for each in waiting:
             yield _job(record, f"{array}_{each}")
     else:
         yield _job(record, str(number))
@@ -114,6 +153,16 @@ def _job(record: Mapping[str, Any], name: str) -> LiveJob:
         can_requeue=bool(record.get("requeue")),
         nodes=nodes,
     )
+
+
+def _waiting(record: Mapping[str, Any]) -> list[str]:
+    """Return the tasks of an array that were not started yet."""
+    text = str(record.get("array_task_string") or "").partition("%")[0].strip("[]")
+    return numbers_of(text, "array_task_string") if text else []
+
+
+def _gres(record: Mapping[str, Any], field: str) -> tuple[GresGpus, ...]:
+    return gpus_of(str(record.get(field) or ""))
 
 
 def _whole(record: Mapping[str, Any], field: str) -> int | None:
@@ -158,10 +207,10 @@ def _asked(record: Mapping[str, Any], nodes: int) -> tuple[GresGpus, ...]:
     tasks, sockets = _whole(record, "tasks") or 1, _whole(record, "sockets_per_node") or 1
     of_each = {"tres_per_node": nodes, "tres_per_job": 1, "tres_per_task": tasks, "tres_per_socket": nodes * sockets}
     for field, many in of_each.items():
-        found = gpus_of(str(record.get(field) or ""))
+        found = _gres(record, field)
         if found:
             return tuple(gpus._replace(many=many * gpus.many) for gpus in found)
-    return gpus_of(str(record.get("tres_req_str") or "")) or gpus_of(str(record.get("tres_alloc_str") or ""))
+    return _gres(record, "tres_req_str") or _gres(record, "tres_alloc_str")
 
 
 def _holds(
@@ -205,6 +254,25 @@ class _Partition(NamedTuple):
         }
         features = frozenset.intersection(*own.values()) if own else frozenset()
         return cls(features, max((node.gpus for node in own), default=0))
+
+
+_UNREADABLE = (InputError, ValueError, TypeError, AttributeError, OverflowError)
+_NUMBERS = (
+    *("job_id", "array_job_id", "array_task_id", "het_job_id", "het_job_offset", "node_count", "time_limit"),
+    *("start_time", "end_time", "submit_time", "restart_cnt", "tasks", "sockets_per_node"),
+)
+_GRES = ("tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket", "tres_req_str", "tres_alloc_str")
+_OF_GPUS = ("job_state", "nodes", "gres_detail", "node_count", "tasks", "sockets_per_node", *_GRES)
+"""Fields that say which GPUs a job holds."""
+_READ: dict[str, Callable[[Mapping[str, Any]], object]] = {
+    **{field: partial(_whole, field=field) for field in _NUMBERS},
+    **{field: partial(_gres, field=field) for field in _GRES},
+    "array_task_string": _waiting,
+    "job_state": lambda record: _phase(_words(record, "job_state")),
+    "nodes": lambda record: hosts_of(str(record.get("nodes") or "")),
+    "gres_detail": lambda record: [gpus_of(str(each)) for each in record.get("gres_detail") or ()],
+}
+"""Reads each field that may be unreadable."""
 
 
 def _unfit(record: Mapping[str, Any], job: LiveJob, partition: _Partition) -> str:

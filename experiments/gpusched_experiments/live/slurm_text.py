@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 from gpusched_env.errors import InputError
 
 MOST_OF_A_LIST = 100_000
+LARGEST = 2.0**65
+"""Slurm has numbers of 64 bits."""
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
 
@@ -121,12 +123,12 @@ def number_of(value: Any, field: str) -> float | None:
     None stands for one that is not set or unlimited.
 
     Raises:
-        InputError: It is neither.
+        InputError: It is neither, or not finite.
     """
     if isinstance(value, dict):
         value = value.get("number") if value.get("set", True) and not value.get("infinite", False) else None
     if value is None or value in ("", "UNLIMITED", "INFINITE"):
         return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < LARGEST:
         raise InputError(field, value, "a number")
     return float(value)

@@ -12,6 +12,14 @@ Phase: TypeAlias = Literal["pending", "running", "ending", "ended"]
 HeldBy: TypeAlias = Literal["", "user", "admin", "requeue"]
 Outcome: TypeAlias = Literal["", "completed", "failed", "cancelled", "timeout", "node-fail"]
 
+WORD = "gpusched"
+"""Begins what a comment of a job says to a policy."""
+
+
+def opts_in(comment: str) -> bool:
+    """Return whether a comment has the word `gpusched`."""
+    return WORD in comment.split()
+
 
 @dataclass(frozen=True, slots=True)
 class LiveNode:

@@ -11,10 +11,9 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_experiments.live.comment import opts_in
 from gpusched_experiments.live.job_rules import JobDescription, JobRules
 from gpusched_experiments.live.progress import JobHistory, JobProgress
-from gpusched_experiments.live.state import LiveJob, LiveNode
+from gpusched_experiments.live.state import LiveJob, LiveNode, opts_in
 from gpusched_experiments.service.cluster import configuration_of
 
 ALMOST = 0.999

@@ -153,7 +153,9 @@ class Forecaster:
         others = []
         for i, what in enumerate(given.what_if):
             try:
-                other = _Case(self._decider, _changed(request, what), settings, quantiles, case.coming)
+                other = _Case(
+                    self._decider, _changed(request, what, self._decider.limits.nodes), settings, quantiles, case.coming
+                )
                 others.append((what.name, other, other.forecast()))
             except InputError as error:
                 raise InputError(f"forecast.what_if[{i}]: {error.field}", error.value, error.allowed) from None
@@ -244,8 +246,8 @@ class _Case:
         }
 
 
-def _changed(request: ForecastRequest, what: WhatIfFields) -> ForecastRequest:
-    """Return the request with what is otherwise."""
+def _changed(request: ForecastRequest, what: WhatIfFields, most_nodes: int) -> ForecastRequest:
+    """Return the request with what is otherwise; it may have so many nodes."""
     changes: dict[str, Any] = {}
     if what.policy is not None and what.policy != request.policy:
         changes |= {"policy": what.policy, "memory": None}
@@ -254,6 +256,8 @@ def _changed(request: ForecastRequest, what: WhatIfFields) -> ForecastRequest:
     if what.nodes_more:
         nodes = list(request.cluster.nodes)
         for i, more in enumerate(what.nodes_more):
+            if len(nodes) + more.count > most_nodes:
+                raise InputError(f"nodes_more[{i}].count", more.count, f"at most {most_nodes:,} nodes in all")
             nodes += _new_nodes(request, more, f"nodes_more[{i}]", len(nodes))
         changes["cluster"] = request.cluster.model_copy(update={"nodes": nodes})
     return request.model_copy(update=changes)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
@@ -17,14 +15,7 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import Configuration, GpuType
-
-Row = dict[str, str]
-
-
-def read_table(name: str) -> list[Row]:
-    """Read a table of the package as texts, one dictionary per row."""
-    text = files("gpusched_env").joinpath("workload", "tables", "data", name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+from gpusched_env.workload.tables import read_table
 
 
 def number(field: str, text: str, *, positive: bool = False) -> float:

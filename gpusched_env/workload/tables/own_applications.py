@@ -12,7 +12,8 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution
-from gpusched_env.workload.tables.applications import Application, Row, number, read_table, whole
+from gpusched_env.workload.tables import Row, read_table
+from gpusched_env.workload.tables.applications import Application, number, whole
 
 NEEDED = ("application", "gpu_type", "gpus", "max_epochs")
 TIMES = ("seconds_per_epoch", "seconds")

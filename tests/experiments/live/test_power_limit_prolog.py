@@ -1,4 +1,4 @@
-"""The prolog that sets power limits, with a made-up nvidia-smi and scontrol."""
+"""The prolog that sets power limits, with a made-up nvidia-smi and squeue."""
 
 from __future__ import annotations
 
@@ -16,8 +16,13 @@ def limits(tmp_path: Path, comment: str, **environment: str) -> list[str]:
     (tmp_path / "nvidia-smi").write_text(
         '#!/bin/sh\ncase "$*" in *power.default_limit*) echo "300.00, 150.00" ;; *) echo "$*" >> "$LOG" ;; esac\n'
     )
-    (tmp_path / "scontrol").write_text(f'#!/bin/sh\necho "JobId=$4 AdminComment={comment} Other=1"\n')
-    for name in ("nvidia-smi", "scontrol"):
+    (tmp_path / "squeue").write_text(
+        f'#!/bin/sh\n[ "$*" = "--noheader --jobs=7 --Format=AdminComment:4000" ] && echo "{comment}      "\n'
+    )
+    (tmp_path / "scontrol").write_text(
+        "#!/bin/sh\necho 'JobId=7 AdminComment=a Comment=x AdminComment=gpusched-power=0.9'\n"
+    )
+    for name in ("nvidia-smi", "squeue", "scontrol"):
         (tmp_path / name).chmod(0o755)
     log = tmp_path / "log"
     log.write_text("")

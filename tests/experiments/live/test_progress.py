@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import socket
 import subprocess
 import sys
 import types
@@ -15,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from gpusched_env.errors import InputError
-from gpusched_experiments.live import progress
+from gpusched_experiments.live import progress, progress_reports
 from gpusched_experiments.live.progress_reports import MOST_BYTES, ProgressReports, ProgressServer, Report
 
 
@@ -26,6 +27,8 @@ def job(monkeypatch, tmp_path):
     monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
     monkeypatch.setenv("SLURM_SUBMIT_DIR", str(tmp_path))
     monkeypatch.delenv(progress.VARIABLE, raising=False)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "_work_folders", {})
     return tmp_path
 
 
@@ -37,6 +40,27 @@ def test_a_report_is_one_whole_file(job):
     assert (report.job, report.restarts, report.epochs) == ("7", 2, 12.0)
     assert [path.name for path in (job / progress.FOLDER).iterdir()] == ["7.json"]
     assert reports.newest("8", str(job), "root") is None
+
+
+def test_with_chdir_it_is_told_where_the_driver_looks(job, monkeypatch, tmp_path):
+    """`squeue` tells the driver the same folder as `scontrol` the job; without Slurm's command it is another one."""
+    there, asked = tmp_path / "with spaces", tmp_path / "asked"
+    (tmp_path / "bin").mkdir()
+    there.mkdir()
+    monkeypatch.chdir(there)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert progress.report_progress(1)
+    assert ProgressReports().newest("7", str(there), "root") is None
+    assert ProgressReports().newest("7", str(job), "root") is not None
+    command = tmp_path / "bin/scontrol"
+    command.write_text(f"#!/bin/sh\necho \"$@\" >> {asked}\necho '   Command=x WorkDir=y'\necho '   WorkDir={there}'\n")
+    command.chmod(0o755)
+    for epochs in (2, 3):
+        assert progress.report_progress(epochs)
+        newest = ProgressReports().newest("7", str(there), "root")
+        assert newest is not None
+        assert newest.epochs == epochs
+    assert asked.read_text() == "show job 7\n"
 
 
 @pytest.mark.usefixtures("job")
@@ -52,7 +76,7 @@ def test_outside_a_job_and_where_it_cannot_be_told_nothing_is_raised(monkeypatch
 @pytest.mark.usefixtures("job")
 def test_over_http_and_metrics(monkeypatch):
     reports = ProgressReports()
-    server = ProgressServer(reports, {"7"}.__contains__, metrics=lambda: b"gpusched_rounds 3\n")
+    server = ProgressServer(reports, {"7": 2}.get, metrics=lambda: b"gpusched_rounds 3\n")
     url = f"http://127.0.0.1:{server.port}"
     try:
         monkeypatch.setenv(progress.VARIABLE, url)
@@ -74,16 +98,104 @@ def test_over_http_and_metrics(monkeypatch):
     assert reports.newest("8", "", "root") is None
 
 
-def test_the_newest_report_counts_and_only_of_the_job_itself(job):
+def body(job: str = "7", restarts: int = 2, epochs: object = 1, at_s: object = 0) -> bytes:
+    return json.dumps({"job": job, "restarts": restarts, "epochs": epochs, "at_s": at_s}).encode()
+
+
+def test_the_newest_report_counts_and_only_of_the_job_itself(job, tmp_path):
     progress.report_progress(5)
-    reports = ProgressReports()
-    reports.post(json.dumps({"job": "7", "restarts": 3, "epochs": 1, "at_s": 0}).encode(), lambda _: True)
-    newest = reports.newest("7", str(job), "root")
+    (tmp_path / "all").mkdir()
+    (tmp_path / "all/7.json").write_bytes(body(restarts=3))
+    newest = ProgressReports(tmp_path / "all").newest("7", str(job), "root")
     assert newest is not None
     assert newest.restarts == 3
     path = job / progress.FOLDER / "9.json"
     path.write_bytes((job / progress.FOLDER / "7.json").read_bytes())
-    assert reports.newest("9", str(job), "root") is None  # it is about another job
+    assert ProgressReports().newest("9", str(job), "root") is None  # it is about another job
+
+
+def test_over_http_only_the_present_run_is_heard_and_a_file_counts_before_it(job):
+    reports, restarts = ProgressReports(), {"7": 2}
+    reports.restarts_of = restarts.get
+    for wrong in (body(restarts=999_999), body(restarts=1), body(job="8")):
+        with pytest.raises(InputError):
+            reports.post(wrong)
+    reports.post(body(restarts=3, epochs=9))  # said before the driver saw that it runs again
+    assert reports.newest("7", "", "root") is None
+    reports.post(body(epochs=1))
+    assert reports.newest("7", "", "root") == Report("7", 2, 1.0, 0.0)
+    progress.report_progress(5)
+    reports.post(body(epochs=8, at_s=2e9))
+    newest = reports.newest("7", str(job), "root")
+    assert newest is not None
+    assert newest.epochs == 5.0
+    restarts["7"] = 3
+    assert reports.newest("7", "", "root") == Report("7", 3, 9.0, 0.0)
+    reports.forget("7")
+    assert reports.newest("7", "", "root") is None
+
+
+@pytest.mark.parametrize("at_s", [math.inf, -math.inf, math.nan, -1.0])
+def test_a_time_that_is_none_is_refused(job, at_s):
+    """What a state could not be saved with."""
+    (job / progress.FOLDER).mkdir()
+    (job / progress.FOLDER / "7.json").write_bytes(body(at_s=at_s))
+    with pytest.raises(InputError):
+        ProgressReports().newest("7", str(job), "root")
+    reports = ProgressReports()
+    reports.restarts_of = {"7": 2}.get
+    with pytest.raises(InputError):
+        reports.post(body(at_s=at_s))
+
+
+def test_a_clock_that_is_ahead_does_not_count(job):
+    """The report is of when it was first read, and stays so."""
+    now = [1000.0]
+    reports = ProgressReports(clock=lambda: now[0])
+    reports.restarts_of = {"7": 2}.get
+    (job / progress.FOLDER).mkdir()
+    path = job / progress.FOLDER / "7.json"
+    path.write_bytes(body(at_s=1000.0 + 30 * 86400.0))
+    assert reports.newest("7", str(job), "root") == Report("7", 2, 1.0, 1000.0)
+    now[0] = 1100.0
+    assert reports.newest("7", str(job), "root") == Report("7", 2, 1.0, 1000.0)
+    path.write_bytes(body(at_s=1150.0))  # a little ahead: as clocks are
+    assert reports.newest("7", str(job), "root") == Report("7", 2, 1.0, 1150.0)
+    reports.post(body(at_s=1e300))
+    assert reports.newest("7", "", "root") == Report("7", 2, 1.0, 1100.0)
+
+
+@pytest.mark.usefixtures("job")
+def test_connections_are_few_and_end(monkeypatch):
+    """Even where every byte comes in time."""
+    monkeypatch.setattr(progress_reports, "MOST_CONNECTIONS", 2)
+    monkeypatch.setattr(progress_reports, "RECEIVE_S", 0.3)
+    server = ProgressServer(ProgressReports(), {"7": 2}.get)
+    monkeypatch.setenv(progress.VARIABLE, f"http://127.0.0.1:{server.port}")
+    try:
+        slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
+        for each in slow:
+            each.sendall(b"POST /progress HTTP/1.1\r\n")
+        assert not progress.report_progress(1)
+        for each in slow:
+            while not _is_closed(each):
+                pass
+            each.close()
+        while not progress.report_progress(1):
+            pass
+    finally:
+        server.close()
+
+
+def _is_closed(connection: socket.socket) -> bool:
+    connection.settimeout(0.05)
+    try:
+        connection.sendall(b"x")
+        return connection.recv(1) == b""
+    except TimeoutError:
+        return False
+    except OSError:
+        return True
 
 
 def test_foreign_files_links_and_endless_ones_are_refused(job):
@@ -119,7 +231,9 @@ def test_absurd_reports_are_refused(epochs, former, believed):
 
 
 def test_no_number_is_refused():
-    assert Report.of(b'{"job": "7", "restarts": 0, "epochs": NaN, "at_s": 0}').why_not(None, 10.0) == "nan epochs"
+    for epochs in (math.nan, math.inf, "a"):
+        with pytest.raises(InputError):
+            Report.of(body(epochs=epochs))
     assert Report("7", 0, math.inf, 0.0).why_not(None, 10.0)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -73,7 +74,7 @@ def test_many_jobs_take_few_calls():
     assert len(asked) == 4
 
 
-@pytest.mark.parametrize("value", ["v1 v2", "v1\nrequeue 5", "ä", "x" * 5000])
+@pytest.mark.parametrize("value", ["v1 v2", "v1\nrequeue 5", "ä", "x" * 5000, "it's", '"'])
 def test_no_value_can_become_another_command(value):
     commands, asked, _ = control(FINE)
     with pytest.raises(InputError, match="ReqNodeList"):
@@ -161,6 +162,9 @@ def test_only_what_differs_is_restored():
         ({"tres_per_job": "gres:gpu:2"}, "more than once"),
         ({"resv_name": "maintenance"}, "reservation"),
         ({"admin_comment": "two words"}, "spaces"),
+        ({"admin_comment": "it's"}, "quotes"),
+        ({"required_nodes": '"v1'}, "quotes"),
+        ({"tres_per_node": "gres:gpu:2,gres:x'y"}, "quotes"),
     ],
 )
 def test_jobs_that_cannot_be_placed_are_told_why(fields, why):
@@ -176,3 +180,13 @@ def test_newer_versions_write_numbers_as_objects():
     for wrong in ("", "{}", "[]", '{"jobs": [3]}'):
         with pytest.raises(InputError, match="squeue"):
             requests_of(wrong)
+
+
+def test_one_job_that_cannot_be_read_costs_the_others_nothing():
+    """And keeps its form and place, so that it can be restored."""
+    bad = job(job_id=6, priority=math.inf, node_count="two", required_nodes="v1", het_job_id=10**400)
+    told = requests_of(json.dumps({"jobs": [job(job_id=5), bad, job(job_id="x")]}))
+    assert set(told) == {"5", "6"}
+    assert not told["5"].why_not
+    assert told["6"].why_not == "Slurm tells no number for node_count, priority, het_job_id"
+    assert (told["6"].tres, told["6"].places) == (told["5"].tres, "v1")

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -181,9 +182,68 @@ def test_what_squeue_never_writes_is_refused(text: str) -> None:
         cluster_of(text, NODES, AT)
 
 
-def test_a_state_that_slurm_does_not_have_is_refused() -> None:
-    with pytest.raises(InputError, match="job_state"):
-        one(job_state="DANCING")
+UNREADABLE = [
+    {"job_state": "DANCING"},
+    {"job_state": 3},
+    {"gres_detail": 3},
+    {"gres_detail": ["gpu:v100:999999999"]},
+    {"tres_per_node": "gres:gpu:100001"},
+    {"tres_req_str": "gres/gpu=999999999"},
+    {"node_count": "two"},
+    {"node_count": math.inf, "tasks": math.nan, "sockets_per_node": 10**400},
+]
+
+
+@pytest.mark.parametrize("fields", UNREADABLE)
+def test_a_job_that_cannot_be_read_is_unfit_and_no_job_starts_on_its_nodes(fields: dict[str, Any]) -> None:
+    record = {"job_id": 7, "job_state": "RUNNING", "partition": "gpu", "nodes": "v1"} | fields
+    other = {"job_id": 8, "job_state": "RUNNING", "partition": "gpu", "nodes": "a1", "tres_per_node": "gres:gpu:2"}
+    cluster = cluster_of(json.dumps({"jobs": [record, other]}), NODES, AT)
+    bad, good = cluster.jobs
+    assert (bad.id, bad.phase, bad.partition) == ("7", "running", "gpu")
+    assert bad.unfit
+    assert (good.unfit, good.holds) == ("", (("a1", 2),))
+    before = {node.name: node.available for node in nodes_of(NODES)}
+    assert before["v1"]
+    assert {node.name: node.available for node in cluster.nodes} == before | {"v1": False}
+
+
+@pytest.mark.parametrize("nodes", ["v[1-", "v[0-999999]"])
+def test_where_the_nodes_of_a_job_cannot_be_read_none_of_its_partition_is_free(nodes: str) -> None:
+    text = NODES.replace("Partitions=gpu", "Partitions=other", 1)
+    (other,) = (node.name for node in nodes_of(text) if node.partitions == ("other",))
+    record = {"job_id": 7, "job_state": "COMPLETING", "partition": "gpu", "nodes": nodes}
+    cluster = cluster_of(json.dumps({"jobs": [record]}), text, AT)
+    assert [node.name for node in cluster.nodes if node.available] == [other]
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"array_job_id": 7, "array_task_string": "0-200000%5"},
+        {"array_job_id": 7, "array_task_string": "[x]"},
+        {"time_limit": "1:00"},
+        {"submit_time": math.inf},
+        {"restart_cnt": math.nan},
+        {"het_job_id": "7"},
+        {"job_state": []},
+    ],
+)
+def test_a_waiting_job_that_cannot_be_read_costs_nothing_but_itself(fields: dict[str, Any]) -> None:
+    """Above all an array of more tasks than are told one by one."""
+    record = {"job_id": 7, "job_state": "PENDING", "partition": "gpu", "state_reason": "JobHeldAdmin"} | fields
+    cluster = cluster_of(json.dumps({"jobs": [record]}), NODES, AT)
+    (job,) = cluster.jobs
+    assert (job.id, job.phase, job.held) == ("7", "pending", "admin")
+    assert job.unfit
+    assert cluster.nodes == tuple(nodes_of(NODES))
+
+
+@pytest.mark.parametrize("gres", ["gpu:v100:999999999", "gpu:v100:" + "9" * 5000])
+def test_a_node_that_cannot_be_read_is_not_available(gres: str) -> None:
+    found = node(State="IDLE", Gres=gres, ActiveFeatures="(null)")
+    assert (found.gpus, found.available) == (0, False)
+    assert found.state.startswith("IDLE (")
 
 
 def test_nodes_of_a_real_cluster() -> None:

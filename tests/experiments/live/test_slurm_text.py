@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -87,7 +89,7 @@ def test_numbers_of_all_versions(value: object, number: float | None) -> None:
     assert number_of(value, "time_limit") == number
 
 
-@pytest.mark.parametrize("value", ["4", True, [4], {"set": True, "number": "4"}])
+@pytest.mark.parametrize("value", ["4", True, [4], {"set": True, "number": "4"}, math.inf, math.nan, 10**400])
 def test_what_is_no_number_is_refused(value: object) -> None:
     with pytest.raises(InputError, match="time_limit"):
         number_of(value, "time_limit")

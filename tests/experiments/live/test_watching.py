@@ -158,6 +158,15 @@ def test_a_policy_that_cannot_decide_is_an_event_and_the_journal_goes_on(played:
     assert rows(played.path)["1"][1:4] == (f"{T + 5}", f"{T + 30}", f"{T + 1230}")
 
 
+@pytest.mark.parametrize("due", [f"+{'9' * 400}d", f"+{'9' * 14}d", "9999-12-31T23:00"])
+def test_a_due_date_that_is_no_time_costs_only_its_job(tmp_path: Path, due: str) -> None:
+    absurd = PlayedJob(4, T, 1, ((T + 30, T + 1230, "v2"),), f"gpusched epochs=1 due={due}")
+    played = Played(PlayedCluster((*THREE, absurd), T), tmp_path / "j")
+    played.go(3000.0)
+    assert "1 left out" in played.said[2]
+    assert set(rows(played.path)) == {"1", "2", "3", "4"}
+
+
 def test_it_goes_on_with_its_journal_after_a_crash(played: Played) -> None:
     played.go(300.0)
     file = next(played.path.glob("*.jsonl"))

@@ -182,6 +182,17 @@ def test_bad_input_is_refused_by_its_path(field: str, changes: dict[str, Any]):
         answer_to(request(job("a"), **changes))
 
 
+def test_a_what_if_has_no_more_nodes_than_a_request_may_have():
+    decider = Decider(POLICIES, b"a key", limits=RequestLimits(nodes=4))
+    more = [{"gpu_type": "V100", "count": 1}, {"gpu_type": "V100", "count": 1}]
+    asked = request(job("a"), nodes=2, what_if=[{"name": "x", "nodes_more": more}])
+    told = Forecaster(decider)(json.dumps(asked).encode())
+    assert json.loads(told)["what_if"]
+    asked = request(job("a"), nodes=3, what_if=[{"name": "x", "nodes_more": more}])
+    with refused("forecast.what_if[0]: nodes_more[1].count"):
+        Forecaster(decider)(json.dumps(asked).encode())
+
+
 @pytest.mark.parametrize(
     ("options", "field"),
     [

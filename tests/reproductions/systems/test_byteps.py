@@ -4,7 +4,8 @@ import pytest
 
 from gpusched_env.model import iteration_s, traffic
 from gpusched_env.workload import builtin_applications, builtin_communication
-from gpusched_env.workload.tables.applications import RDMA, read_table
+from gpusched_env.workload.tables import read_table
+from gpusched_env.workload.tables.applications import RDMA
 from gpusched_experiments.report.figures import chart_files
 from gpusched_reproductions.systems import byteps
 from gpusched_reproductions.systems.byteps import NODES, PCIE, TCP
