@@ -85,8 +85,12 @@ class SeenJob:
 
     @property
     def is_known(self) -> bool:
-        """Whether it ran, and its duration may be wrong by no more than 10 minutes, or a tenth of it."""
-        return bool(self.runs) and sum(run.within_s for run in self.runs) <= max(LEAST_S, SHARE * self.duration_s)
+        """Whether it ran on nodes that were seen, and its duration may be wrong by at most 10 minutes, or a tenth."""
+        return (
+            bool(self.runs)
+            and all(run.nodes for run in self.runs)
+            and sum(run.within_s for run in self.runs) <= max(LEAST_S, SHARE * self.duration_s)
+        )
 
 
 @dataclass(slots=True)
@@ -173,6 +177,8 @@ class SeenCluster:
                 self._end(self.jobs[name], running, between_s, read_s - between_s)
             there -= gone
             for name, fields in changed.items():
+                if name not in there and fields.get("phase") == "ended" and self._ended_before(fields):
+                    continue  # nobody saw on which nodes it ran
                 job = self._job(name, fields, new=name not in there, whole=bool(line["full"]))
                 there.add(name)
                 self._change(job, running, read_s, between_s)
@@ -183,6 +189,11 @@ class SeenCluster:
         self.longest_gap_s = max(self.longest_gap_s, read_s - self.last_s) if self.readings else 0.0
         self.readings += read_s != self.last_s  # a state and the round have one reading
         self.last_s = read_s
+
+    def _ended_before(self, fields: dict[str, Any]) -> bool:
+        """Return whether a job was over at the reading before, or at the first one."""
+        end_s = fields.get("end_s")
+        return not self.readings or (end_s is not None and float(end_s) <= self.last_s)
 
     def _job(self, name: str, fields: dict[str, Any], *, new: bool, whole: bool) -> SeenJob:
         """Return the job with what changed; an id that comes again after its end, as numbers do, is another job."""
