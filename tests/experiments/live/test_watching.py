@@ -158,6 +158,17 @@ def test_a_policy_that_cannot_decide_is_an_event_and_the_journal_goes_on(played:
     assert rows(played.path)["1"][1:4] == (f"{T + 5}", f"{T + 30}", f"{T + 1230}")
 
 
+def test_jobs_of_which_nobody_saw_where_they_ran_are_not_compared(tmp_path: Path) -> None:
+    before = PlayedJob(8, T - 900, 1, ((T - 800, T - 100, "v2"),))  # Slurm still tells of it
+    short = PlayedJob(9, T + 61, 1, ((T + 65, T + 100, "v2"),))  # between two readings
+    played = Played(PlayedCluster((*THREE, before, short), T), tmp_path / "j")
+    played.go(3000.0)
+    found = rows(played.path)
+    assert set(found) == {"1", "2", "3", "9"}
+    assert found["9"][4] is None
+    assert all(found[name][4] is not None for name in "123")
+
+
 @pytest.mark.parametrize("due", [f"+{'9' * 400}d", f"+{'9' * 14}d", "9999-12-31T23:00"])
 def test_a_due_date_that_is_no_time_costs_only_its_job(tmp_path: Path, due: str) -> None:
     absurd = PlayedJob(4, T, 1, ((T + 30, T + 1230, "v2"),), f"gpusched epochs=1 due={due}")
