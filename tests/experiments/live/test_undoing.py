@@ -8,8 +8,11 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from typer.testing import CliRunner
@@ -18,8 +21,11 @@ from gpusched_env.errors import InputError, RunError
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.live import driving
 from gpusched_experiments.live import lease as leases
+from gpusched_experiments.live.acting import DriveSettings
 from gpusched_experiments.live.asking import key_of
 from gpusched_experiments.live.drive_state import STATE_FILE, DriveState
+from gpusched_experiments.live.driver import Driver
+from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.lease import DRIVER_LOCK, Lease, locked, partition_lock, release_now
 from gpusched_experiments.live.slurm_commands import SlurmControl, run_command
 from made_up_drives import ELASTIC, RIGID, driver, kinds, scripted
@@ -106,10 +112,10 @@ def test_what_a_user_changes_before_the_first_start_is_restored_after_it(slurm, 
     assert (job.state, job.tres, job.places) == ("PENDING", "gres:gpu:1", "")
 
 
-def anew(slurm: MadeUpSlurm, **changes: object) -> MadeUpSlurm:
+def anew(slurm: MadeUpSlurm, **changes: Any) -> MadeUpSlurm:
     """Return the cluster set up anew: its first job has the id of another one before."""
     other = MadeUpSlurm(now_s=slurm.now_s + 1000.0)
-    other.submit(MadeUpJob(1, tres="gres:gpu:8", work_s=1e6, **changes), held=True)  # type: ignore[arg-type]
+    other.submit(MadeUpJob(1, tres="gres:gpu:8", work_s=1e6, **changes), held=True)
     return other
 
 
@@ -194,8 +200,40 @@ def test_a_renewal_keeps_a_lease(tmp_path, monkeypatch):
     assert not lease.is_lost()
 
 
-def test_looks_too_rare_for_the_lease_are_refused():
-    words = ["slurm", "drive", "--partition", "gpu", "--lease", "0.25", "--poll", "6", "--every", "6"]
+def test_a_drive_renews_its_lease_in_waits_and_its_commands_keep_its_lock(slurm, tmp_path, monkeypatch):
+    runs: list[Any] = []
+
+    def control(run: Any = None, dry: bool = False) -> SlurmControl:
+        runs.append(run)
+        return SlurmControl(slurm.run, pause=slurm.pause, dry=dry)
+
+    def wait(_driver: Driver, _seconds: float, looked: Callable[[], object]) -> None:
+        replace(Lease.mine(600.0), beat_s=time.monotonic() - 500.0).save(tmp_path)
+        looked()
+        assert not replace(Lease.load(tmp_path), lease_s=300.0).is_lost()
+        words = ["ls", "-l", "/proc/self/fd"]
+        assert f"/{DRIVER_LOCK}" in runs[-1](words, "", 10.0).output
+        raise driving.Stopped
+
+    monkeypatch.setattr(leases, "RUN_FOLDER", tmp_path / "no")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(driving, "SlurmControl", control)
+    monkeypatch.setattr(Driver, "wait", wait)
+    options = driving.DriveOptions(tmp_path, watchdog=False)
+    drive = partial(driving.drive, DriveSettings("gpu", "edf"), JobRules.of({}), scripted(), options, print)
+    with pytest.raises(driving.Stopped):
+        drive()
+    slurm.submit(MadeUpJob(1, RIGID))
+    slurm.cluster = "elsewhere"
+    DriveState("gpu", cluster="made-up").save(tmp_path)
+    with pytest.raises(InputError, match="made-up, of which this is the state"):
+        drive()
+    assert slurm.touched == set()
+
+
+def test_looks_too_rare_for_the_lease_are_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(driving, "drive", lambda *_: None)
+    words = ["slurm", "drive", "--partition=gpu", "--lease=0.25", "--poll=6", "--every=6", f"--state={tmp_path}"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code != 0
     assert "--poll" in done.output
@@ -269,11 +307,11 @@ def test_a_command_has_the_files_that_it_is_to_keep(tmp_path):
 
 def test_the_key_is_never_readable_by_others(tmp_path, monkeypatch):
     modes: list[int] = []
-    replace = Path.replace
+    former = Path.replace
 
     def seen(path: Path, target: Path) -> Path:
         modes.append(stat.S_IMODE(path.stat().st_mode))
-        return replace(path, target)
+        return former(path, target)
 
     monkeypatch.setattr(Path, "replace", seen)
     assert key_of(tmp_path) == key_of(tmp_path)
