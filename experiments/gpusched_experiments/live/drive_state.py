@@ -89,7 +89,7 @@ class DrivenJob:
     seen_restarts: int = 0
 
     def is_of(self, job: LiveJob) -> bool:
-        """Return whether a job is the one of this record; another cluster, or one set up anew, has its ids too.
+        """Return whether a job is the one of this record; another cluster, or one that was set up again, has its ids.
 
         The user and the script of a job never change, and its time of submission changes only when it restarts.
         """
