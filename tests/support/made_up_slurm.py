@@ -33,6 +33,9 @@ class MadeUpJob:
     tres: str = "gres:gpu:2"
     per: str = "tres_per_node"
     partition: str = "gpu"
+    user: str = "somebody"
+    name: str = "train"
+    command: str = "/home/somebody/train.sh"
     work_s: float = 100.0
     submit_s: float = 0.0
     kill_s: float = 1.0
@@ -89,6 +92,8 @@ class MadeUpSlurm:
         nodes: Type and GPUs of each node.
         faults: What happens at the k-th call: `late`, `timeout`, `down`, `garbage`, `refuse`, `die`, `die-after`.
         must_not_stop: Jobs that may never be stopped.
+        cluster: Its name.
+        others: Nodes that run jobs without GPUs.
     """
 
     nodes: dict[str, tuple[str, int]] = field(
@@ -104,6 +109,8 @@ class MadeUpSlurm:
     stopped: list[int] = field(default_factory=list)
     powered_down: list[str] = field(default_factory=list)
     posted: dict[str, Report] = field(default_factory=dict)
+    cluster: str = "made-up"
+    others: set[str] = field(default_factory=set)
 
     # Time
 
@@ -312,7 +319,10 @@ class MadeUpSlurm:
             "priority": job.priority,
             "comment": job.comment,
             "partition": job.partition,
-            "user_name": "somebody",
+            "user_name": job.user,
+            "name": job.name,
+            "command": job.command,
+            "cluster": self.cluster,
             "node_count": 1,
             "nodes": job.node,
             "required_nodes": job.places,
@@ -332,6 +342,6 @@ class MadeUpSlurm:
 
     def _node(self, name: str) -> str:
         gpu_type, count = self.nodes[name]
-        state = "DOWN" if name in self.down else "IDLE"
+        state = "DOWN" if name in self.down else "MIXED" if name in self.others else "IDLE"
         lines = (f"NodeName={name} Arch=x", f"Gres=gpu:{gpu_type}:{count}", f"State={state}", "Partitions=gpu")
         return "\n   ".join(lines) + "\n\n"

@@ -65,6 +65,8 @@ def slurm_drive_command(
             raise InputError(name, value, "a number > 0")
     if lease < LEAST_LEASE_MIN:
         raise InputError("--lease", lease, f"minutes >= {LEAST_LEASE_MIN:g}: a round may take a third of it")
+    if min(every, poll) > 20.0 * lease:
+        raise InputError("--poll", poll, f"seconds <= {20.0 * lease:g}: a third of --lease, which each look renews")
     folder, known = state_folder(state, partition), JobRules.load(rules)
     if out is not None:
         from gpusched_env.files import check_new_folder  # noqa: PLC0415

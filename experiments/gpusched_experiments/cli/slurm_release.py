@@ -26,6 +26,7 @@ def slurm_release_command(
     Example: **gpusched slurm release --partition gpu**
     """
     from gpusched_experiments.live import lease as leases  # noqa: PLC0415
+    from gpusched_experiments.live.drive_state import STATE_FILE  # noqa: PLC0415
     from gpusched_experiments.live.slurm_commands import SlurmControl  # noqa: PLC0415
 
     folder = state_folder(state, partition)
@@ -34,6 +35,9 @@ def slurm_release_command(
     if watch:
         leases.watch(folder, partition, 60.0 * lease, SlurmControl(), until_over=until_over, say=typer.echo)
         return
+    if not (folder / STATE_FILE).is_file():
+        raise InputError("--state", str(folder), "the folder of a driver's state: it has a state.json")
+    typer.echo(f"state: {folder}")
     done = leases.release_now(folder, partition, SlurmControl(), "by hand")
     typer.echo(f"released {len(done)} job{'' if len(done) == 1 else 's'}{': ' if done else ''}{', '.join(done)}")
 

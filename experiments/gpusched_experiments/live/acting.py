@@ -62,6 +62,7 @@ class Acting:
 
     def _look(self) -> Sight:
         sight = look(self.commands, self.clock(), self._nodes_text)
+        self.state.check_cluster(sight.clusters)
         self._follower.look_at(sight)
         self._sight = sight
         return sight
@@ -154,6 +155,9 @@ class Acting:
             elif job.phase == "running" and not record.stopped:
                 self.tell("not-started", job=name, why="it runs already")
                 del waiting[name]
+            elif record.given_back:
+                self.tell("not-started", job=name, why=record.given_back)
+                del waiting[name]
             elif job.phase == "pending" and is_held_by_user(job, record, now):
                 self.tell("not-started", job=name, why="its user holds it")
                 del waiting[name]
@@ -171,6 +175,7 @@ class Acting:
                 for name, record in self.state.jobs.items()
                 if record.stopped
                 and not record.confirmed
+                and not record.given_back
                 and (job := sight.job(name)) is not None
                 and job.phase == "pending"
             ]
@@ -217,14 +222,14 @@ class Acting:
 
     def _take_back(self, names: list[str]) -> None:
         """Hold jobs again that Slurm did not start, and restore their requests."""
-        names = [name for name in names if name in self.state.jobs]
+        names = [name for name in names if name in self.state.jobs and not self.state.jobs[name].given_back]
         if not names:
             return
         for name in names:
             self._follower.came_to_nothing(self.state.jobs[name], self.clock())
         self._hold(names)
         sight = self._look()
-        changes = {}
+        changes: dict[str, dict[str, str]] = {}
         for name in names:
             job, now = sight.job(name), sight.requests.get(name, NO_REQUEST)
             if job is None or job.phase != "pending" or name not in self.state.jobs:
@@ -236,9 +241,11 @@ class Acting:
                 planned=self.state.jobs[name].planned,
             )
             changes[name] = self.state.jobs[name].request.restored(now)
-        changes = {name: each for name, each in changes.items() if each}
-        for name, said in self.commands.update(changes).items():
+        refused = self.commands.update({name: each for name, each in changes.items() if each})
+        for name, said in refused.items():
             self.tell("refused", job=name, action="restore", said=said)
+        for name in changes:
+            self.state.jobs[name].changed = name in refused
 
     def _power_down(self) -> None:
         """Switch nodes off that had no job for long and that no waiting job is about to get."""
@@ -250,7 +257,14 @@ class Acting:
         empty = [
             node.name
             for node in self._sight.cluster.nodes
-            if node.on and node.available and node.partitions == partition and node.name not in busy and node.gpus
+            if node.on
+            and node.available
+            and node.partitions == partition
+            and node.name not in busy
+            and node.gpus
+            # a job without GPUs shows only here
+            and node.state.upper().startswith("IDLE")
+            and "COMPLETING" not in node.state.upper()
         ]
         self._empty_s = {name: self._empty_s.get(name, now_s) for name in empty}
         off = [name for name in empty if now_s - self._empty_s[name] >= self.settings.power_off_s]
@@ -259,10 +273,11 @@ class Acting:
                 self.commands.power_down(off)
             except SlurmError as error:
                 self.tell("refused", action="power-down", nodes=off, said=error.said)
+                again_s = now_s
             else:
                 self.tell("power-down", nodes=off)
-            for name in off:
-                self._empty_s[name] = now_s
+                again_s = float("inf")  # not again before it had a job, or was off
+            self._empty_s |= dict.fromkeys(off, again_s)
 
     def _save(self) -> None:
         if not self.commands.dry:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import secrets
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_env.files import write_atomically
 from gpusched_experiments.service.client import ServiceError, post
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 
@@ -27,8 +27,13 @@ def key_of(folder: Path) -> bytes:
         key = b""
     if len(key) < KEY_BYTES:
         key = secrets.token_bytes(KEY_BYTES)
-        write_atomically(path, key)
-        path.chmod(0o600)
+        draft = path.with_name(f".{KEY_FILE}-{secrets.token_hex(8)}")
+        try:
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(key)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
     return key
 
 

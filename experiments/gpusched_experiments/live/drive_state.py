@@ -11,6 +11,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_experiments.live.slurm_requests import SubmittedRequest
+from gpusched_experiments.live.state import LiveJob
 
 FORM = 1
 STATE_FILE = "state.json"
@@ -49,6 +50,10 @@ class DrivenJob:
         cannot_stop: Whether Slurm refused to stop it.
         silent: Whether it was already said that it reports nothing.
         given_back: Why it was left to Slurm; empty: it was not.
+        name: Its name, when it was first seen.
+        command: Its script; None: not known.
+        seen_submit_s: The time of submission that Slurm told last; None: not known.
+        seen_restarts: The count of restarts that Slurm told with it.
     """
 
     request: SubmittedRequest
@@ -78,6 +83,28 @@ class DrivenJob:
     cannot_stop: bool = False
     silent: bool = False
     given_back: str = ""
+    name: str = ""
+    command: str | None = None
+    seen_submit_s: float | None = None
+    seen_restarts: int = 0
+
+    def is_of(self, job: LiveJob) -> bool:
+        """Return whether a job is the one of this record; another cluster, or one that was set up again, has its ids.
+
+        The user and the script of a job never change, and its time of submission changes only when it restarts.
+        """
+        if job.user != self.request.user or (self.command is not None and job.script != self.command):
+            return False
+        if self.seen_submit_s is None:
+            return True
+        if job.restarts == self.seen_restarts:
+            return job.submit_s == self.seen_submit_s
+        return job.restarts > self.seen_restarts
+
+    def saw(self, job: LiveJob) -> None:
+        """Keep what tells its job from others. Slurm may count a restart before it sets the time of submission."""
+        if self.seen_submit_s is None or (job.restarts > self.seen_restarts and job.submit_s != self.seen_submit_s):
+            self.seen_submit_s, self.seen_restarts = job.submit_s, job.restarts
 
     @property
     def must_be_undone(self) -> bool:
@@ -98,6 +125,7 @@ class DriveState:
         costs: The last seconds without progress that a restart cost.
         rounds: Rounds so far.
         decision_s: Seconds of the policy in them.
+        cluster: The name of the cluster; empty: not known.
     """
 
     partition: str
@@ -108,6 +136,7 @@ class DriveState:
     costs: list[float] = field(default_factory=list)
     rounds: int = 0
     decision_s: float = 0.0
+    cluster: str = ""
 
     @property
     def restart_s(self) -> float | None:
@@ -123,6 +152,20 @@ class DriveState:
         """Return how often Slurm had started a job again in its last run; None: it is not driven."""
         record = self.jobs.get(job)
         return None if record is None else record.restarts
+
+    def check_cluster(self, clusters: frozenset[str]) -> None:
+        """Check that the state is of the cluster whose name Slurm tells, or take note of it.
+
+        Raises:
+            InputError: It is of another one.
+        """
+        if self.cluster and clusters and self.cluster not in clusters:
+            found = ", ".join(sorted(clusters))
+            raise InputError(
+                "cluster", found, f"{self.cluster}, of which this is the state: see SLURM_CONF and --state"
+            )
+        if not self.cluster and len(clusters) == 1:
+            (self.cluster,) = clusters
 
     def save(self, folder: Path) -> None:
         """Write the state: the whole of it, or nothing.

@@ -18,7 +18,7 @@ from gpusched_experiments.live.acting import Acting, DriveSettings
 from gpusched_experiments.live.actions import Actions, actions_of, held_by, may_stop
 from gpusched_experiments.live.asking import Ask
 from gpusched_experiments.live.drive_state import DriveState
-from gpusched_experiments.live.following import NO_REQUEST, Follower, Sight, holder, is_held_by_user
+from gpusched_experiments.live.following import LONGEST_WAIT_S, NO_REQUEST, Follower, Sight, holder, is_held_by_user
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.releasing import release_all, release_jobs
@@ -195,16 +195,25 @@ class Driver(Acting):
         self._power_down()
         self._overview = self.commands.overview(self.settings.partition)
 
-    def wait(self, seconds: float) -> None:
-        """Wait until something is new in the partition, the policy wants to be asked, or so many seconds are over."""
+    def wait(self, seconds: float, looked: Callable[[], object] | None = None) -> None:
+        """Wait until something is new in the partition, the policy wants to be asked, or so many seconds are over.
+
+        Args:
+            seconds: So many [s].
+            looked: Called after each look that Slurm answered.
+        """
         until_s = self.steady() + seconds
         while (left_s := until_s - self.steady()) > 0.0 and self.clock() < self._again_s:
             self.pause(max(0.05, min(self.settings.poll_s, left_s, max(0.0, self._again_s - self.clock()))))
             try:
-                if self.commands.overview(self.settings.partition) != self._overview:
-                    return
+                overview = self.commands.overview(self.settings.partition)
             except SlurmError as error:
                 self.tell("slurm", said=str(error))
+                continue
+            if looked is not None:
+                looked()
+            if overview != self._overview:
+                return
 
     def idle(self) -> bool:
         """Return whether no job is left that the driver takes care of."""
@@ -232,8 +241,8 @@ class Driver(Acting):
             if record is None:
                 continue
             now = sight.requests.get(job.id, NO_REQUEST)
-            if record.given_back:
-                if record.must_be_undone and job.phase == "pending":
+            if record.given_back and job.phase == "pending":
+                if record.must_be_undone:
                     to_release.append(job.id)
             elif job.phase == "pending" and not is_held_by_user(job, record, now) and holder(job, now) != "admin":
                 to_hold.append(job.id)
@@ -260,7 +269,7 @@ class Driver(Acting):
                     or not record.ours
                     or (job.id not in held and is_held_by_user(job, record, now))
                     or now.waits_for
-                    or record.not_before_s > now_s
+                    or 0.0 < record.not_before_s - now_s <= LONGEST_WAIT_S  # more: the time of day was set back
                 ):
                     continue
                 jobs.append(replace(job, submit_s=record.submit_s, held="admin", reason=""))

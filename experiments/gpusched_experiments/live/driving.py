@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,8 @@ from gpusched_experiments.live.lease import (
     start_watchdog,
 )
 from gpusched_experiments.live.progress_reports import ProgressReports, ProgressServer
-from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
+from gpusched_experiments.live.releasing import look
+from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError, run_command
 
 if TYPE_CHECKING:
     from gpusched_experiments.live.metrics import LiveMetrics
@@ -98,13 +100,13 @@ def drive(
 
     Raises:
         RunError: Another driver is at work, or not all could be undone: then the watchdog goes on with that.
-        InputError: The state is none, or of another partition.
+        InputError: The state is none, or of another partition or cluster.
     """
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:
         stack.enter_context(locked(partition_lock(settings.partition), BUSY))
-        stack.enter_context(locked(folder / DRIVER_LOCK, BUSY))
+        lock = stack.enter_context(locked(folder / DRIVER_LOCK, BUSY))
         with suppress(RunError, InputError):  # before a job is held: the first question may take minutes to compile
             dry_run(settings, rules, ask, folder, options.progress)
         journal, metrics = stack.enter_context(Journal(folder / JOURNAL)), options.metrics
@@ -112,8 +114,13 @@ def drive(
         if metrics is not None:
             journal.listeners.append(metrics.event)
             ask = metrics.asking(ask)
-        commands, reports = SlurmControl(), ProgressReports(options.progress)
+        # a command that outlives the driver keeps its lock: nothing is undone before that has done what it does
+        commands = SlurmControl(run=partial(run_command, keeps_open=(lock.fileno(),)))
+        reports = ProgressReports(options.progress)
         driver = Driver(settings, rules, commands, ask, folder, journal.append, reports)
+        with suppress(SlurmError):
+            driver.state.check_cluster(look(commands, time.time(), nodes="").clusters)
+        driver.state.save(folder)
         if options.address is not None:
             told = None if metrics is None else metrics.text
             server = ProgressServer(reports, driver.state.restarts_of, options.address, told)
@@ -146,7 +153,14 @@ def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -
             say(line)
         if options.until_idle and driver.idle():
             return
-        driver.wait(settings.every_s)
+        driver.wait(settings.every_s, looked=lambda: _renew(options.folder, settings.lease_s))
+
+
+def _renew(folder: Path, lease_s: float) -> None:
+    """Renew the lease, not with every look."""
+    lease = Lease.load(folder)
+    if lease is None or time.monotonic() - lease.beat_s > lease_s / 10.0:
+        Lease.mine(lease_s).save(folder)
 
 
 def _end(driver: Driver, lease_s: float, say: Callable[[str], None]) -> None:

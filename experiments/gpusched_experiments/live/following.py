@@ -33,10 +33,12 @@ class Sight:
     Attributes:
         cluster: Its state.
         requests: What each job asks for now, by id.
+        clusters: The names of clusters that Slurm told; none where there are no jobs.
     """
 
     cluster: LiveCluster
     requests: Mapping[str, SubmittedRequest]
+    clusters: frozenset[str] = frozenset()
 
     def job(self, name: str) -> LiveJob | None:
         """Return a job that is not over; None: there is none."""
@@ -58,7 +60,7 @@ def is_held_by_user(job: LiveJob, record: DrivenJob, request: SubmittedRequest) 
     """
     held = holder(job, request)
     if held == "admin":
-        return not (launch_failed(job) or (record.ours and not record.given_back))
+        return not (launch_failed(job) or record.ours)
     if held == "user" and not record.confirmed:
         return not (record.stopped or record.ours) if job.held == "requeue" else not record.held_at_first
     return held == "user"
@@ -90,25 +92,33 @@ class Follower:
         """Bring all records to what Slurm says."""
         now_s = sight.cluster.read_s
         there = {job.id: job for job in sight.cluster.jobs}
+        for name, record in list(self.state.jobs.items()):
+            if name in there and not record.is_of(there[name]):
+                self.tell("other-job", job=name, user=there[name].user)  # what was done to its own job is gone with it
+                self._over(name, record, None, now_s)
         for job in sight.cluster.jobs:
             if job.partition == self.state.partition and job.phase in ("pending", "running"):
                 self._adopt(job, sight.requests.get(job.id, NO_REQUEST), now_s)
         for name, record in list(self.state.jobs.items()):
-            if name not in there or there[name].partition != self.state.partition:
-                self._over(name, record, None, now_s)
-                continue
-            job = there[name]
-            request = sight.requests.get(name, NO_REQUEST)
-            self._hear(name, record, request)
-            if job.phase == "ended":
-                self._over(name, record, job, now_s)
-            elif job.phase == "running":
-                self._runs(job, record, request, now_s)
-                self._hear(name, record, request)
-            elif job.phase == "pending":
-                self._waits(job, record, request, now_s)
+            if name in there:
+                self._follow_job(there[name], record, sight.requests.get(name, NO_REQUEST), now_s)
+            elif sight.clusters or not self.state.cluster or not record.must_be_undone:
+                self._over(name, record, None, now_s)  # else nothing says that this is its cluster
         for name in [name for name in self.state.left_alone if name not in there or there[name].phase == "ended"]:
             del self.state.left_alone[name]
+
+    def _follow_job(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
+        record.saw(job)
+        if job.partition != self.state.partition and self._has_left(job, record, now_s):
+            return
+        self._hear(job.id, record, request)
+        if job.phase == "ended":
+            self._over(job.id, record, job, now_s)
+        elif job.phase == "running":
+            self._runs(job, record, request, now_s)
+            self._hear(job.id, record, request)
+        elif job.phase == "pending":
+            self._waits(job, record, request, now_s)
 
     def progress(self) -> dict[str, JobProgress]:
         """Return what jobs reported last, by id."""
@@ -136,29 +146,60 @@ class Follower:
         record.not_before_s = now_s + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0**record.tries)
         record.tries += 1
 
+    def _has_left(self, job: LiveJob, record: DrivenJob, now_s: float) -> bool:
+        """Return whether a job that is in another partition now is done with; what was done to it is undone first."""
+        if job.phase != "ended" and not (record.must_be_undone or record.stopped):
+            self._over(job.id, record, None, now_s)
+            return True
+        if job.phase != "ended" and not record.given_back:
+            record.given_back = f"it is in the partition {job.partition} now"
+            self.tell("left-to-slurm", job=job.id, why=record.given_back)
+        return False
+
     def _adopt(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> None:
         known = self.state.jobs.get(job.id)
         opted_in = WORD in job.comment.split()
         if known is not None:
-            if known.given_back and opted_in and job.comment != known.comment:
-                known.given_back, known.comment = "", job.comment
+            if known.given_back and opted_in and job.comment != known.comment and not known.must_be_undone:
+                self._adopt_again(job, known, request, now_s)
             elif not opted_in and not known.given_back:
                 known.given_back = "its comment no longer says gpusched"
             return
-        if not opted_in:
+        if not opted_in or self._left_alone(job, request, now_s):
             return
-        why = self._why_alone(job, request, now_s)
-        if why:
-            if self.state.left_alone.get(job.id) != why:
-                self.state.left_alone[job.id] = why
-                self.tell("left-alone", job=job.id, why=why)
-            return
-        self.state.left_alone.pop(job.id, None)
         held = job.phase == "pending" and job.held == "user"
         self.state.jobs[job.id] = DrivenJob(
-            request, job.comment, job.submit_s, held_at_first=held, restarts=job.restarts
+            request,
+            job.comment,
+            job.submit_s,
+            held_at_first=held,
+            restarts=job.restarts,
+            name=job.name,
+            command=job.script,
+            seen_submit_s=job.submit_s,
+            seen_restarts=job.restarts,
         )
         self.tell("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
+
+    def _adopt_again(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
+        """Take care again of a job that was given back, as it is now; what it did until now stays known."""
+        if self._left_alone(job, request, now_s):
+            return
+        record.request, record.comment, record.given_back = request, job.comment, ""
+        record.held_at_first = job.phase == "pending" and job.held == "user"
+        record.confirmed = record.cannot_stop = False
+        record.tries, record.not_before_s = 0, 0.0
+        self.tell("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
+
+    def _left_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> bool:
+        """Return whether a job that opted in is left alone, and tell why."""
+        why = self._why_alone(job, request, now_s)
+        if not why:
+            self.state.left_alone.pop(job.id, None)
+        elif self.state.left_alone.get(job.id) != why:
+            self.state.left_alone[job.id] = why
+            self.tell("left-alone", job=job.id, why=why)
+        return bool(why)
 
     def _why_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> str:
         """Return why a job that opted in is left alone; empty: it is not."""
@@ -231,6 +272,11 @@ class Follower:
         return Configuration(gpu_type, record.gpus_per_node, len(record.nodes)).name
 
     def _waits(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
+        if not record.changed:
+            record.request = request  # its user may have changed it
+            if request.why_not and not record.given_back:
+                record.given_back = request.why_not
+                self.tell("left-to-slurm", job=job.id, why=request.why_not)
         if record.configuration:
             short = record.since_s is not None and now_s - record.since_s < SHORT_RUN_S
             if not record.stopped:

@@ -1,4 +1,4 @@
-"""A lease: a driver that made no round for so long has lost it, and a watchdog undoes what it did.
+"""A lease: a driver that made no round, and looked at Slurm in vain, for so long has lost it; a watchdog undoes all.
 
 Ages are taken from the clock of the machine since it started, which no change of the time of day moves. The watchdog is
 a process of its own, which survives the driver. It ends a driver that is stuck before it undoes anything: two never act
@@ -14,7 +14,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -31,19 +30,21 @@ from gpusched_experiments.live.slurm_commands import SlurmControl
 
 LEASE_FILE, DRIVER_LOCK, WATCHDOG_LOCK = "lease.json", "driver.lock", "watchdog.lock"
 JOURNAL = "journal"
+RUN_FOLDER = Path("/run/gpusched")
+SLURM_CONF = "/etc/slurm/slurm.conf"
 LOOK_S = 5.0
 END_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Who drives, and when it last made a round.
+    """Who drives, and when it last made a round, or Slurm last answered it between two.
 
     Attributes:
         pid: Its process.
         began: When that process began, in ticks since the machine started: another one may have its number later.
         boot: The start of the machine that `beat_s` is of.
-        beat_s: When it last made a round [s since the machine started].
+        beat_s: When that was [s since the machine started].
         lease_s: The lease [s].
         over: Whether all is undone.
     """
@@ -96,8 +97,12 @@ def locked(path: Path, whose: str) -> IO[bytes]:
         InputError: There is no such place.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "rb+")
+        if os.geteuid() == 0:  # a folder of another user, who must be able to lock it, too
+            owner = path.parent.stat()
+            with suppress(PermissionError):
+                os.fchown(file.fileno(), owner.st_uid, owner.st_gid)
     except OSError as error:
         raise InputError("--state", str(path), f"a place that can be written ({error.strerror})") from error
     try:
@@ -109,9 +114,14 @@ def locked(path: Path, whose: str) -> IO[bytes]:
 
 
 def partition_lock(partition: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the lock of a partition on this machine, whichever folder its state is in."""
-    name = f"{environment.get('SLURM_CONF', '')} {partition}"
-    return Path(tempfile.gettempdir()) / f"gpusched-drive-{hashlib.sha256(name.encode()).hexdigest()[:16]}.lock"
+    """Return the lock of a partition on this machine, whichever folder its state is in.
+
+    It lies where only its user writes: /run/gpusched if that can be written, else in the user's folder of states.
+    """
+    conf = Path(environment.get("SLURM_CONF") or SLURM_CONF).resolve()
+    name = hashlib.sha256(f"{conf} {partition}".encode()).hexdigest()[:16]
+    private = RUN_FOLDER.is_dir() and os.access(RUN_FOLDER, os.W_OK) and not RUN_FOLDER.stat().st_mode & 0o022
+    return (RUN_FOLDER if private else Path.home() / ".local/state/gpusched") / f"drive-{name}.lock"
 
 
 def start_watchdog(folder: Path, partition: str, lease_s: float, environment: Mapping[str, str] | None = None) -> int:
@@ -130,15 +140,14 @@ def release_now(folder: Path, partition: str, commands: SlurmControl, why: str) 
     """Undo what a driver did that is gone.
 
     Raises:
-        RunError: A driver is there, or Slurm does not answer.
+        RunError: A driver is there, or one of its commands still is, or Slurm does not answer.
         InputError: The state is none.
     """
     with locked(folder / DRIVER_LOCK, "a driver is at work: stop it first"):
-        state = DriveState.load(folder, partition)
-        if not state.jobs:
-            return []
-        with Journal(folder / JOURNAL) as journal:
-            done = release_all(folder, state, commands, journal.append, clock=time.time, pause=time.sleep, why=why)
+        state, done = DriveState.load(folder, partition), []
+        if state.jobs:
+            with Journal(folder / JOURNAL) as journal:
+                done = release_all(folder, state, commands, journal.append, clock=time.time, pause=time.sleep, why=why)
         Lease.mine(0.0, over=True).save(folder)
         return done
 
@@ -193,7 +202,6 @@ def _undo(folder: Path, partition: str, lease: Lease, commands: SlurmControl, sa
     except (RunError, InputError) as error:
         say(f"not yet: {error}")  # tried again at the next look
         return
-    Lease.mine(lease.lease_s, over=True).save(folder)
     say(f"released {len(done)} jobs: {', '.join(done) or 'none'}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,9 @@ from gpusched_experiments.live.slurm_state import cluster_of
 
 ATTEMPTS, PAUSE_S, LONGEST_PAUSE_S = 9, 0.5, 8.0
 """Jobs that were just stopped may take as long as Slurm waits for them (KillWait, usually 30 s) until they are back."""
+
+
+_CLUSTER = re.compile(r'"cluster"\s*:\s*"([^"\\]+)"')
 
 
 def look(commands: SlurmControl, now_s: float, nodes: str | None = None) -> Sight:
@@ -29,7 +33,8 @@ def look(commands: SlurmControl, now_s: float, nodes: str | None = None) -> Sigh
         InputError: It writes what it never writes.
     """
     jobs = commands.jobs()
-    return Sight(cluster_of(jobs, commands.nodes() if nodes is None else nodes, now_s), requests_of(jobs))
+    cluster = cluster_of(jobs, commands.nodes() if nodes is None else nodes, now_s)
+    return Sight(cluster, requests_of(jobs), frozenset(_CLUSTER.findall(jobs)))
 
 
 def release_jobs(
@@ -58,7 +63,7 @@ def release_jobs(
     for name in sorted((name for name in names if name in jobs), key=lambda each: _order(state.jobs[each])):
         record, job, now = state.jobs[name], jobs[name], sight.requests.get(name, NO_REQUEST)
         if job.phase == "pending":
-            changes[name] = record.request.restored(now)
+            changes[name] = record.request.restored(now) if record.changed else {}
             if record.first_start_s is not None:  # it waits for the time that Slurm gave it when it was put back
                 changes[name]["StartTime"] = "now"
         if not is_held_by_user(job, record, now) and (job.phase == "pending" or now.priority == 0.0):
@@ -105,12 +110,14 @@ def release_all(
 
     Raises:
         SlurmError: Slurm does not answer; the state says what is still to be undone.
+        InputError: The state is of another cluster.
     """
     done: list[str] = []
     for attempt in range(ATTEMPTS):
         if attempt:
             pause(min(LONGEST_PAUSE_S, PAUSE_S * 2.0**attempt))
         sight = look(commands, clock(), nodes="")
+        state.check_cluster(sight.clusters)
         left = _still_to_do(sight, state)
         if not left:
             break
@@ -121,7 +128,7 @@ def release_all(
     sight = look(commands, clock(), nodes="")
     left = _still_to_do(sight, state)
     for name, record in state.jobs.items():
-        if name not in left:
+        if name not in left and (sight.clusters or not state.cluster):
             record.ours = record.changed = record.stopped = False
     state.save(folder)
     tell("released", jobs=list(dict.fromkeys(done)), why=why, not_undone=left)
@@ -135,11 +142,11 @@ def _still_to_do(sight: Sight, state: DriveState) -> list[str]:
     found = []
     for job in sight.cluster.jobs:
         record = state.jobs.get(job.id)
-        if record is None or not (record.must_be_undone or record.stopped):
+        if record is None or not (record.must_be_undone or record.stopped) or not record.is_of(job):
             continue
         now = sight.requests.get(job.id, NO_REQUEST)
         if job.phase == "pending":
-            differs = bool(record.request.restored(now))
+            differs = record.changed and bool(record.request.restored(now))
             held = bool(job.held) and not is_held_by_user(job, record, now)
             if differs or held or (now.priority == 0.0 and not job.held):
                 found.append(job.id)

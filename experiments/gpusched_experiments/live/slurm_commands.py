@@ -59,8 +59,21 @@ class SlurmError(RunError):
         super().__init__(f"{command}: {said}")
 
 
-def run_command(words: Sequence[str], text: str, limit_s: float, environment: Mapping[str, str] | None = None) -> Done:
-    """Run a command; `environment`: its variables, by default those of this process.
+def run_command(
+    words: Sequence[str],
+    text: str,
+    limit_s: float,
+    environment: Mapping[str, str] | None = None,
+    keeps_open: Sequence[int] = (),
+) -> Done:
+    """Run a command.
+
+    Args:
+        words: Its words.
+        text: What it reads.
+        limit_s: Most seconds.
+        environment: Its variables; by default those of this process.
+        keeps_open: Open files that it has, too: their locks last until it ends, even where this process was killed.
 
     Raises:
         TimeoutError: It took longer than `limit_s` seconds, and was ended.
@@ -69,7 +82,7 @@ def run_command(words: Sequence[str], text: str, limit_s: float, environment: Ma
     try:
         done = subprocess.run(  # noqa: S603 - Slurm's own commands; ids, names and values are checked
             list(words), input=text, env=environment, capture_output=True, text=True, timeout=limit_s, check=False,
-            errors="replace",
+            errors="replace", pass_fds=keeps_open,
         )  # fmt: skip
     except subprocess.TimeoutExpired:
         raise TimeoutError(f"no answer within {limit_s:g} s") from None

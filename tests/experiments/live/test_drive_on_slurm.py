@@ -106,7 +106,7 @@ def test_a_driver_is_killed_and_the_watchdog_undoes_what_it_did(cluster, tmp_pat
         eventually((folder / "lease.json").exists)
         os.kill(driver.pid, signal.SIGKILL)
         assert driver.wait(10) == -signal.SIGKILL
-        eventually(lambda: shown(cluster, job)["Priority"] != "0", within_s=60.0)
+        eventually(lambda: shown(cluster, job)["Reason"] != "JobHeldAdmin")  # then Slurm finds no node for it
         now = shown(cluster, job)
         assert (now["TresPerNode"], now["ReqNodeList"]) == ("gres:gpu:4", "(null)")
         eventually(lambda: "released 1 job" in (folder / "watchdog.log").read_text())

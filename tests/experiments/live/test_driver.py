@@ -294,12 +294,15 @@ def test_a_driver_that_is_killed_at_any_call_leaves_nothing_held(fault):
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
     suppress_health_check=list(HealthCheck),
 )
-@example(seed=93668, faults={1: "die", 6: "late", 12: "die", 21: "die"})  # a stop that was done and not answered
+@example(
+    seed=93668, leave=False, faults={1: "die", 6: "late", 12: "die", 21: "die"}
+)  # a stop that was done and not answered
 @given(
     seed=st.integers(0, 2**32 - 1),
+    leave=st.booleans(),
     faults=st.dictionaries(st.integers(1, 150), st.sampled_from(FAULTS), max_size=25),
 )
-def test_whatever_fails_nothing_is_lost_or_left_held(seed, faults):
+def test_whatever_fails_nothing_is_lost_or_left_held(seed, leave, faults):
     rng, slurm = random.Random(seed), MadeUpSlurm(faults=faults)  # noqa: S311 - no secret
     foreign, rigid = submitted(rng, slurm)
     with TemporaryDirectory() as folder:
@@ -313,6 +316,12 @@ def test_whatever_fails_nothing_is_lost_or_left_held(seed, faults):
             made = survived(make, made, lambda driver: driver.wait(rng.choice([1.0, 10.0])), slurm)
             if rng.random() < 0.1:
                 slurm.cancel(rng.choice(list(slurm.jobs)))
+            if leave and rng.random() < 0.3:
+                job = slurm.jobs[rng.choice(list(slurm.jobs))]
+                if job.state == "PENDING" and rng.random() < 0.5:
+                    job.partition = "other"
+                elif job.id not in foreign:
+                    job.comment = ""
             if rng.random() < 0.1:
                 slurm.down ^= {rng.choice(list(slurm.nodes))}
         slurm.down = set(slurm.nodes)  # so that what is released is seen as it was released
