@@ -17,7 +17,7 @@ from gpusched_env.simulator.placement.release import release
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gpusched_env.model import Instance, PriceSeries
+    from gpusched_env.model import GpuType, Instance, Node, PriceSeries
     from gpusched_experiments.service.decision import OpenRequest
 
 
@@ -76,21 +76,39 @@ COLUMNS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", 
 """Of each job what its costs depend on, beside its application."""
 
 
-class SeenJobs:
-    """The jobs that requests have told, with what they told last."""
+class SeenInRequests:
+    """The jobs and the nodes that requests have told: jobs as they were told last, nodes with the most GPUs.
+
+    A request does not tell a node that is down, nor GPUs that jobs of others hold; what ran there was real.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
+        self._nodes: dict[str, Node] = {}
+        self._gpu_types: dict[str, GpuType] = {}
 
     def meet(self, opened: OpenRequest) -> None:
-        """Keep the jobs of a request."""
+        """Keep the jobs and the nodes of a request."""
         table, session = opened.state.instance.jobs, opened.session
         for job, name in zip(session.there.tolist(), session.ids, strict=True):
             row = {column: getattr(table, column)[job] for column in COLUMNS}
+            if name in self._rows:  # times on what no node can hold now are left out of an instance
+                before = self._rows[name]["seconds_per_epoch"]
+                row["seconds_per_epoch"] = np.where(
+                    np.isfinite(row["seconds_per_epoch"]), row["seconds_per_epoch"], before
+                )
             self._rows[name] = row | {"application": table.applications[table.application[job]]}
+        for gpu_type in opened.names.gpu_types:
+            known_type = self._gpu_types.setdefault(gpu_type.name, gpu_type)
+            if gpu_type.max_gpus_per_node > known_type.max_gpus_per_node:
+                self._gpu_types[gpu_type.name] = gpu_type
+        for name, index in opened.names.node.items():
+            node = opened.names.nodes[index]
+            if node.gpus > self._nodes.setdefault(name, node).gpus:
+                self._nodes[name] = node
 
     def of(self, opened: OpenRequest, prices: PriceSeries | None) -> PlayedRun:
-        """Return them on the cluster of a request, with all prices."""
+        """Return them with the configurations of a request, and with all prices."""
         rows = sorted(self._rows.items(), key=lambda item: item[1]["submission_s"])
         base, index = opened.state.instance, {name: i for i, name in enumerate(opened.state.instance.jobs.applications)}
         columns = {column: np.array([row[column] for _, row in rows]) for column in COLUMNS}
@@ -104,8 +122,10 @@ class SeenJobs:
             distributions=(EpochDistribution.certain(),),
         )
         jobs = {name: job for job, (name, _) in enumerate(rows)}
-        names = opened.names
-        return PlayedRun(replace(base, jobs=table, prices=prices), jobs, names.node, names.configuration)
+        nodes = {name: node for node, name in enumerate(self._nodes)}
+        gpu_types = tuple(self._gpu_types[each.name] for each in base.gpu_types)
+        own = replace(base, gpu_types=gpu_types, nodes=tuple(self._nodes.values()), jobs=table, prices=prices)
+        return PlayedRun(own, jobs, nodes, opened.names.configuration)
 
 
 ENDS, RELEASES, SUBMITS, STARTS = range(4)
@@ -165,7 +185,7 @@ def _events(
         if begin_s < submitted_s <= until_s:
             yield submitted_s, SUBMITS, job, None
     for interval in run.intervals:
-        if interval.job not in played.jobs:
+        if interval.job not in played.jobs or any(node not in played.nodes for node in interval.nodes):
             continue
         job = played.jobs[interval.job]
         first_s = max(begin_s, float(submission_s[job]))
