@@ -92,11 +92,9 @@ class SeenInRequests:
         table, session = opened.state.instance.jobs, opened.session
         for job, name in zip(session.there.tolist(), session.ids, strict=True):
             row = {column: getattr(table, column)[job] for column in COLUMNS}
-            if name in self._rows:  # times on what no node can hold now are left out of an instance
-                before = self._rows[name]["seconds_per_epoch"]
-                row["seconds_per_epoch"] = np.where(
-                    np.isfinite(row["seconds_per_epoch"]), row["seconds_per_epoch"], before
-                )
+            if name in self._rows:  # an instance has no times on what its nodes cannot hold now
+                now, before = row["seconds_per_epoch"], self._rows[name]["seconds_per_epoch"]
+                row["seconds_per_epoch"] = np.where(np.isfinite(now), now, before)
             self._rows[name] = row | {"application": table.applications[table.application[job]]}
         for gpu_type in opened.names.gpu_types:
             known_type = self._gpu_types.setdefault(gpu_type.name, gpu_type)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -93,26 +94,26 @@ def test_a_simulated_run_played_back_costs_the_same():
     assert found.job_tardiness_eur == pytest.approx(wanted.job_tardiness_eur)
 
 
-def opened(now_h: float, nodes: dict[str, int], **running: tuple[str, str]) -> OpenRequest:
+def opened(now_h: float, nodes: dict[str, tuple[str, int]], **running: tuple[str, str]) -> OpenRequest:
     """Open a request of two jobs that wait, or run as named; a busy GPU draws 1 kW."""
-    jobs = [
+    figures = {"gpu_power_w": 1000.0, "memory_gib": 16.0, "gpus_per_node": 2}
+    jobs: list[dict[str, Any]] = [
         {"id": name, "submission_s": 0.0, "due_s": 100.0 * HOUR, "tardiness_weight_eur_per_s": 0.0, "max_epochs": 9.0}
-        | {"seconds_per_epoch": {"Vx1": HOUR, "Vx2": HOUR}}
-        | (
-            {"running": {"configuration": running[name][0], "nodes": [running[name][1]], "since_s": 0.0}}
-            if name in running
-            else {}
-        )
+        | {"seconds_per_epoch": {"Vx1": HOUR, "Vx2": HOUR, "Wx1": HOUR}}
         for name in "ab"
     ]
+    for job in jobs:
+        if job["id"] in running:
+            configuration, node = running[job["id"]]
+            job["running"] = {"configuration": configuration, "nodes": [node], "since_s": 0.0}
     body = {
         "policy": "edf",
         "now_s": now_h * HOUR,
         "cluster": {
-            "gpu_types": [{"name": "V", "gpu_power_w": 1000.0, "memory_gib": 16.0, "gpus_per_node": 2}],
-            "nodes": [{"name": name, "gpu_type": "V", "gpus": gpus} for name, gpus in nodes.items()],
+            "gpu_types": [{"name": "V", **figures}, {"name": "W", **figures}],
+            "nodes": [{"name": name, "gpu_type": kind, "gpus": gpus} for name, (kind, gpus) in nodes.items()],
         },
-        "configurations": ["Vx1", "Vx2"],
+        "configurations": ["Vx1", "Vx2", "Wx1"],
         "prices": {"energy_eur_per_kwh": 1.0, "pue": 1.0},
         "jobs": jobs,
     }
@@ -125,10 +126,11 @@ def opened(now_h: float, nodes: dict[str, int], **running: tuple[str, str]) -> O
 def test_what_ran_on_a_node_counts_when_it_is_down_or_others_hold_its_gpus():
     """a held both GPUs of n1 for 3 h, b one of n2, which is down by now; one GPU of n1 is another user's by now."""
     seen = SeenInRequests()
-    seen.meet(opened(0.0, {"n1": 2, "n2": 2}, a=("Vx2", "n1"), b=("Vx1", "n2")))
-    last = opened(4.0, {"n1": 1})
+    seen.meet(opened(0.0, {"n2": ("W", 2), "n1": ("V", 2)}, a=("Vx2", "n1"), b=("Wx1", "n2")))
+    last = opened(4.0, {"n1": ("V", 1)})
     seen.meet(last)
-    intervals = [held("a", 2, "n1", 0.0, 3.0), held("b", 1, "n2", 0.0, 3.0), held("b", 1, "elsewhere", 3.0, 4.0)]
+    intervals = [held("a", 2, "n1", 0.0, 3.0), held("b", 1, "elsewhere", 3.0, 4.0)]
+    intervals.append(Interval("b", "Wx1", ("n2",), None, 0.0, 3.0 * HOUR))
     result = Result.of(played_back(seen.of(last, None), RealRun(intervals, {}), 0.0, 4.0 * HOUR), "real", 0, 0.0)
     assert result.energy_eur == pytest.approx(3.0 * 2.0 + 3.0)
     assert result.intervals()["epochs"].to_list() == pytest.approx([3.0, 3.0])
