@@ -156,7 +156,7 @@ def told_job(
     }
     if what.distribution:
         entry["distribution"] = what.distribution
-    first_s, epochs = seen.first_start_s, 0.0 if done is None else done.epochs
+    first_s, epochs = seen.first_start_s, seen.epochs if done is None else done.epochs
     if held is not None:
         since_s = next((each for each in (seen.since_s, job.start_s) if each is not None), read_s)
         ready_s = max(clock.model_s(since_s if seen.ready_s is None else seen.ready_s), time_s(since_s))
