@@ -1,13 +1,15 @@
-"""What really ran on a cluster, played back in the simulator: so the model prices it."""
+"""What the model says that costs what really ran on a cluster: played back in the simulator, or by shares of nodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpusched_env.model import EpochDistribution, JobTable
+from gpusched_env.model.rates import Rates
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import accrue, bill_rate, log_interval, submit, take_speed, take_speeds
@@ -15,7 +17,9 @@ from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.release import release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from gpusched_env.model import GpuType, Instance, Node, PriceSeries
     from gpusched_experiments.service.decision import OpenRequest
@@ -53,6 +57,47 @@ class RealRun:
 
     intervals: Sequence[Interval]
     ended_s: Mapping[str, float]
+
+
+class HeldGpus(NamedTuple):
+    """GPUs of a node that a job held for a time.
+
+    Attributes:
+        node: What names the node.
+        gpu_type: Index of its GPU type.
+        gpus: Number of the GPUs.
+        job: Index of the job.
+        start_s: When it began [s].
+        end_s: When it ended [s].
+        saved_eur_per_s: What they cost less than full busy ones, on this node [€/s].
+    """
+
+    node: Hashable
+    gpu_type: int
+    gpus: int
+    job: int
+    start_s: float
+    end_s: float
+    saved_eur_per_s: float = 0.0
+
+
+def shared_energy_eur(held: Iterable[HeldGpus], instance: Instance) -> NDArray[np.float64]:
+    """Return what each job pays for energy [€], (J,): of a node with u busy GPUs, g/u for the g GPUs that it holds.
+
+    Nodes need not be those of the instance. One that seems to have more busy GPUs than any draws as much as that.
+    """
+    rates, paid = Rates.of(instance).node, np.zeros(len(instance.jobs))
+    by_node: dict[Hashable, list[HeldGpus]] = {}
+    for each in held:
+        by_node.setdefault((each.node, each.gpu_type), []).append(each)
+    for there in by_node.values():
+        for begin, end in pairwise(sorted({time for each in there for time in (each.start_s, each.end_s)})):
+            running = [each for each in there if each.start_s <= begin and end <= each.end_s]
+            busy = sum(each.gpus for each in running)
+            for each in running:
+                rate = rates[each.gpu_type, min(busy, rates.shape[1] - 1)]
+                paid[each.job] += (rate * each.gpus / busy - each.saved_eur_per_s) * (end - begin)
+    return paid
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,6 +22,7 @@ from gpusched_env.formats.run_folder import write_run
 from gpusched_env.model import Instance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.layout import LOG_COLUMNS
+from gpusched_experiments.live.costs import HeldGpus, shared_energy_eur
 from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.journal import read_journal
 from gpusched_experiments.live.last_drive import LastDrive, LiveRun, last_drive
@@ -191,23 +192,15 @@ def _result(instance: Instance, cluster: Mapping[str, Any], drive: LastDrive) ->
 
 
 def _energy_eur(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each job pays for energy [€], (J,): of a node with u busy GPUs, g/u for the g GPUs that it holds."""
+    """Return what each job pays for energy [€], (J,)."""
     types = {gpu_type.name: gpu_type for gpu_type in instance.gpu_types}
     eur_per_j = instance.energy_price_eur_per_kwh * instance.pue / 3.6e6
-    paid = np.zeros(len(instance.jobs))
-    for number, node in enumerate(instance.nodes):
-        there = log[log[:, 1] == number]
-        times = np.unique(there[:, [3, 5]])
-        for begin, end in pairwise(times):
-            running = there[(there[:, 3] <= begin) & (there[:, 5] >= end)]
-            held = [(int(row[0]), instance.configurations[int(row[2])]) for row in running]
-            busy = sum(configuration.gpus_per_node for _, configuration in held)
-            gpu_type = types[node.gpu_type]
-            for job, configuration in held:
-                share_w = gpu_type.power_w(busy) * configuration.gpus_per_node / busy
-                share_w -= gpu_type.saved_w(configuration) / configuration.nodes
-                paid[job] += share_w * (end - begin) * eur_per_j
-    return paid
+    held = []
+    for job, node, config, start_s, _, end_s, *_ in log.tolist():
+        given, index = instance.configurations[int(config)], int(instance.type_of_configuration[int(config)])
+        saved = types[given.gpu_type].saved_w(given) / given.nodes * eur_per_j
+        held.append(HeldGpus(int(node), index, given.gpus_per_node, int(job), start_s, end_s, saved))
+    return shared_energy_eur(held, instance)
 
 
 def _whole(name: str) -> str:
