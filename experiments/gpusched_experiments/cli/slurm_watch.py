@@ -133,7 +133,8 @@ def slurm_watch_command(
             server = ProgressServer(ProgressReports(), lambda _: None, address, counted.text)
             stack.callback(server.close)
             typer.echo(f"figures at http://{address[0]}:{server.port}/metrics")
-        watch = ClusterWatch(read, jobs, policy, decide, book, partition, _reader(progress))
+        stops = bool(decider.policies.make(policy).preemption)
+        watch = ClusterWatch(read, jobs, policy, decide, book, partition, _reader(progress), preemptive=stops)
         try:
             watch_on(watch, every, typer.echo, for_s=for_s, until_idle=until_idle)
         except KeyboardInterrupt:

@@ -1,13 +1,15 @@
-"""What really ran on a cluster, played back in the simulator: so the model prices it."""
+"""What the model says that costs what really ran on a cluster: played back in the simulator, or by shares of nodes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from gpusched_env.model import EpochDistribution, JobTable
+from gpusched_env.model.rates import Rates
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import accrue, bill_rate, log_interval, submit, take_speed, take_speeds
@@ -15,9 +17,11 @@ from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.release import release
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Hashable, Iterable, Mapping, Sequence
 
-    from gpusched_env.model import Instance, PriceSeries
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import GpuType, Instance, Node, PriceSeries
     from gpusched_experiments.service.decision import OpenRequest
 
 
@@ -55,6 +59,47 @@ class RealRun:
     ended_s: Mapping[str, float]
 
 
+class HeldGpus(NamedTuple):
+    """GPUs of a node that a job held for a time.
+
+    Attributes:
+        node: What names the node.
+        gpu_type: Index of its GPU type.
+        gpus: Number of the GPUs.
+        job: Index of the job.
+        start_s: When it began [s].
+        end_s: When it ended [s].
+        saved_eur_per_s: What they cost less than full busy ones, on this node [€/s].
+    """
+
+    node: Hashable
+    gpu_type: int
+    gpus: int
+    job: int
+    start_s: float
+    end_s: float
+    saved_eur_per_s: float = 0.0
+
+
+def shared_energy_eur(held: Iterable[HeldGpus], instance: Instance) -> NDArray[np.float64]:
+    """Return what each job pays for energy [€], (J,): of a node with u busy GPUs, g/u for the g GPUs that it holds.
+
+    Nodes need not be those of the instance. One that seems to have more busy GPUs than any draws as much as that.
+    """
+    rates, paid = Rates.of(instance).node, np.zeros(len(instance.jobs))
+    by_node: dict[Hashable, list[HeldGpus]] = {}
+    for each in held:
+        by_node.setdefault((each.node, each.gpu_type), []).append(each)
+    for there in by_node.values():
+        for begin, end in pairwise(sorted({time for each in there for time in (each.start_s, each.end_s)})):
+            running = [each for each in there if each.start_s <= begin and end <= each.end_s]
+            busy = sum(each.gpus for each in running)
+            for each in running:
+                rate = rates[each.gpu_type, min(busy, rates.shape[1] - 1)]
+                paid[each.job] += (rate * each.gpus / busy - each.saved_eur_per_s) * (end - begin)
+    return paid
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PlayedRun:
     """A cluster with all jobs that were ever seen there, and their indices by name.
@@ -76,21 +121,37 @@ COLUMNS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", 
 """Of each job what its costs depend on, beside its application."""
 
 
-class SeenJobs:
-    """The jobs that requests have told, with what they told last."""
+class SeenInRequests:
+    """The jobs and the nodes that requests have told: jobs as they were told last, nodes with the most GPUs.
+
+    A request does not tell a node that is down, nor GPUs that jobs of others hold; what ran there was real.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, dict[str, Any]] = {}
+        self._nodes: dict[str, Node] = {}
+        self._gpu_types: dict[str, GpuType] = {}
 
     def meet(self, opened: OpenRequest) -> None:
-        """Keep the jobs of a request."""
+        """Keep the jobs and the nodes of a request."""
         table, session = opened.state.instance.jobs, opened.session
         for job, name in zip(session.there.tolist(), session.ids, strict=True):
             row = {column: getattr(table, column)[job] for column in COLUMNS}
+            if name in self._rows:  # an instance has no times on what its nodes cannot hold now
+                now, before = row["seconds_per_epoch"], self._rows[name]["seconds_per_epoch"]
+                row["seconds_per_epoch"] = np.where(np.isfinite(now), now, before)
             self._rows[name] = row | {"application": table.applications[table.application[job]]}
+        for gpu_type in opened.names.gpu_types:
+            known_type = self._gpu_types.setdefault(gpu_type.name, gpu_type)
+            if gpu_type.max_gpus_per_node > known_type.max_gpus_per_node:
+                self._gpu_types[gpu_type.name] = gpu_type
+        for name, index in opened.names.node.items():
+            node = opened.names.nodes[index]
+            if node.gpus > self._nodes.setdefault(name, node).gpus:
+                self._nodes[name] = node
 
     def of(self, opened: OpenRequest, prices: PriceSeries | None) -> PlayedRun:
-        """Return them on the cluster of a request, with all prices."""
+        """Return them with the configurations of a request, and with all prices."""
         rows = sorted(self._rows.items(), key=lambda item: item[1]["submission_s"])
         base, index = opened.state.instance, {name: i for i, name in enumerate(opened.state.instance.jobs.applications)}
         columns = {column: np.array([row[column] for _, row in rows]) for column in COLUMNS}
@@ -104,8 +165,10 @@ class SeenJobs:
             distributions=(EpochDistribution.certain(),),
         )
         jobs = {name: job for job, (name, _) in enumerate(rows)}
-        names = opened.names
-        return PlayedRun(replace(base, jobs=table, prices=prices), jobs, names.node, names.configuration)
+        nodes = {name: node for node, name in enumerate(self._nodes)}
+        gpu_types = tuple(self._gpu_types[each.name] for each in base.gpu_types)
+        own = replace(base, gpu_types=gpu_types, nodes=tuple(self._nodes.values()), jobs=table, prices=prices)
+        return PlayedRun(own, jobs, nodes, opened.names.configuration)
 
 
 ENDS, RELEASES, SUBMITS, STARTS = range(4)
@@ -165,7 +228,7 @@ def _events(
         if begin_s < submitted_s <= until_s:
             yield submitted_s, SUBMITS, job, None
     for interval in run.intervals:
-        if interval.job not in played.jobs:
+        if interval.job not in played.jobs or any(node not in played.nodes for node in interval.nodes):
             continue
         job = played.jobs[interval.job]
         first_s = max(begin_s, float(submission_s[job]))

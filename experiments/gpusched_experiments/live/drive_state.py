@@ -45,6 +45,7 @@ class DrivenJob:
         epochs: What it reported last.
         told_s: When it did.
         first_epochs: What it reported first in its run.
+        modelled_epochs: What the model expects that its runs did which are over, if it never reported.
         tries: Starts in a row that came to nothing.
         not_before_s: It is not told to the policy before this time.
         cannot_stop: Whether Slurm refused to stop it.
@@ -78,6 +79,7 @@ class DrivenJob:
     epochs: float | None = None
     told_s: float | None = None
     first_epochs: float | None = None
+    modelled_epochs: float = 0.0
     tries: int = 0
     not_before_s: float = 0.0
     cannot_stop: bool = False

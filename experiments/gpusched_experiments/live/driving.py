@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -107,10 +107,10 @@ def drive(
     with ExitStack() as stack:
         stack.enter_context(locked(partition_lock(settings.partition), BUSY))
         lock = stack.enter_context(locked(folder / DRIVER_LOCK, BUSY))
-        with suppress(RunError, InputError):  # before a job is held: the first question may take minutes to compile
-            dry_run(settings, rules, ask, folder, options.progress)
+        say(f"driving {settings.partition} with {settings.policy}; state in {folder}; Ctrl-C undoes all")
+        first = partial(dry_run, settings, rules, ask, folder, options.progress)
         journal, metrics = stack.enter_context(Journal(folder / JOURNAL)), options.metrics
-        journal.listeners.append(log_line)
+        journal.listeners += [log_line, partial(_say_left_alone, say)]
         if metrics is not None:
             journal.listeners.append(metrics.event)
             ask = metrics.asking(ask)
@@ -127,10 +127,18 @@ def drive(
             stack.callback(server.close)
             say(f"reports of jobs: GPUSCHED_PROGRESS=http://{options.address[0]}:{server.port}")
         journal.append("drive", partition=settings.partition, policy=settings.policy, lease_s=settings.lease_s)
-        try:
+        try:  # also of what a driver before it held
+            with suppress(RunError, InputError):  # before a job is held: the first question may take minutes to compile
+                first()
             _rounds(driver, options, say)
         finally:
             _end(driver, settings.lease_s, say)
+
+
+def _say_left_alone(say: Callable[[str], None], kind: str, fields: Mapping[str, object]) -> None:
+    """Say which jobs that opted in are left alone: nobody else would tell their users."""
+    if kind in ("left-alone", "left-to-slurm"):
+        say(f"{kind.replace('-', ' ')}: job {fields['job']}, {fields['why']}")
 
 
 def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -> None:

@@ -138,7 +138,8 @@ class Follower:
             if runs and ready_s is None and record.since_s is not None and usual_s is not None:
                 ready_s = record.since_s + usual_s
             since_s, ready_s = (record.since_s, ready_s) if runs else (None, None)
-            found[name] = JobHistory(record.submit_s, record.first_start_s, since_s, ready_s, record.last_nodes)
+            times = (record.submit_s, record.first_start_s, since_s, ready_s)
+            found[name] = JobHistory(*times, record.last_nodes, record.modelled_epochs)
         return found
 
     def came_to_nothing(self, record: DrivenJob, now_s: float) -> None:
@@ -306,9 +307,24 @@ class Follower:
             first_epochs=record.first_epochs,
             epochs=record.epochs,
         )
+        if record.epochs is None:
+            record.modelled_epochs += self._modelled_epochs(name, record, record.ended_s - since_s)
         if record.ready_s is not None:
             record.last_nodes = record.nodes
         record.configuration, record.nodes, record.gpus_per_node = "", (), 0
+
+    def _modelled_epochs(self, name: str, record: DrivenJob, seconds: float) -> float:
+        """Return the epochs that the model expects of a run of so many seconds, after which a job can continue."""
+        job = self._jobs.get(name)
+        try:
+            what = None if job is None else self._here.describe(job)
+            held = configuration_of(record.configuration)
+        except InputError:
+            return 0.0
+        if what is None or not what.checkpoints:
+            return 0.0
+        made_s = max(0.0, seconds - (self.state.restart_s or 0.0)) * self._here.clock.speed
+        return made_s / self._here.seconds(what.application, held)
 
     def _over(self, name: str, record: DrivenJob, job: LiveJob | None, now_s: float) -> None:
         """Take note that a job is over."""

@@ -44,6 +44,7 @@ class JobHistory(NamedTuple):
         since_s: Since when it has held what it holds.
         ready_s: From when on it makes progress with it.
         last_nodes: Nodes where it was last ready before what it holds now.
+        epochs: Epochs that the model expects of its runs before, if it never reports.
     """
 
     submit_s: float | None = None
@@ -51,6 +52,7 @@ class JobHistory(NamedTuple):
     since_s: float | None = None
     ready_s: float | None = None
     last_nodes: tuple[str, ...] = ()
+    epochs: float = 0.0
 
 
 def report_progress(epochs: float) -> bool:

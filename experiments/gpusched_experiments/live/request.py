@@ -18,6 +18,7 @@ from gpusched_experiments.live.told_jobs import ToldJob, UsableNodes, told_job, 
 from gpusched_experiments.service.cluster import configuration_of
 from gpusched_experiments.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
+ALL_HELD = "none: jobs that the policy is not told hold all GPUs"
 HOLDING = ("running", "ending")
 NONE: Mapping[str, Any] = MappingProxyType({})
 
@@ -50,11 +51,13 @@ def request_of(
     fixed: frozenset[str] = frozenset(),
     partition: str | None = None,
     only_opted_in: bool = False,
+    preemptive: bool = True,
 ) -> LiveRequest:
     """Make the request that asks a policy what to do now.
 
     Times of the request are those of `rules.clock`. GPUs of jobs that the policy is not told are not free: its nodes
-    have that many fewer. Jobs that run and do not say that they can be stopped and continued are not told.
+    have that many fewer. Jobs that run and do not say that they can be stopped and continued are told to policies that
+    stop none, with the one configuration that they hold; to other policies they are not told.
 
     Args:
         cluster: The state.
@@ -66,9 +69,11 @@ def request_of(
         fixed: Jobs that the policy is not told.
         partition: The only partition whose nodes and jobs the policy is told; None: all.
         only_opted_in: Whether jobs that did not opt in are fixed.
+        preemptive: Whether the policy may stop jobs that run.
 
     Raises:
-        InputError: No node is left, or the clock of the rules begins after the present.
+        InputError: No node is left (`cluster.nodes`; its value is `ALL_HELD` if jobs that are not told hold all GPUs),
+            or the clock of the rules begins after the present.
     """
     rules = rules.on(cluster)
     if rules.clock.model_s(cluster.read_s) < 0.0:
@@ -81,7 +86,9 @@ def request_of(
         job = given if was.submit_s is None else replace(given, submit_s=was.submit_s)
         found: ToldJob | str = why_not_told(job, usable, fixed, partition, only_opted_in=only_opted_in)
         try:
-            found = found or told_job(job, rules, usable, cluster.read_s, progress.get(job.id), was)
+            found = found or told_job(
+                job, rules, usable, cluster.read_s, progress.get(job.id), was, preemptive=preemptive
+            )
         except InputError as error:
             found = str(error)
         if isinstance(found, ToldJob) and len(told) >= MOST_JOBS:
@@ -109,7 +116,9 @@ def _assembled(
         if node.gpus > held[name]
     ]
     if not nodes:
-        raise InputError("cluster.nodes", "none", "at least one node with GPUs on which jobs may start")
+        raise InputError(
+            "cluster.nodes", ALL_HELD if usable.nodes else "none", "at least one node with GPUs on which jobs may start"
+        )
     for name in usable.nodes.keys() - {node["name"] for node in nodes}:
         nodes_left_out[name] = "jobs that the policy is not told hold all of its GPUs"
     offered = _offered(nodes, told.values())

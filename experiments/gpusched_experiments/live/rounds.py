@@ -16,7 +16,7 @@ from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.policy import environment_columns
 from gpusched_env.simulator.rounds import begin_round, order_by
 from gpusched_env.simulator.survival import SAME_EPOCH
-from gpusched_experiments.live.costs import PlayedRun, SeenJobs, played_back
+from gpusched_experiments.live.costs import PlayedRun, SeenInRequests, played_back
 from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.service.client import cluster_part, prices_part
 from gpusched_experiments.service.decision import Decider, OpenRequest, PolicyCatalogue, open_request
@@ -121,7 +121,7 @@ class LiveRounds:
         self._memory: Memory | None = None
         self._now_s = self._begin_s = 0.0
         self._idle, self._rounds, self._milestones = 0, 0, dict[str, float]()
-        self._jobs = SeenJobs()
+        self._met = SeenInRequests()
         self._played: PlayedRun | None = None
         self._real = self.state
 
@@ -208,8 +208,8 @@ class LiveRounds:
         if self._opened is None:
             return
         self.state = self._opened.state
-        self._jobs.meet(self._opened)
-        self._played = self._jobs.of(self._opened, self._instance.prices)
+        self._met.meet(self._opened)
+        self._played = self._met.of(self._opened, self._instance.prices)
         board, parts = self.state.board, self.state.board.count[at.MILESTONES]
         for job, name in zip(self._opened.session.there.tolist(), self._opened.session.ids, strict=True):
             done = board.jobs[job, at.EPOCHS] / board.jobs[job, at.MAX_EPOCHS] + SAME_EPOCH

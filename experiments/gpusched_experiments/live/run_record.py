@@ -1,4 +1,4 @@
-"""What a driver's journal tells as a run folder, which `gpusched audit`, `report` and `compare` read.
+"""What a driver's journal tells of its last drive as a run folder, which `gpusched audit`, `report` and `compare` read.
 
 Jobs do not keep to the model: of each, all seconds per epoch are multiplied by one factor, so that the epochs of the
 intervals in which it really ran add up to the epochs that it reported. The factors are in `run.json`: they are how far
@@ -8,8 +8,8 @@ the model is off.
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,63 +22,18 @@ from gpusched_env.formats.run_folder import write_run
 from gpusched_env.model import Instance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.layout import LOG_COLUMNS
+from gpusched_experiments.live.costs import HeldGpus, shared_energy_eur
 from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.journal import read_journal
+from gpusched_experiments.live.last_drive import LastDrive, LiveRun, last_drive
 from gpusched_experiments.live.lease import JOURNAL
 from gpusched_experiments.service.cluster import ClusterNames, configuration_of
 from gpusched_experiments.service.fields import DecideRequest
 from gpusched_experiments.service.problem import Problem
 
-CLOSE_S = 3.0
-"""Slurm tells whole seconds: a run that ends so little after another began in its place ended before it."""
-SHORT_S = 1e-3
-
-
-@dataclass
-class LiveInterval:
-    """A time in which a job held GPUs, by the model's clock [s]."""
-
-    configuration: str
-    nodes: tuple[str, ...]
-    start_s: float
-    end_s: float
-    ready_s: float | None
-
-
-@dataclass
-class LiveRun:
-    """What a journal tells of a job that a driver drove.
-
-    Attributes:
-        told: What the policy was told of it; None: nothing.
-        stays: When it ran on what.
-        epochs: The epochs that it reported last; None: it never did.
-        outcome: How it ended; empty: it did not.
-        overhead: Seconds without progress at its first start, and after each restart.
-        factor: What its seconds per epoch are multiplied by.
-    """
-
-    told: dict[str, Any] | None = None
-    stays: list[LiveInterval] = field(default_factory=list)
-    epochs: float | None = None
-    outcome: str = ""
-    overhead: tuple[float, float] = (0.0, 0.0)
-    factor: float = 1.0
-
-    def measure(self) -> None:
-        """Take from its reports what its first start and its restarts cost."""
-        costs = [max(0.0, stay.ready_s - stay.start_s) for stay in self.stays if stay.ready_s is not None]
-        first = costs[0] if costs and self.stays[0].ready_s is not None else 0.0
-        later = costs[1:] if self.stays[0].ready_s is not None else costs
-        self.overhead = first, statistics.median(later) if later else first
-        been_ready = False
-        for stay in self.stays:
-            stay.ready_s = min(stay.end_s, stay.start_s + self.overhead[been_ready])
-            been_ready = been_ready or stay.start_s + self.overhead[been_ready] <= stay.end_s
-
 
 def write_drive(state_folder: Path, out: Path, partition: str) -> list[str]:
-    """Write the run that a driver's journal tells.
+    """Write the run of the last drive that a driver's journal tells.
 
     Args:
         state_folder: The folder of the driver's state.
@@ -91,9 +46,9 @@ def write_drive(state_folder: Path, out: Path, partition: str) -> list[str]:
     Raises:
         InputError: There is no journal, no job in it is complete, or the folder cannot be taken.
     """
-    state = DriveState.load(state_folder, partition)
-    cluster, runs = _read(read_journal(state_folder / JOURNAL))
-    lines = []
+    drive = last_drive(read_journal(state_folder / JOURNAL))
+    drive.policy = drive.policy or DriveState.load(state_folder, partition).policy
+    cluster, runs, lines = drive.cluster, drive.runs, []
     for name, run in list(runs.items()):
         why = _why_not(run)
         if why:
@@ -104,7 +59,7 @@ def write_drive(state_folder: Path, out: Path, partition: str) -> list[str]:
     for run in runs.values():
         run.measure()
     instance = _instance(cluster, runs)
-    result = _result(instance, cluster, runs, state)
+    result = _result(instance, cluster, drive)
     factors = {name: round(run.factor, 6) for name, run in runs.items()}
     write_run(result, out, facts={"manager": "slurm", "partition": partition, "time_factors": factors})
     median = statistics.median(factors.values())
@@ -112,39 +67,12 @@ def write_drive(state_folder: Path, out: Path, partition: str) -> list[str]:
     return lines
 
 
-def _read(lines: Iterable[Mapping[str, Any]]) -> tuple[dict[str, Any] | None, dict[str, LiveRun]]:
-    cluster: dict[str, Any] | None = None
-    runs: dict[str, LiveRun] = {}
-    seen: set[tuple[str, float]] = set()
-    for line in lines:
-        kind = line["kind"]
-        if kind == "cluster":
-            cluster = (cluster or {}) | dict(line["fields"])
-        elif kind == "told":
-            runs.setdefault(line["job"], LiveRun()).told = line["fields"]
-        elif kind == "interval" and (line["job"], line["start_s"]) not in seen:
-            seen.add((line["job"], line["start_s"]))
-            run = runs.setdefault(line["job"], LiveRun())
-            own = (line["configuration"], tuple(line["nodes"]), line["start_s"], line["end_s"], line["ready_s"])
-            run.stays.append(LiveInterval(*own))
-        elif kind == "ended":
-            run = runs.setdefault(line["job"], LiveRun())
-            run.outcome, run.epochs = line["outcome"], line["epochs"]
-    separate([run.stays for run in runs.values()])
-    if cluster is not None:
-        speed, origin_s = cluster["clock"]
-        for stay in (stay for run in runs.values() for stay in run.stays):
-            for name in ("start_s", "end_s", "ready_s"):
-                value = getattr(stay, name)
-                if value is not None:
-                    setattr(stay, name, value if speed == 1.0 else origin_s + (value - origin_s) * speed)
-    return cluster, runs
-
-
 def _why_not(run: LiveRun) -> str:
     """Return why a job cannot be told; empty: it can."""
     if run.told is None:
         return "the policy was never told of it"
+    if run.ran_before:
+        return "a part of it ran before this drive"
     if run.outcome != "completed":
         return f"it was not completed ({run.outcome or 'it is not over'})"
     run.stays = sorted((stay for stay in run.stays if stay.end_s > stay.start_s), key=lambda stay: stay.start_s)
@@ -158,28 +86,6 @@ def _why_not(run: LiveRun) -> str:
         if known not in run.told["seconds_per_epoch"]:
             return f"there are no times for {stay.configuration}, on which it ran"
     return ""
-
-
-def separate(runs: Iterable[list[LiveInterval]]) -> None:
-    """Let no stay reach into another that began in its place, as those do whose times were rounded or seen late.
-
-    Args:
-        runs: The stays of each job, in Unix time; they are sorted, and end sooner where need be.
-    """
-    by_node: dict[str, list[LiveInterval]] = {}
-    for run in runs:
-        run.sort(key=lambda stay: stay.start_s)
-        for before, after in pairwise(run):
-            before.end_s = min(before.end_s, after.start_s - SHORT_S)
-        for stay in run:
-            for node in stay.nodes:
-                by_node.setdefault(node, []).append(stay)
-    for stays in by_node.values():
-        for stay in stays:
-            begun = [
-                each.start_s for each in stays if stay.start_s < each.start_s < stay.end_s <= each.start_s + CLOSE_S
-            ]
-            stay.end_s = min([stay.end_s, *begun])
 
 
 def _instance(cluster: Mapping[str, Any], runs: Mapping[str, LiveRun]) -> Instance:
@@ -247,8 +153,9 @@ def _scaled(instance: Instance, runs: list[LiveRun]) -> Instance:
     return replace(instance, jobs=jobs)
 
 
-def _result(instance: Instance, cluster: Mapping[str, Any], runs: Mapping[str, LiveRun], state: DriveState) -> Result:
+def _result(instance: Instance, cluster: Mapping[str, Any], drive: LastDrive) -> Result:
     """Return the run, with what it cost."""
+    runs = drive.runs
     nodes = [node["name"] for node in cluster["cluster"]["nodes"]]
     columns = {configuration.name: i for i, configuration in enumerate(instance.configurations)}
     order = sorted(runs.values(), key=lambda run: (run.told or {})["submission_s"])
@@ -269,7 +176,7 @@ def _result(instance: Instance, cluster: Mapping[str, Any], runs: Mapping[str, L
     changes = {stay.start_s for r in order for stay in r.stays} | {s.end_s for r in order for s in r.stays[:-1]}
     return Result(
         instance=instance,
-        policy=state.policy,
+        policy=drive.policy,
         seed=0,
         energy_eur=float(energy.sum()),
         tardiness_eur=float(tardiness.sum()),
@@ -278,30 +185,22 @@ def _result(instance: Instance, cluster: Mapping[str, Any], runs: Mapping[str, L
         job_energy_eur=energy,
         job_tardiness_eur=tardiness,
         switches=np.array([sum(1 + paused for paused in each) for each in pauses], dtype=np.int64),
-        rounds=max(state.rounds, len(changes)),
-        decision_s=state.decision_s,
+        rounds=max(drive.rounds, len(changes)),
+        decision_s=drive.decision_s,
         log=log,
     )
 
 
 def _energy_eur(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each job pays for energy [€], (J,): of a node with u busy GPUs, g/u for the g GPUs that it holds."""
+    """Return what each job pays for energy [€], (J,)."""
     types = {gpu_type.name: gpu_type for gpu_type in instance.gpu_types}
     eur_per_j = instance.energy_price_eur_per_kwh * instance.pue / 3.6e6
-    paid = np.zeros(len(instance.jobs))
-    for number, node in enumerate(instance.nodes):
-        there = log[log[:, 1] == number]
-        times = np.unique(there[:, [3, 5]])
-        for begin, end in pairwise(times):
-            running = there[(there[:, 3] <= begin) & (there[:, 5] >= end)]
-            held = [(int(row[0]), instance.configurations[int(row[2])]) for row in running]
-            busy = sum(configuration.gpus_per_node for _, configuration in held)
-            gpu_type = types[node.gpu_type]
-            for job, configuration in held:
-                share_w = gpu_type.power_w(busy) * configuration.gpus_per_node / busy
-                share_w -= gpu_type.saved_w(configuration) / configuration.nodes
-                paid[job] += share_w * (end - begin) * eur_per_j
-    return paid
+    held = []
+    for job, node, config, start_s, _, end_s, *_ in log.tolist():
+        given, index = instance.configurations[int(config)], int(instance.type_of_configuration[int(config)])
+        saved = types[given.gpu_type].saved_w(given) / given.nodes * eur_per_j
+        held.append(HeldGpus(int(node), index, given.gpus_per_node, int(job), start_s, end_s, saved))
+    return shared_energy_eur(held, instance)
 
 
 def _whole(name: str) -> str:

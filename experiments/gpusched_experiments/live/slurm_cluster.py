@@ -22,10 +22,11 @@ from gpusched_experiments.live.emulated import PACKAGES, EmulatedCluster, missin
 from gpusched_experiments.live.instance_jobs import InstanceJobs
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.journal import Journal
+from gpusched_experiments.live.last_drive import LiveInterval, separate
 from gpusched_experiments.live.lease import JOURNAL, Lease, locked, partition_lock, start_watchdog
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.releasing import look
-from gpusched_experiments.live.run_record import LiveInterval, separate, write_drive
+from gpusched_experiments.live.run_record import write_drive
 from gpusched_experiments.live.slurm_commands import SlurmControl, run_command
 
 if TYPE_CHECKING:

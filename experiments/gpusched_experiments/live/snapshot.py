@@ -11,15 +11,21 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.request import LiveRequest, request_of
+from gpusched_experiments.live.job_rules import JobDescription, JobRules
+from gpusched_experiments.live.request import ALL_HELD, LiveRequest, request_of
 from gpusched_experiments.live.state import LiveCluster
-from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.forecasting import Forecaster
 from gpusched_experiments.service.problem import Problem
 
 AS_IT_IS = "as it is"
 """Name of the answer that changes nothing."""
+
+FULL = "jobs that it may not stop hold all GPUs, so that all others wait"
+"""Why a policy that stops jobs is not asked."""
+
+USUAL = "edf"
+"""The policy of the request where none of those that were named can be asked; it stops no jobs."""
 
 FORECAST_S = 20.0
 """Time after which no other rollout of a policy's forecast begins [s]."""
@@ -34,12 +40,19 @@ class PolicyAnswer:
         answer: The answer of the decision service; None: it cannot decide here.
         error: Why it cannot.
         forecast: The answer of the service to a request for a forecast; None: there is none.
+        request: What it was asked; None: it was not.
     """
 
     policy: str
     answer: dict[str, Any] | None
     error: str = ""
     forecast: dict[str, Any] | None = None
+    request: LiveRequest | None = None
+
+    @property
+    def told(self) -> int:
+        """Return how many jobs it was told."""
+        return 0 if self.request is None else len(self.request.jobs)
 
     def jobs(self) -> dict[str, dict[str, Any]]:
         """Return what it would do with each job, by id."""
@@ -62,7 +75,7 @@ class Snapshot:
     Attributes:
         cluster: The cluster.
         rules: What its jobs are.
-        request: The request that policies were asked with; its policy is the first.
+        request: What the first policy was asked; that of another policy if jobs that it may not stop hold all GPUs.
         answers: What each policy would do, in the order in which they were asked; before them what is done now.
         instance: What is left to do; None: no job can be told.
     """
@@ -79,8 +92,15 @@ class Snapshot:
         return float(self.request.fields["now_s"])
 
     def entries(self) -> Mapping[str, dict[str, Any]]:
-        """Return the jobs of the request, by id."""
-        return {entry["id"]: entry for entry in self.request.fields["jobs"]}
+        """Return the jobs that any policy is told, as requests tell them, by id."""
+        return {entry["id"]: entry for each in self._requests() for entry in each.fields["jobs"]}
+
+    def jobs(self) -> Mapping[str, JobDescription]:
+        """Return what the jobs are that any policy is told, by id."""
+        return {name: what for each in self._requests() for name, what in each.jobs.items()}
+
+    def _requests(self) -> list[LiveRequest]:
+        return [*(each.request for each in self.answers if each.request is not None), self.request]
 
 
 def take_snapshot(
@@ -94,6 +114,8 @@ def take_snapshot(
 ) -> Snapshot:
     """Ask policies what they would do in a cluster now.
 
+    Jobs that run and may not be stopped are told to policies that stop none. For the others their GPUs are not there.
+
     Args:
         cluster: The cluster.
         rules: What its jobs are.
@@ -105,10 +127,40 @@ def take_snapshot(
     Raises:
         InputError: No node is left, or there is no such policy.
     """
-    request = request_of(cluster, rules, policies[0], partition=partition)
-    answers = [_asked(decider, request.fields | {"policy": name}, samples) for name in policies]
-    as_it_is = PolicyAnswer(AS_IT_IS, _kept(decider, request.fields))
-    return Snapshot(cluster, rules, request, (as_it_is, *answers), what_is_left(decider, request.fields))
+    made: dict[bool, LiveRequest | None] = {}
+    asked: list[LiveRequest | None] = []
+    for name in policies:
+        preemptive = bool(decider.policies.make(name).preemption)
+        if preemptive not in made:
+            made[preemptive] = _request(cluster, rules, name, partition, preemptive=preemptive)
+        asked.append(_for_policy(made[preemptive], name))
+    request = next((each for each in asked if each is not None), None)
+    opener = decider
+    if request is None:
+        request = request_of(cluster, rules, USUAL, partition=partition, preemptive=False)
+        opener = Decider(PolicyCatalogue.of(USUAL), decider.key, decider.limits)
+    answers = [
+        PolicyAnswer(name, None, FULL) if each is None else _asked(decider, each, samples)
+        for name, each in zip(policies, asked, strict=True)
+    ]
+    as_it_is = PolicyAnswer(AS_IT_IS, _kept(opener, request.fields), request=request)
+    return Snapshot(cluster, rules, request, (as_it_is, *answers), what_is_left(opener, request.fields))
+
+
+def _request(
+    cluster: LiveCluster, rules: JobRules, policy: str, partition: str | None, *, preemptive: bool
+) -> LiveRequest | None:
+    """Return what a policy is asked; None: jobs that it is not told hold all GPUs."""
+    try:
+        return request_of(cluster, rules, policy, partition=partition, preemptive=preemptive)
+    except InputError as error:
+        if error.value != ALL_HELD:
+            raise
+    return None
+
+
+def _for_policy(request: LiveRequest | None, policy: str) -> LiveRequest | None:
+    return None if request is None else replace(request, fields=request.fields | {"policy": policy})
 
 
 def _kept(decider: Decider, fields: dict[str, Any]) -> dict[str, Any] | None:
@@ -124,9 +176,9 @@ def _kept(decider: Decider, fields: dict[str, Any]) -> dict[str, Any] | None:
     return opened.told()
 
 
-def _asked(decider: Decider, fields: dict[str, Any], samples: int) -> PolicyAnswer:
-    name, told = fields["policy"], None
-    decider.policies.make(name)
+def _asked(decider: Decider, request: LiveRequest, samples: int) -> PolicyAnswer:
+    fields, told = request.fields, None
+    name = fields["policy"]
     try:
         answer = json.loads(decider(json.dumps(fields).encode()))
         if samples and fields["jobs"]:
@@ -134,8 +186,8 @@ def _asked(decider: Decider, fields: dict[str, Any], samples: int) -> PolicyAnsw
                 body = fields | {"forecast": {"samples": many, "longest_s": FORECAST_S}}
                 told = json.loads(Forecaster(decider)(json.dumps(body).encode()))
     except InputError as error:
-        return PolicyAnswer(name, None, str(error))
-    return PolicyAnswer(name, answer, forecast=told)
+        return PolicyAnswer(name, None, str(error), request=request)
+    return PolicyAnswer(name, answer, forecast=told, request=request)
 
 
 def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.html_report import ReportData
 from gpusched_experiments.live.request import HOLDING
-from gpusched_experiments.live.snapshot import PolicyAnswer, Snapshot
+from gpusched_experiments.live.snapshot import FULL, PolicyAnswer, Snapshot
 from gpusched_experiments.live.state import LiveJob, LiveNode
 from gpusched_experiments.report.table import COUNT, MONEY, RATIO, Column, Table
 
@@ -27,8 +27,9 @@ SHOWN_IDS = 8
 MEANT = (
     "Nothing was changed: this is what each policy would do if it were asked then.",
     (
-        "Jobs that policies are not told keep their GPUs. Those that run and did not say that they can be stopped "
-        "and continued are among them."
+        "Jobs that policies are not told keep their GPUs. Those that run and did not say that they can be stopped and "
+        "continued are told to policies that stop no jobs. To the others they are not told, and their GPUs never "
+        "become free."
     ),
     (
         "Running jobs €: what the jobs that would run cost until they end, energy and tardiness. A job that would "
@@ -42,7 +43,8 @@ MEANT = (
     "What a job has done is taken from the time since its last start, and how fast the model says it is.",
     (
         "instance.json has an empty cluster to which these jobs come at time 0 with the epochs that are left; "
-        "epochs_needed is the expected number of them. request.json is what the first policy was asked."
+        "epochs_needed is the expected number of them. request.json is what the first policy was asked that could be. "
+        "It does not say which jobs may be stopped: if that policy stops no jobs, ask only such policies with it."
     ),
 )
 
@@ -54,6 +56,9 @@ def policies_table(snapshot: Snapshot) -> Table:
         return lambda each: None if each.answer is None else each.answer[name]
 
     columns: list[Column[PolicyAnswer]] = [Column("policy", "policy", lambda each: each.policy)]
+    alike = len({each.told for each in snapshot.answers}) == 1
+    if not alike:
+        columns.append(Column("told", "told", lambda each: each.told, COUNT))
     columns += [Column(name, name, _count_of(name), COUNT) for name in ACTIONS]
     prices = snapshot.request.fields["prices"]
     per_kw = 0.0 if prices["gpu_hour_eur"] or "series" in prices else prices["energy_eur_per_kwh"] * prices["pue"]
@@ -72,6 +77,8 @@ def policies_table(snapshot: Snapshot) -> Table:
             Column("forecast_late_jobs", "late jobs", _forecast("expected_late_jobs"), RATIO),
         ]
     notes = tuple(f"{each.policy} cannot decide here: {each.error}" for each in snapshot.answers if each.error)
+    if not alike:
+        notes = (*notes, "told: jobs that it is told. Costs are those of these jobs, so that rows with others differ.")
     return Table.of("What each policy would do now", columns, snapshot.answers, notes)
 
 
@@ -96,7 +103,7 @@ def _count_of(action: str) -> Any:
 
 def jobs_table(snapshot: Snapshot) -> Table:
     """Return the jobs that policies are told, and what each policy would do with them."""
-    entries, now_s = snapshot.entries(), snapshot.cluster.read_s
+    entries, known, now_s = snapshot.entries(), snapshot.jobs(), snapshot.cluster.read_s
     told = [job for job in snapshot.cluster.jobs if job.id in entries]
     told.sort(key=lambda job: (job.phase == "pending", job.submit_s))
     speed = snapshot.rules.clock.speed
@@ -106,21 +113,21 @@ def jobs_table(snapshot: Snapshot) -> Table:
         return f"{entry.get('epochs_done', 0.0):.3g} of {entry['max_epochs']:.4g}"
 
     def due(job: LiveJob) -> str:
-        left_s = snapshot.request.jobs[job.id].due_s - now_s
+        left_s = known[job.id].due_s - now_s
         return f"in {_long(left_s)}" if left_s >= 0.0 else f"{_long(-left_s)} ago"
 
     columns: list[Column[LiveJob]] = [
         Column("job", "job", lambda job: job.id),
         Column("name", "name", lambda job: job.name),
         Column("user", "user", lambda job: job.user, main=False),
-        Column("application", "application", lambda job: snapshot.request.jobs[job.id].application, main=False),
+        Column("application", "application", lambda job: known[job.id].application, main=False),
         Column("now", "now", lambda job: now_text(job, now_s)),
         Column("epochs", "epochs", epochs),
         Column("due", "due", due),
     ]
     for each in snapshot.answers[1:]:
-        jobs, waits = each.jobs(), each.waits_s(snapshot.now_s)
-        columns.append(Column(each.policy, each.policy, _action_of(jobs)))
+        waits = each.waits_s(snapshot.now_s)
+        columns.append(Column(each.policy, each.policy, _action_of(each)))
         if any(entries[name].get("started_s") is None for name in waits):
             columns.append(Column(f"{each.policy}_wait", f"{each.policy}: wait", _wait_of(waits, entries, speed)))
     notes: tuple[str, ...] = ()
@@ -143,9 +150,13 @@ def now_text(job: LiveJob, now_s: float) -> str:
     return (", ".join(f"{gpus} on {node}" for node, gpus in job.holds) or "runs") + since
 
 
-def _action_of(jobs: Mapping[str, Mapping[str, Any]]) -> Any:
+def _action_of(asked: PolicyAnswer) -> Any:
+    jobs = asked.jobs()
+
     def action(job: LiveJob) -> str:
         told = jobs.get(job.id)
+        if told is None and (asked.request is None or job.id not in asked.request.jobs):
+            return "wait, no GPUs now" if job.phase == "pending" else "not told"
         if told is None:
             return ""
         if told["configuration"] is None:
@@ -176,9 +187,10 @@ class LeftOut(NamedTuple):
 
 
 def left_out_table(snapshot: Snapshot) -> Table:
-    """Return the jobs that policies are not told."""
+    """Return the jobs that no policy is told."""
+    told = snapshot.jobs()
     by_id = {job.id: job for job in snapshot.cluster.jobs}
-    rows = [LeftOut(by_id[name], why) for name, why in snapshot.request.left_out.items()]
+    rows = [LeftOut(by_id[name], why) for name, why in snapshot.request.left_out.items() if name not in told]
     columns: tuple[Column[LeftOut], ...] = (
         Column("job", "job", lambda each: each.job.id),
         Column("name", "name", lambda each: each.job.name),
@@ -217,7 +229,7 @@ def nodes_table(snapshot: Snapshot) -> Table:
 def defaults_table(snapshot: Snapshot) -> Table:
     """Return what nobody said of jobs, and what was taken."""
     names: dict[str, list[str]] = {}
-    for name, what in snapshot.request.jobs.items():
+    for name, what in snapshot.jobs().items():
         for default in what.defaults:
             names.setdefault(default, []).append(name)
     rows = sorted(names.items(), key=lambda each: -len(each[1]))
@@ -240,14 +252,18 @@ def sentences(snapshot: Snapshot) -> tuple[str, ...]:
     nodes = [node for node in snapshot.cluster.nodes if node.gpus]
     held = sum(gpus for job in jobs if job.phase in HOLDING for _, gpus in job.holds)
     running, waiting = (sum(job.phase == phase for job in jobs) for phase in ("running", "pending"))
-    gpus, told = sum(node.gpus for node in nodes), len(snapshot.request.jobs)
+    gpus, told = sum(node.gpus for node in nodes), len(snapshot.jobs())
     there = f"{held} of {gpus} GPUs on {len(nodes)} nodes are held by {running} running jobs, and {waiting} jobs wait."
     said = [f"{there} Policies are told {told} of these jobs."]
+    fewer = [each for each in snapshot.answers[1:] if each.told < told]
+    if fewer:
+        names = ", ".join(each.policy for each in fewer)
+        said.append(f"{names}: told {min(each.told for each in fewer)}, since others run and may not be stopped.")
     for each in snapshot.answers[1:]:
         counts = Counter(job["action"] for job in ([] if each.answer is None else each.answer["jobs"]))
         done = ", ".join(text.format(counts[action]) for action, text in ACTIONS.items() if counts[action])
-        if done:
-            said.append(f"{each.policy} would {done}.")
+        if done or each.error == FULL:
+            said.append(f"{each.policy} would {done}." if done else f"{each.policy}: {FULL}.")
     return tuple(said)
 
 

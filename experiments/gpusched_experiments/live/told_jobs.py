@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_experiments.live.job_rules import JobDescription, JobRules
+from gpusched_experiments.live.job_rules import UNIFORM, JobDescription, JobRules
 from gpusched_experiments.live.progress import JobHistory, JobProgress
 from gpusched_experiments.live.state import LiveJob, LiveNode, opts_in
 from gpusched_experiments.service.cluster import configuration_of
@@ -31,6 +31,9 @@ NOT_ABOUT_GPUS = (
     "JobArray",
 )
 """How reasons of Slurm begin for which it would not start a job, whatever GPUs are free."""
+
+MAY_NOT_STOP = "runs, and did not say that it may be stopped and continued"
+"""Why a policy that stops jobs which run is not told of a job."""
 
 LATER = "BeginTime"
 """Begins the reason of a job that must not start yet; one that was put back into the queue has it for two minutes."""
@@ -102,9 +105,18 @@ class ToldJob:
 
 
 def told_job(
-    job: LiveJob, rules: JobRules, usable: UsableNodes, read_s: float, done: JobProgress | None, seen: JobHistory
+    job: LiveJob,
+    rules: JobRules,
+    usable: UsableNodes,
+    read_s: float,
+    done: JobProgress | None,
+    seen: JobHistory,
+    *,
+    preemptive: bool = True,
 ) -> ToldJob | str:
     """Return a job as a request tells it, or why it must be left as it is.
+
+    A job that runs and may not be stopped has one configuration: the one that it holds.
 
     Args:
         job: The job.
@@ -113,6 +125,7 @@ def told_job(
         read_s: When the cluster was read, a Unix time [s].
         done: What it reported last.
         seen: What was seen of it.
+        preemptive: Whether the policy may stop jobs that run.
 
     Raises:
         InputError: Nothing stands for what it is, asks for or holds.
@@ -120,7 +133,9 @@ def told_job(
     what = rules.describe(job)
     held = None if job.phase == "pending" else _held(job, usable)
     if held is not None and not what.checkpoints:
-        return "runs, and did not say that it may be stopped and continued"
+        if preemptive:
+            return MAY_NOT_STOP
+        what = _to_its_limit(job, what, rules, held)
     seconds = _seconds(job, what, rules, usable, held)
     clock = rules.clock
     now_s = clock.model_s(read_s)
@@ -140,7 +155,7 @@ def told_job(
     }
     if what.distribution:
         entry["distribution"] = what.distribution
-    first_s, epochs = seen.first_start_s, 0.0 if done is None else done.epochs
+    first_s, epochs = seen.first_start_s, seen.epochs if done is None else done.epochs
     if held is not None:
         since_s = next((each for each in (seen.since_s, job.start_s) if each is not None), read_s)
         ready_s = max(clock.model_s(since_s if seen.ready_s is None else seen.ready_s), time_s(since_s))
@@ -161,6 +176,14 @@ def told_job(
     if seen.last_nodes:
         entry["state_on"] = list(seen.last_nodes)
     return ToldJob(job, what, entry, seconds)
+
+
+def _to_its_limit(job: LiveJob, what: JobDescription, rules: JobRules, held: Configuration) -> JobDescription:
+    """Return what a job is whose epochs are taken from its time limit, with those that fit it on what it holds."""
+    seconds = rules.seconds(what.application, held)
+    if what.distribution != UNIFORM or not job.time_limit_s or not math.isfinite(seconds):
+        return what
+    return replace(what, max_epochs=job.time_limit_s * rules.clock.speed / seconds)
 
 
 def _held(job: LiveJob, usable: UsableNodes) -> Configuration:

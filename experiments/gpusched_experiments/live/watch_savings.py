@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,9 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
-from gpusched_env.model.rates import Rates
 from gpusched_env.simulator import Result
 from gpusched_env.workload.traces.seen_jobs import SeenCluster, SeenJob
+from gpusched_experiments.live.costs import HeldGpus, shared_energy_eur
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, bootstrap
 from gpusched_experiments.report.table import RATIO, Column, Table
 
@@ -89,24 +88,17 @@ def _is_taken(seen: SeenCluster, job: SeenJob) -> bool:
 
 def _energy_eur(seen: SeenCluster, jobs: Sequence[SeenJob], instance: Instance) -> Floats:
     """Return what the energy of each job cost [€], (J,)."""
-    rates, types = Rates.of(instance).node, [each.name for each in instance.gpu_types]
-    held: dict[tuple[str, str], list[tuple[float, float, int, int]]] = {}
-    for index, job in enumerate(jobs):
-        for run in job.runs:
-            for node in run.nodes:
-                place = held.setdefault((node, seen.type_of(run)), [])
-                place.append((run.start_s, run.end_s, run.gpus // len(run.nodes), index))
-    energy = np.zeros(len(jobs))
-    for (_, gpu_type), runs in held.items():
-        of_type = rates[types.index(gpu_type)]
-        times = sorted({time for start, end, *_ in runs for time in (start, end)})
-        for begin, end in pairwise(times):
-            busy = [(gpus, index) for first, last, gpus, index in runs if first <= begin and end <= last]
-            total = sum(gpus for gpus, _ in busy)
-            for gpus, index in busy:
-                spent = of_type[min(total, len(of_type) - 1)] * (end - begin) * seen.speed
-                energy[index] += spent * gpus / total
-    return energy
+    types = [each.name for each in instance.gpu_types]
+    held = [
+        HeldGpus(
+            node, types.index(seen.type_of(run)), run.gpus // len(run.nodes), index,
+            run.start_s * seen.speed, run.end_s * seen.speed,
+        )
+        for index, job in enumerate(jobs)
+        for run in job.runs
+        for node in run.nodes
+    ]  # fmt: skip
+    return shared_energy_eur(held, instance)
 
 
 @dataclass(frozen=True, slots=True)

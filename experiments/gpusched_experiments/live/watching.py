@@ -40,6 +40,7 @@ class ClusterWatch:
         journal: Where all goes.
         partition: The only partition whose nodes and jobs the policy is told; None: all.
         progress: Reads what the jobs of a state reported last, by id.
+        preemptive: Whether the policy stops jobs that run; only then those that may not be stopped are not told.
         clock: What tells the Unix time [s].
         ticks: What tells steady seconds.
 
@@ -55,6 +56,7 @@ class ClusterWatch:
     journal: Journal
     partition: str | None = None
     progress: Callable[[LiveCluster], Mapping[str, JobProgress]] = lambda _: {}
+    preemptive: bool = True
     clock: Callable[[], float] = time.time
     ticks: Callable[[], float] = time.monotonic
     cluster: LiveCluster | None = None
@@ -77,7 +79,14 @@ class ClusterWatch:
         try:
             reported = dict(self.progress(cluster))
             self._describe(cluster, reported, again=said)
-            request = request_of(cluster, self.rules, self.policy, progress=reported, partition=self.partition)
+            request = request_of(
+                cluster,
+                self.rules,
+                self.policy,
+                progress=reported,
+                partition=self.partition,
+                preemptive=self.preemptive,
+            )
             begin = self.ticks()
             answer = json.loads(self.decide(json.dumps(request.fields).encode()))
             spent_s = self.ticks() - begin

@@ -193,6 +193,26 @@ def test_a_report_of_a_former_run_is_ignored_and_an_absurd_one_is_refused(tmp_pa
     ]
 
 
+def test_a_job_that_never_reports_keeps_what_the_model_expects_of_its_runs(tmp_path):
+    """It is stopped after 900 s: it has done as much then as it was told to have done while it ran, and no less."""
+    slurm, asked = MadeUpSlurm(), []
+    slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6, reports=False), held=True)
+    script = scripted({"1": ("start", "V100x2", "v1")}, {"1": ("stop", "", "")})
+
+    def ask(fields):
+        asked.append(fields["jobs"][0])
+        return script(fields)
+
+    made, _ = driver(slurm, tmp_path, ask)
+    for _ in range(3):
+        made.round()
+        slurm.pause(900.0)
+    first, runs, stopped = asked
+    assert "epochs_done" not in first
+    assert "running" not in stopped
+    assert runs["epochs_done"] <= stopped["epochs_done"] < 1.02 * runs["epochs_done"]
+
+
 def test_nodes_without_jobs_are_switched_off(tmp_path):
     slurm = MadeUpSlurm()
     slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)

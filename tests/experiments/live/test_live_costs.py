@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +12,8 @@ import pytest
 from gpusched_baselines import edf
 from gpusched_env import simulate
 from gpusched_env.simulator import Result
-from gpusched_experiments.live.costs import Interval, PlayedRun, RealRun, played_back
+from gpusched_experiments.live.costs import Interval, PlayedRun, RealRun, SeenInRequests, played_back
+from gpusched_experiments.service.decision import Decider, OpenRequest, PolicyCatalogue
 from instances import HOUR, three_jobs
 
 NODES = {"node-0": 0, "node-1": 1}  # of 2 GPUs and of 1; a node with u busy GPUs draws 0.1 + 0.9 u kW
@@ -89,3 +92,45 @@ def test_a_simulated_run_played_back_costs_the_same():
     found = Result.of(state, "edf", 0, 0.0)
     assert found.job_energy_eur == pytest.approx(wanted.job_energy_eur)
     assert found.job_tardiness_eur == pytest.approx(wanted.job_tardiness_eur)
+
+
+def opened(now_h: float, nodes: dict[str, tuple[str, int]], **running: tuple[str, str]) -> OpenRequest:
+    """Open a request of two jobs that wait, or run as named; a busy GPU draws 1 kW."""
+    figures = {"gpu_power_w": 1000.0, "memory_gib": 16.0, "gpus_per_node": 2}
+    jobs: list[dict[str, Any]] = [
+        {"id": name, "submission_s": 0.0, "due_s": 100.0 * HOUR, "tardiness_weight_eur_per_s": 0.0, "max_epochs": 9.0}
+        | {"seconds_per_epoch": {"Vx1": HOUR, "Vx2": HOUR, "Wx1": HOUR}}
+        for name in "ab"
+    ]
+    for job in jobs:
+        if job["id"] in running:
+            configuration, node = running[job["id"]]
+            job["running"] = {"configuration": configuration, "nodes": [node], "since_s": 0.0}
+    body = {
+        "policy": "edf",
+        "now_s": now_h * HOUR,
+        "cluster": {
+            "gpu_types": [{"name": "V", **figures}, {"name": "W", **figures}],
+            "nodes": [{"name": name, "gpu_type": kind, "gpus": gpus} for name, (kind, gpus) in nodes.items()],
+        },
+        "configurations": ["Vx1", "Vx2", "Wx1"],
+        "prices": {"energy_eur_per_kwh": 1.0, "pue": 1.0},
+        "jobs": jobs,
+    }
+    decider = Decider(PolicyCatalogue.of("edf"), b"a key")
+    found = decider.open(decider.parse(json.dumps(body).encode()))
+    assert found is not None
+    return found
+
+
+def test_what_ran_on_a_node_counts_when_it_is_down_or_others_hold_its_gpus():
+    """a held both GPUs of n1 for 3 h, b one of n2, which is down by now; one GPU of n1 is another user's by now."""
+    seen = SeenInRequests()
+    seen.meet(opened(0.0, {"n2": ("W", 2), "n1": ("V", 2)}, a=("Vx2", "n1"), b=("Wx1", "n2")))
+    last = opened(4.0, {"n1": ("V", 1)})
+    seen.meet(last)
+    intervals = [held("a", 2, "n1", 0.0, 3.0), held("b", 1, "elsewhere", 3.0, 4.0)]
+    intervals.append(Interval("b", "Wx1", ("n2",), None, 0.0, 3.0 * HOUR))
+    result = Result.of(played_back(seen.of(last, None), RealRun(intervals, {}), 0.0, 4.0 * HOUR), "real", 0, 0.0)
+    assert result.energy_eur == pytest.approx(3.0 * 2.0 + 3.0)
+    assert result.intervals()["epochs"].to_list() == pytest.approx([3.0, 3.0])

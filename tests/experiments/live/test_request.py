@@ -116,6 +116,25 @@ def test_gpus_of_jobs_that_are_not_told_are_not_free() -> None:
     assert ending.fields["cluster"]["nodes"][0]["gpus"] == 2
 
 
+def test_a_job_that_may_not_be_stopped_is_told_to_a_policy_that_stops_none() -> None:
+    """It has what it holds, and no more; the job that waits for four GPUs waits for those."""
+    stays, waits = replace(RUNS, comment="", holds=(("v1", 4),)), replace(WAITS, gpus=4)
+    made = request(waits, stays, nodes=NODES[:1], preemptive=False)
+    assert [node["gpus"] for node in made.fields["cluster"]["nodes"]] == [4]
+    assert made.fields["times"][entries(made)["8"]["seconds_per_epoch"]] == {"Vx4": 1000.0}
+    assert {name: job["action"] for name, job in answer(made).items()} == {"7": "wait", "8": "keep"}
+    with pytest.raises(InputError, match="hold all GPUs"):
+        request(waits, stays, nodes=NODES[:1])
+
+
+def test_epochs_of_a_time_limit_are_those_of_what_a_job_holds() -> None:
+    """Half of its limit is over, so that half of its epochs is; without a type it asked for the slowest GPUs, too."""
+    nodes = (LiveNode("v1", "v100", 4), LiveNode("h1", "h100", 4))
+    runs = replace(WAITS, phase="running", start_s=6400.0, time_limit_s=7200.0, holds=(("h1", 2),))
+    entry = entries(request(runs, nodes=nodes, rules=JobRules(), preemptive=False))["7"]
+    assert entry["epochs_done"] / entry["max_epochs"] == pytest.approx(0.5)
+
+
 def test_the_place_of_a_state_may_be_a_node_that_is_left_out() -> None:
     """Its last node is there, and all of it is held by a job that goes on as it is."""
     full = replace(RUNS, comment="", holds=(("v1", 4),))

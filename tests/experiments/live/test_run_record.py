@@ -9,9 +9,10 @@ import pytest
 from gpusched_env.audit import audit
 from gpusched_env.errors import InputError
 from gpusched_env.formats.run_folder import read_run
-from gpusched_experiments.live.journal import Journal
+from gpusched_experiments.live.journal import Journal, read_journal
+from gpusched_experiments.live.last_drive import LiveInterval, last_drive, separate
 from gpusched_experiments.live.lease import JOURNAL
-from gpusched_experiments.live.run_record import LiveInterval, separate, write_drive
+from gpusched_experiments.live.run_record import write_drive
 from made_up_drives import ELASTIC, driver, scripted
 from made_up_slurm import MadeUpJob, MadeUpSlurm
 
@@ -57,6 +58,61 @@ def test_the_audit_accepts_it(driven, tmp_path):
                 told[event["job"]] = event["fields"]["seconds_per_epoch"]["V100x2"]
     names = [c.name for c in run.instance.configurations]
     assert seconds[0][names.index("V100x2")] == pytest.approx(told["1"] * factors["1"], rel=1e-3)
+
+
+def test_a_run_is_that_of_the_last_drive(tmp_path):
+    """Two drives of one folder: the second has its own job, policy and rounds, not those of the first."""
+    slurm, folder = MadeUpSlurm(), tmp_path / "state"
+    with Journal(folder / JOURNAL, clock=slurm.clock) as journal:
+        for number, policy in ((1, "edf"), (2, "sts-x")):
+            slurm.submit(MadeUpJob(number, ELASTIC, work_s=400.0), held=True)
+            made, _ = driver(slurm, folder, scripted({str(number): ("start", "V100x2", "v1")}))
+            made.tell = made._follower.tell = journal.append
+            journal.append("drive", partition="gpu", policy=policy, lease_s=900.0)
+            made.round()
+            slurm.pause(1000.0)
+            made.round()
+            assert made.idle()
+            made.finish()
+    lines = write_drive(folder, tmp_path / "run", "gpu")
+    assert lines[-1].startswith(f"{tmp_path / 'run'}: 1 jobs")
+    run = read_run(tmp_path / "run")
+    assert (run.policy, len(run.jobs), list(run.facts["provenance"]["facts"]["time_factors"])) == ("sts-x", 1, ["2"])
+    assert last_drive(read_journal(folder / JOURNAL)).rounds == 2
+    assert audit(tmp_path / "run") == []
+
+
+def begun(policy: str) -> dict[str, object]:
+    return {"kind": "drive", "policy": policy}
+
+
+def ran(job: str, start_s: float) -> dict[str, object]:
+    held = {"configuration": "V100x2", "nodes": ["v1"], "ready_s": start_s}
+    return {"kind": "interval", "job": job, "start_s": start_s, "end_s": start_s + 50.0, **held}
+
+
+ROUND = {"kind": "round", "ask_s": 0.25}
+RELEASED = {"kind": "released"}
+ENDED = {"kind": "ended", "job": "1", "outcome": "completed", "epochs": 3.0}
+
+
+@pytest.mark.parametrize(
+    ("between", "policy", "stays"),
+    [
+        ([], "edf", {"1": 1, "2": 1}),
+        ([], "sts", {"1": 0, "2": 1}),
+        ([RELEASED], "edf", {"1": 0, "2": 1}),
+        ([ENDED], "edf", {"2": 1}),
+    ],
+    ids=["killed", "another policy", "released", "no job left"],
+)
+def test_a_driver_that_was_killed_goes_on_with_its_drive(between, policy, stays):
+    """Of a job of which a part ran in another drive, nothing of this one counts: it is known and left out."""
+    drive = last_drive([begun("edf"), ROUND, ran("1", 0.0), *between, begun(policy), ROUND, ran("2", 100.0)])
+    assert {name: len(run.stays) for name, run in drive.runs.items()} == stays
+    assert {name for name, run in drive.runs.items() if run.ran_before} == {n for n, many in stays.items() if not many}
+    rounds = 2 if stays.get("1") else 1
+    assert (drive.policy, drive.rounds, drive.decision_s) == (policy, rounds, 0.25 * rounds)
 
 
 def test_without_complete_jobs_there_is_no_run(tmp_path):

@@ -17,7 +17,13 @@ from gpusched_env.simulator import simulate
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.snapshot import given_done, take_snapshot
-from gpusched_experiments.live.snapshot_page import defaults_table, jobs_table, policies_table, sentences
+from gpusched_experiments.live.snapshot_page import (
+    defaults_table,
+    jobs_table,
+    left_out_table,
+    policies_table,
+    sentences,
+)
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 
@@ -80,6 +86,54 @@ def test_a_wait_is_forecast() -> None:
     assert edf["forecast_total_eur"] == pytest.approx(10.0)
 
 
+FULL = LiveCluster(
+    "slurm",
+    7200.0,
+    (LiveNode("v1", "v100", 4),),
+    (
+        LiveJob("1", gpus=4, phase="running", start_s=3600.0, submit_s=0.0, time_limit_s=7200.0, holds=(("v1", 4),)),
+        LiveJob("2", gpus=4, submit_s=60.0, time_limit_s=7200.0),
+    ),
+)
+
+
+def test_a_job_waits_for_one_that_may_not_be_stopped() -> None:
+    """One hour of the limit is left: the second job starts when the first ends, within that hour."""
+    decider = Decider(PolicyCatalogue.of("edf,sts"), b"a key")
+    taken = take_snapshot(FULL, JobRules(), ["sts", "edf"], decider, samples=9)
+    forecast = taken.answers[2].forecast
+    assert forecast is not None
+    first, second = forecast["jobs"]
+    assert second["start_s"] == pytest.approx(first["end_s"])
+    assert 7200.0 < first["end_s"][0] < first["end_s"][-1] <= 7200.0 + 3600.0
+    assert taken.request.fields["policy"] == "edf"
+    assert taken.instance is not None
+    runs, waits = jobs_table(taken).as_dicts()
+    assert (runs["edf"], runs["sts"]) == ("keep V100x4 on v1", "not told")
+    assert (waits["edf"], waits["sts"]) == ("wait", "wait, no GPUs now")
+    assert [row["told"] for row in policies_table(taken).as_dicts()] == [2, 0, 2]
+    assert "sts cannot decide here: jobs that it may not stop hold all GPUs" in policies_table(taken).notes[0]
+    assert left_out_table(taken).rows == ()
+
+
+def test_a_policy_that_stops_jobs_may_find_no_gpus() -> None:
+    """The command says so; the request is one that can be asked."""
+    taken = take_snapshot(FULL, JobRules(), ["sts"], Decider(PolicyCatalogue.of("sts"), b"a key"), samples=3)
+    assert "sts: jobs that it may not stop hold all GPUs, so that all others wait." in sentences(taken)
+    assert taken.request.fields["policy"] == "edf"
+    assert taken.answers[0].answer is not None
+    assert json.loads(DECIDER(json.dumps(taken.request.fields).encode()))["waiting"] == 1
+
+
+def test_policies_are_told_different_jobs() -> None:
+    free = replace(FULL, nodes=(*FULL.nodes, LiveNode("v2", "v100", 4)))
+    taken = take_snapshot(free, JobRules(), ["edf", "sts"], Decider(PolicyCatalogue.of("edf,sts"), b"a key"))
+    assert "sts: told 1, since others run and may not be stopped." in sentences(taken)
+    runs, waits = jobs_table(taken).as_dicts()
+    assert (runs["edf"], runs["sts"]) == ("keep V100x4 on v1", "not told")
+    assert waits["edf"] == waits["sts"] == "start V100x4 on v2"
+
+
 def test_a_policy_that_cannot_decide_there_is_told_and_the_others_answer() -> None:
     decider = Decider(PolicyCatalogue.of("edf,agent:default"), b"a key")
     many = replace(CLUSTER, nodes=(LiveNode("v1", "v", 2), LiveNode("w1", "w", 400)))
@@ -124,16 +178,16 @@ def test_the_folder_of_the_command(tmp_path: Path) -> None:
     out = tmp_path / "now"
     run = CliRunner().invoke(app, ["slurm", "snapshot", "--out", str(out), "-p", "edf", "--forecast", "3", *READ])
     assert run.exit_code == 0, run.output
-    assert "Policies are told 6 of these jobs." in run.output
+    assert "Policies are told 10 of these jobs." in run.output
     assert {path.name for path in out.iterdir()} == {"request.json", "instance.json", "index.html"}
     page = (out / "index.html").read_text("utf-8")
     assert "start A100x2 on a" in page
     assert "comment of job 30" in page
     assert "http://" not in page.replace("http://www.w3.org", "")
     instance = load_instance(out / "instance.json")
-    assert len(instance.jobs) == 6 - 1  # the one on two whole nodes has no place now
+    assert len(instance.jobs) == 10
     answer = json.loads(DECIDER((out / "request.json").read_bytes()))
-    assert len(answer["jobs"]) == 6
+    assert len(answer["jobs"]) == 10
     again = CliRunner().invoke(app, ["slurm", "snapshot", "--out", str(out), "-p", "edf", "--forecast", "0", *READ])
     assert again.exit_code == 0, again.output
 

@@ -68,6 +68,24 @@ class Played:
         return [line["event"] for line in read_journal(self.path) if line["kind"] == "event"]
 
 
+def test_a_policy_that_stops_no_jobs_is_told_those_that_may_not_be_stopped(tmp_path: Path) -> None:
+    """Job 3 runs and said nothing; a policy that may stop jobs is not told it."""
+    told = {}
+    for preemptive in (True, False):
+        cluster = PlayedCluster(THREE, T + 2000.0)
+        asked: list[list[str]] = []
+
+        def decide(body: bytes, asked: list[list[str]] = asked) -> bytes:
+            asked.append([job["id"] for job in json.loads(body)["jobs"]])
+            return starts_all(body)
+
+        with Journal(tmp_path / str(preemptive), clock=lambda: T) as journal:
+            rules = JobRules.load(None)
+            ClusterWatch(cluster.read, rules, "edf", decide, journal, "gpu", preemptive=preemptive).round()
+        told[preemptive] = asked
+    assert told == {True: [[]], False: [["3"]]}
+
+
 @pytest.fixture
 def played(tmp_path: Path) -> Played:
     return Played(PlayedCluster(THREE, T), tmp_path / "j")
