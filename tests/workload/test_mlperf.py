@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from gpusched_env.model import Configuration, EpochDistribution
 from gpusched_env.workload import Scenario, load_scenario, make_instance
 from gpusched_env.workload.catalogue import Catalogue
-from gpusched_env.workload.tables.applications import builtin_applications, builtin_gpu_types, read_table
+from gpusched_env.workload.tables import read_table
+from gpusched_env.workload.tables.applications import builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.own_applications import mlperf_quantiles, read_histograms
 from refusals import refused
 

@@ -13,7 +13,7 @@ from gpusched_env.model import Instance
 from gpusched_env.workload import Scenario
 from gpusched_env.workload.mixture import variants_of
 from gpusched_env.workload.scenario.comparison import parse_seeds
-from gpusched_env.workload.tables.applications import read_table
+from gpusched_env.workload.tables import read_table
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output, print_table

@@ -315,6 +315,8 @@ class Follower:
 
     def _modelled_epochs(self, name: str, record: DrivenJob, seconds: float) -> float:
         """Return the epochs that the model expects of a run of so many seconds, after which a job can continue."""
+        from gpusched_experiments.service.cluster import configuration_of  # noqa: PLC0415 - as below
+
         job = self._jobs.get(name)
         try:
             what = None if job is None else self._here.describe(job)

@@ -172,7 +172,8 @@ class _Run:
             done = self._began + (time.monotonic() - self._begin_s) / self._each_s
             self.epochs = max(self.epochs, min(done, self.training.epochs))
             self._save()
-            self._report()
+            with suppress(ImportError):  # the signal may have come while the module was imported
+                self._report()
         self.write("stopped")
         os._exit(0)
 

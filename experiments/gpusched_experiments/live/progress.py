@@ -4,7 +4,8 @@ This module needs Python's standard library alone: copy it into a container if t
 
 `$GPUSCHED_PROGRESS` says where reports go: `http://host:port` of the driver, or a folder that the driver's machine
 sees, too. By default it is the folder `.gpusched-progress` in the working folder of the job, which a cluster shares
-anyway: where it was submitted, or what `sbatch --chdir` said. There a report is one small file for each job, written under a temporary name and renamed.
+anyway: where it was submitted, or what `sbatch --chdir` said. There a report is one small file for each job, written
+under a temporary name and renamed.
 """
 
 from __future__ import annotations

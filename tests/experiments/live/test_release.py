@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from gpusched_env.workload.tables.applications import builtin_gpu_types
+from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.gpu_names import built_in_gpu_type
 from gpusched_experiments.live.lease import release_now
 from gpusched_experiments.live.slurm_commands import Done, SlurmControl
@@ -31,10 +32,11 @@ def test_it_imports_no_compiled_function(module):
 
 
 def test_nor_does_the_command(tmp_path):
+    DriveState("gpu").save(tmp_path)
     text = "import sys\nfrom gpusched_experiments.cli.main import run\n"
     text += f"try:\n    run()\nexcept SystemExit as end:\n    assert not end.code, end.code\n{IMPORTED}"
     told = printed(text, "slurm", "release", "--partition", "gpu", "--state", str(tmp_path))
-    assert told == "released 0 jobs\n[]\n"
+    assert told == f"state: {tmp_path}\nreleased 0 jobs\n[]\n"
 
 
 def test_nor_does_reading_a_state_with_features():
