@@ -15,6 +15,7 @@ DRAWS_IT_ITSELF = (
 )
 MAY_TAKE_HIDDEN = (
     *(f"gpusched_env/{part}/" for part in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
+    "experiments/gpusched_experiments/forecast/compiled.py",  # so does this: needs that it drew
     "baselines/gpusched_baselines/adaptation_env/run.py",  # an environment: it moves the state, and rewards use needs
 )  # fmt: skip
 

@@ -56,6 +56,8 @@ class MadeUpJob:
     done_s: float = 0.0
     saved_s: float = 0.0
     requeueing: bool = False
+    node_left: str = ""
+    left_s: float = 0.0
     node: str = ""
     runs: list[tuple[float, str, int]] = field(default_factory=list)
 
@@ -156,6 +158,7 @@ class MadeUpSlurm:
                 if job.done_s >= job.work_s:
                     job.state, job.end_s, job.node = "COMPLETED", self.now_s, ""
             if job.state == "COMPLETING" and self.now_s >= job.settle_s:
+                job.node_left, job.left_s = job.node, self.now_s
                 job.state, job.node, job.requeueing = "PENDING", "", False
                 job.restarts += 1
                 job.begin_s = self.now_s + BEGIN_LATER_S
@@ -175,6 +178,8 @@ class MadeUpSlurm:
             and name not in self.down
         ]
         if fits:
+            late_s = self.now_s - job.left_s
+            assert job.node_left != fits[0] or late_s >= 1.0, "the node refuses it: credential revoked"
             job.state, job.node, job.start_s = "RUNNING", fits[0], self.now_s
             job.reason = job.description = ""
             job.done_s = job.saved_s
@@ -274,8 +279,8 @@ class MadeUpSlurm:
             job.tres = tres
         job.places = fields.get("ReqNodeList", job.places)
         job.admin_comment = fields.get("AdminComment", job.admin_comment)
-        if fields.get("StartTime") == "now":
-            job.begin_s = self.now_s
+        if fields.get("StartTime", "").startswith("now"):
+            job.begin_s = self.now_s + float(fields["StartTime"].removeprefix("now") or 0)
         return ""
 
     def _hold(self, job: MadeUpJob) -> str:

@@ -15,6 +15,9 @@ from gpusched_experiments.live.releasing import look
 from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
 
 _IS_STOPPED = re.compile("pending execution|completing", re.IGNORECASE)
+RELAUNCH_S = 3.0
+"""Shortest time from the end of a run to the next start of the job [s]: a node refuses a job that comes back within the
+second in which it was stopped there ("credential revoked"), and Slurm then counts it as failed."""
 _NEVER_STOPS = re.compile(r"disabled|not permitted|requeue", re.IGNORECASE)
 
 
@@ -186,7 +189,8 @@ class Acting:
         free, ready = free_gpus(sight, self.state.jobs), []
         for placement in waiting.values():
             job = sight.job(placement.job)
-            if job is None or job.phase != "pending":
+            ended_s = self.state.jobs[placement.job].ended_s
+            if job is None or job.phase != "pending" or 0.0 <= self.clock() - (ended_s or 0.0) < RELAUNCH_S:
                 continue
             if all(free.get(name, 0) >= placement.gpus_per_node for name in placement.nodes):
                 for name in placement.nodes:

@@ -13,6 +13,8 @@ from gpusched_experiments.live.slurm_commands import SlurmControl, SlurmError
 from gpusched_experiments.live.slurm_requests import requests_of
 from gpusched_experiments.live.slurm_state import cluster_of
 
+LATER = "now+5"
+"""When a job may start again that was stopped: not in the second in which it ended, see `acting.RELAUNCH_S`."""
 ATTEMPTS, PAUSE_S, LONGEST_PAUSE_S = 9, 0.5, 8.0
 """Jobs that were just stopped may take as long as Slurm waits for them (KillWait, usually 30 s) until they are back."""
 
@@ -65,7 +67,7 @@ def release_jobs(
         if job.phase == "pending":
             changes[name] = record.request.restored(now) if record.changed else {}
             if record.first_start_s is not None:  # it waits for the time that Slurm gave it when it was put back
-                changes[name]["StartTime"] = "now"
+                changes[name]["StartTime"] = LATER
         if not is_held_by_user(job, record, now) and (job.phase == "pending" or now.priority == 0.0):
             free.append(name)
     changes = {name: each for name, each in changes.items() if each}

@@ -192,7 +192,7 @@ def test_a_command_that_is_to_ignore_interrupts_does():
 
 
 COMMANDS = (
-    pytest.param(("simulate", "-s", "tiny"), 0.15, id="while it imports"),
+    pytest.param(("simulate", "-s", "tiny"), 0.4, id="while it imports"),
     pytest.param(
         ("compare", "-p", "random-greedy", "--seeds", "0-900", "--workers", "2", "--out", "r"), 5.0, id="runs"
     ),

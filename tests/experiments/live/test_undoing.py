@@ -66,7 +66,8 @@ def test_a_held_job_that_goes_to_another_partition_is_restored_and_released(slur
         made.round()
         assert made.state.jobs == {}
         assert kinds(events, "left-to-slurm")[0]["why"] == "it is in the partition other now"
-    assert (job.priority > 0, job.reason, job.request()) == (True, "Resources", job.first)
+    assert (job.priority > 0, job.request()) == (True, job.first)
+    assert job.reason in {"Resources", ""}  # it waits for GPUs, or for the time after its stop
 
 
 def test_a_job_that_no_longer_opts_in_is_released_and_adopted_anew_when_it_does(slurm, tmp_path):
