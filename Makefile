@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test check types wheel bench docs docs-serve clean
+.PHONY: help demo test check types wheel kernels bench docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -37,7 +37,7 @@ test: $(VENV)/.dev  ## lint, types, layers, the built wheel in a bare environmen
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(MAKE) -j 2 types wheel
+	$(MAKE) -j 3 types wheel kernels
 	$(BIN)/python -m pytest -n 3 --durations=60
 
 check: $(VENV)/.dev  ## lint, types, layers, and the tests that are not slow: some minutes, once kernels are compiled
@@ -49,6 +49,9 @@ check: $(VENV)/.dev  ## lint, types, layers, and the tests that are not slow: so
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
+
+kernels: $(VENV)/.dev  # else each worker of the tests compiles them
+	$(BIN)/gpusched warm-up --policies edf,sts,sts-x
 
 wheel: $(VENV)/.dev
 	$(BIN)/python scripts/check_wheel.py
