@@ -127,11 +127,13 @@ def test_users_cancel_hold_and_change_limits_and_jobs_fail_or_say_nothing(trial:
         eventually(lambda: state(cancelled) == "CANCELLED")
         eventually(lambda: state(fails) == "FAILED")
         eventually(lambda: state(silent) == state(whole) == state(stranger) == "COMPLETED")
-        # Whoever holds a job of his while it waits finds it held for as long as he wants.
-        blockers = [trial.submit(lasting(100.0), "--gres=gpu:8", opted_in=False) for _ in range(2)]
-        on_v100 = ("v100-1", "v100-2")
-        blockers += [trial.submit(lasting(100.0), "--gres=gpu:4", f"--nodelist={n}", opted_in=False) for n in on_v100]
         eventually(lambda: state(limited) == "TIMEOUT", 120.0)
+        # Whoever holds a job of his while it waits finds it held for as long as he wants.
+        places = (("a100-1", 8), ("a100-2", 8), ("v100-1", 4), ("v100-2", 4))
+        sleeping = ("sbatch", "--parsable", "--output=/dev/null", "--wrap=sleep 100")
+        blockers = [
+            trial.cluster.run(*sleeping, f"--gres=gpu:{gpus}", f"--nodelist={node}").strip() for node, gpus in places
+        ]
         eventually(lambda: {state(each) for each in blockers} == {"RUNNING"}, 60.0)
         kept = trial.submit(lasting(2.0))
         trial.cluster.run("scontrol", "uhold", kept)
