@@ -178,7 +178,7 @@ def _end(driver: Driver, lease_s: float, say: Callable[[str], None]) -> None:
         say(f"not all is undone: {error}; the watchdog goes on, or: gpusched slurm release")
         raise
     Lease.mine(lease_s, over=True).save(driver.folder)
-    say(f"released {len(done)} jobs" if done else "no job is held")
+    say(f"released {len(done)} job{'' if len(done) == 1 else 's'}" if done else "no job is held")
 
 
 def _keep_watchdog(folder: Path, settings: DriveSettings) -> None:
