@@ -1,4 +1,8 @@
-"""The state of a Kubernetes cluster, from objects of Kueue or a snapshot of KAI-Scheduler."""
+"""The state of a Kubernetes cluster, from objects of Kueue or a snapshot of KAI-Scheduler.
+
+The forms are the published ones: `apis/kueue` of github.com/kubernetes-sigs/kueue, and what the plugin in
+`pkg/scheduler/plugins/snapshot` of github.com/NVIDIA/KAI-Scheduler writes. Neither was tried on a cluster.
+"""
 
 from __future__ import annotations
 

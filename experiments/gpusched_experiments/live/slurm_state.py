@@ -1,4 +1,7 @@
-"""The state of a Slurm cluster, from `squeue --json` and `scontrol show nodes` of versions 22.05 to 24.11."""
+"""The state of a Slurm cluster, from `squeue --json` and `scontrol show nodes` of versions 22.05 to 24.11.
+
+Version 22.05 was tried. The form of later ones is that of `src/plugins/data_parser` of github.com/SchedMD/slurm.
+"""
 
 from __future__ import annotations
 
