@@ -1,10 +1,10 @@
-# `make demo` and `make test` set up everything themselves; nothing else needs to be installed by hand.
+# Each command sets up everything itself; nothing else needs to be installed by hand.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test check types wheel kernels bench docs docs-serve clean
+.PHONY: help demo test test-slow check wheel kernels bench docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -17,10 +17,16 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[demo]'
 	@touch $@
 
-$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) --no-compile -e '.[dev]'
-	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # on all cores, where pip uses one; some files are no modules
+# pip compiles with one process, `compileall` on all cores; some files are no modules of this Python.
+install = $(PIP) --no-compile -e '.[$(1)]' && { $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true; }
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(call install,test)
 	@touch $@ $(VENV)/.demo
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
+	$(call install,dev)
+	@touch $@ $(VENV)/.test $(VENV)/.demo
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[demo,docs]'
@@ -30,30 +36,27 @@ demo: $(VENV)/.demo  ## compare the usual policies on the published inputs and o
 	$(BIN)/gpusched compare --scenario published-high --pictures svg --out results/demo-published
 	$(BIN)/gpusched compare --pictures svg --out results/demo
 
-test: $(VENV)/.dev  ## lint, types, layers, the built wheel in a bare environment, and all tests
+test: $(VENV)/.test  ## lint, types, layers and the tests of the core; --lane and folders: tests/lanes.py
+	$(MAKE) -j 2 check kernels
+	$(BIN)/python -m pytest --lane core --compiled -n 2 -q
+
+test-slow: $(VENV)/.dev  ## what is real and slow: Slurm, a browser, Ray, processes, other libraries, reproductions, the wheel
 	bash scripts/install_ipopt.sh $(BIN)/python
 	bash scripts/install_chromium.sh
 	bash scripts/install_slurm.sh
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
-	$(BIN)/lint-imports
-	$(MAKE) -j 3 types wheel kernels
-	$(BIN)/python -m pytest -n 3 --durations=60
+	$(MAKE) -j 2 wheel kernels
+	$(BIN)/python -m pytest --lane slow -n 3 -q
 
-check: $(VENV)/.dev  ## lint, types, layers, and the tests that are not slow: some minutes, once kernels are compiled
+check: $(VENV)/.test  ## lint, layers and types
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(BIN)/mypy
-	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
-types: $(VENV)/.dev
-	$(BIN)/mypy
+kernels: $(VENV)/.test  # once, by two processes: else each worker of the tests compiles them
+	$(BIN)/gpusched warm-up
 
-kernels: $(VENV)/.dev  # else each worker of the tests compiles them
-	$(BIN)/gpusched warm-up --policies edf,sts,sts-x
-
-wheel: $(VENV)/.dev
+wheel: $(VENV)/.test
 	$(BIN)/python scripts/check_wheel.py
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml constraints.txt

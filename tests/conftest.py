@@ -1,13 +1,21 @@
-"""What every test begins with; and what a run ends with: a notice that cannot be overlooked if the solver that STS was
-published with was not tested.
+"""What every test run begins with: its lane, the guard against compiling, and the times that are printed at its end.
+
+`--lane core` and `--lane slow` are the two commands `make test` and `make test-slow`. Without it, all tests that are
+named run. `--compiled` fails a test that compiles a kernel of the packages.
 """
 
 from __future__ import annotations
 
 import os
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))  # for lanes.py
+
+from lanes import lane_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -15,15 +23,43 @@ if TYPE_CHECKING:
 INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: see docs/theory.md)"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the options of both lanes."""
+    group = parser.getgroup("gpusched")
+    group.addoption("--lane", choices=("core", "slow"), help="Run the tests of this lane only (tests/lanes.py).")
+    group.addoption("--compiled", action="store_true", help="Fail a test that compiles a kernel of the packages.")
+    group.addoption("--durations-keep", action="store_true", help="Keep this run's times in tests/durations.csv.")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Load the plugins that the options ask for."""
+    import durations  # noqa: PLC0415 - `pythonpath` holds from here on
+
+    config.pluginmanager.register(durations)
+    if not hasattr(config, "workerinput"):
+        keep = config.getoption("--durations-keep")
+        config.pluginmanager.register(durations.Durations(lane=config.getoption("--lane"), keep=keep))
+    if config.getoption("--compiled"):
+        import compiling  # noqa: PLC0415
+
+        config.pluginmanager.register(compiling)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out the folders and files of the other lane."""
+    lane = config.getoption("--lane")
+    return True if lane and lane_of(collection_path) not in (lane, "both") else None
+
+
 @pytest.fixture(autouse=True, scope="session")
 def no_width() -> None:
-    """Let nothing say how wide the output is: processes that share the tests are told the width of the terminal."""
+    """Remove the width of the terminal from the environment, so that output is as wide as by default."""
     os.environ.pop("COLUMNS", None)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
-    """Return, after all else, how many tests were skipped because cyipopt is missing, and how to get it."""
+    """Write, after all else, how many tests were skipped because cyipopt is missing, and how to get it."""
     yield
     skipped = terminalreporter.stats.get("skipped", [])
     reasons = [report.longrepr[2] for report in skipped if isinstance(report.longrepr, tuple)]
