@@ -10,8 +10,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gpusched_env.renamed import OBJECTS, current
-
 
 def lazy_names(package: str, file: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package: it returns what its file imports under `if TYPE_CHECKING:`.
@@ -25,8 +23,6 @@ def lazy_names(package: str, file: str) -> Callable[[str], Any]:
 
     def get(name: str) -> Any:
         modules = _modules(file)
-        if OBJECTS.get(name) in modules:
-            name = current(name, OBJECTS, f"{package}:")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(modules[name]), name)

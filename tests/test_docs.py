@@ -5,14 +5,12 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-import warnings
 from dataclasses import fields
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 import gpusched_agents
 import gpusched_baselines
@@ -30,7 +28,6 @@ from gpusched_env.observation import (
     QUEUE_FEATURES,
 )
 from gpusched_env.simulator import Asking, kernels
-from gpusched_experiments.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -47,11 +44,8 @@ NEEDS = {
     "gpusched_agents": ("sb3_contrib", "needs the extra `agents`"),
     "sb3_contrib": ("sb3_contrib", "needs the extra `agents`"),
     "stable_baselines3": ("stable_baselines3", "needs the extra `agents`"),
-    "minari": ("minari", "needs the extra `minari`"),
 }
 """What a block needs whose text has the word, and why it is skipped where that is missing."""
-WARN = ("minari",)
-RECORDED = ("record", "--policies", "sts-x,edf,random", "--track", "busy", "--jobs", "3", "--out", "data")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
@@ -79,19 +73,13 @@ def test_each_python_block_runs_alone_and_prints_what_the_page_says(code, said, 
     monkeypatch.chdir(tmp_path)
     code = code.replace("learn(20_000)", "learn(512)")  # what comes of the whole training is no test of the page
     printed = io.StringIO()
-    with warnings.catch_warnings():
-        if any(word in code for word in WARN):
-            warnings.simplefilter("ignore")  # of other libraries about themselves
-        for word, (package, reason) in NEEDS.items():
-            if word in code:
-                pytest.importorskip(package, reason=reason, exc_type=ImportError)
-        if "philly.csv" in code:
-            (tmp_path / "philly.csv").write_text(PHILLY, encoding="utf-8")
-        if "minari" in code:
-            monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
-            assert CliRunner().invoke(app, RECORDED).exit_code == 0
-        with contextlib.redirect_stdout(printed):
-            exec(compile(code, "html_report", "exec", dont_inherit=True), {"__name__": "__main__"})  # noqa: S102 - our pages
+    for word, (package, reason) in NEEDS.items():
+        if word in code:
+            pytest.importorskip(package, reason=reason, exc_type=ImportError)
+    if "philly.csv" in code:
+        (tmp_path / "philly.csv").write_text(PHILLY, encoding="utf-8")
+    with contextlib.redirect_stdout(printed):
+        exec(compile(code, "html_report", "exec", dont_inherit=True), {"__name__": "__main__"})  # noqa: S102 - our pages
     if said:
         assert printed.getvalue().strip() == said.strip()
 

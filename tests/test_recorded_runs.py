@@ -1,4 +1,4 @@
-"""Runs that were recorded before the core was redrawn come out the same, to the last bit."""
+"""Runs that were recorded come out the same, to the last bit."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import pytest
 
 import recorded_runs as recorded
 from gpusched_baselines import clairvoyant_bound, non_clairvoyant_bound
-from gpusched_env.renamed import POLICIES as OLD_NAMES
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in recorded.FOLDER.glob("*.json.gz"))
 
@@ -16,7 +15,7 @@ NAMES = sorted(path.name.removesuffix(".json.gz") for path in recorded.FOLDER.gl
 def test_costs_intervals_observations_and_bounds_are_the_recorded_ones(name, tmp_path):
     instance, before = recorded.load(name, tmp_path)
     for policy, run in before["policies"].items():
-        assert (policy, recorded.of_policy(instance, OLD_NAMES.get(policy, policy))) == (policy, run)
+        assert (policy, recorded.of_policy(instance, policy)) == (policy, run)
     for episode, settings in recorded.SETTINGS.items():
         assert (episode, recorded.of_episode(instance, settings)) == (episode, before["episodes"][episode])
     assert [clairvoyant_bound(instance).hex(), non_clairvoyant_bound(instance).hex()] == before["bounds"]

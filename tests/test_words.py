@@ -10,20 +10,14 @@ import pytest
 from typer.testing import CliRunner
 
 from gpusched_baselines.registry import policy_descriptions
-from gpusched_env import load_scenario, renamed
+from gpusched_env import load_scenario
 from gpusched_env.workload import load_track, scenario_toml, track_toml
 from gpusched_experiments.cli.app import COMMANDS, app
 
 ROOT = Path(__file__).parents[1]
 GLOSSARY = (ROOT / "docs/glossary.md").read_text(encoding="utf-8")
 PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions", "examples")
-OLD_NAMES = {ROOT / "gpusched_env/renamed.py", *(ROOT / "baselines/gpusched_baselines").glob("*.py")} - {
-    ROOT / "baselines/gpusched_baselines/__init__.py",
-    ROOT / "baselines/gpusched_baselines/registry.py",
-    ROOT / "baselines/gpusched_baselines/sts.py",
-}
-"""What holds old names: modules of renamed packages, and the table of what was renamed."""
-MODULES = sorted({path for package in PACKAGES for path in (ROOT / package).rglob("*.py")} - OLD_NAMES)
+MODULES = sorted({path for package in PACKAGES for path in (ROOT / package).rglob("*.py")})
 PAGES = sorted(
     {ROOT / "README.md", *(ROOT / "docs").rglob("*.md")}
     - {ROOT / "docs/glossary.md"}
@@ -96,22 +90,6 @@ def test_no_two_public_classes_have_one_name():
     assert {name: found for name, found in places.items() if len(found) > 1} == {}
 
 
-def test_the_changelog_has_every_name_that_was_renamed():
-    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    tables = [
-        renamed.POLICIES,
-        renamed.SCENARIOS,
-        renamed.EXPERIMENTS,
-        renamed.FIELDS,
-        renamed.METHODS,
-        renamed.OBJECTS,
-    ]
-    rows = [(old, new) for table in tables for old, new in table.items()]
-    assert [
-        row for row in rows if not re.search(rf"`[\w.]*{re.escape(row[0])}` \| `{re.escape(row[1])}`", changelog)
-    ] == []
-
-
 def test_no_sentence_of_the_sources_has_such_a_word():
     found = {(str(module.relative_to(ROOT)), *PLAIN.findall(module.read_text(encoding="utf-8"))) for module in MODULES}
     assert {words for words in found if len(words) > 1} == set()
@@ -138,14 +116,6 @@ def test_no_scenario_file_has_such_a_word(kind):
 def test_no_description_of_a_policy_or_setting_has_such_a_word():
     texts = [*policy_descriptions().values(), scenario_toml(load_scenario("default")), track_toml(load_track("busy"))]
     assert [PLAIN.findall(text) for text in texts if PLAIN.search(text)] == []
-
-
-def test_what_is_listed_as_renamed_has_another_name_now():
-    tables = [renamed.POLICIES, renamed.SCENARIOS, renamed.EXPERIMENTS, renamed.NETWORKS, renamed.FIELDS]
-    for table in (*tables, renamed.METHODS, renamed.OBJECTS):
-        assert not table.keys() & set(table.values())
-        for new in table.values():
-            assert not parts(new) & WORDS, new
 
 
 def documented(docstring: str, heading: str) -> list[str]:

@@ -13,7 +13,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, checks
 from gpusched_env.model.configuration import Kind
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
-from gpusched_env.renamed import takes_old_names
 from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
@@ -96,7 +95,6 @@ def check_settings(settings: DataclassInstance, section: str = "") -> None:
             check(section + name, value)
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True)
 class NetworkConfig:
     """The network.

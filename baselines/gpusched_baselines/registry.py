@@ -9,8 +9,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
 from gpusched_env.errors import InputError
-from gpusched_env.renamed import POLICIES as OLD_NAMES
-from gpusched_env.renamed import current
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -437,7 +435,6 @@ def make_policy(name: str) -> Policy:
     Raises:
         InputError: There is no such policy.
     """
-    name = current(name, OLD_NAMES, "policy")
     if name not in POLICIES:
         raise InputError("policy", name, f"one of {', '.join(policy_descriptions())}")
     return POLICIES[name].make()

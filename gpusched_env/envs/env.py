@@ -49,7 +49,6 @@ from gpusched_env.observation import (
     write_groups,
 )
 from gpusched_env.observation.observe import write_mask
-from gpusched_env.renamed import ENVIRONMENT_METHODS, old_method
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import AskingSettings, environment_columns
@@ -414,7 +413,3 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             # numpy's exponential, as in the vector environment: the standard library's may differ in the last bit
             "discount": float(np.exp(-self.discount_rate * passed_s)) if passed_s * self.discount_rate > 0.0 else 1.0,
         }
-
-
-for _name in ENVIRONMENT_METHODS:  # a `__getattr__` would slow every attribute down
-    setattr(GpuClusterEnv, *old_method(_name))

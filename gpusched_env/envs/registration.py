@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import gymnasium
-from gymnasium.envs.registration import load_env_creator
 
-from gpusched_env.renamed import OLD_ADAPTATION, current
 from gpusched_env.workload import list_environments, step_limit_of
 
 ENVIRONMENT_ID = "gpusched_env/GpuCluster-v0"
@@ -47,7 +44,6 @@ def register_envs() -> None:
     _register(ENVIRONMENT_ID, "")
     _register("gpusched_env/GpuClusterFlat-v0", "Flat")
     _register(ADAPTATION_ID, ADAPTATION)
-    _register_old(ADAPTATION_ID)
     if LIVE_ID not in gymnasium.registry:
         gymnasium.register(id=LIVE_ID, entry_point=_LIVE)
     for track in list_environments():
@@ -56,7 +52,6 @@ def register_envs() -> None:
             _register(track_id(track, kind), kind, limit, scenario=track, reward_scale=None)
     for track in list_environments(ADAPTATION):
         _register(track_id(track, ADAPTATION), ADAPTATION, scenario=track)
-        _register_old(track_id(track, ADAPTATION), scenario=track)
 
 
 def _register(name: str, kind: str, step_limit: int | None = None, **settings: object) -> None:
@@ -69,18 +64,3 @@ def _register(name: str, kind: str, step_limit: int | None = None, **settings: o
             max_episode_steps=step_limit,
             kwargs={**settings, **own},
         )
-
-
-def _register_old(name: str, **settings: object) -> None:
-    """Register the old id of an adaptation environment: it makes the same one, and warns."""
-    new, old = name, name.replace(ADAPTATION, OLD_ADAPTATION)
-
-    def entry_point(index: int) -> Callable[..., Any]:
-        def make(**given: Any) -> Any:
-            current(old, {old: new}, "environment", 5)
-            return load_env_creator(_ADAPTATION[index])(**given)
-
-        return make
-
-    if old not in gymnasium.registry:
-        gymnasium.register(id=old, entry_point=entry_point(0), vector_entry_point=entry_point(1), kwargs=settings)

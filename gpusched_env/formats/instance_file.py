@@ -31,7 +31,6 @@ from gpusched_env.model import (
     Tenant,
     UtilisationModel,
 )
-from gpusched_env.renamed import current_fields
 
 T = TypeVar("T")
 
@@ -291,30 +290,13 @@ def _read(path: Path) -> dict[str, Any]:
     if document.get("format") != FORMAT:
         raise InputError("format", document.get("format"), repr(FORMAT))
     version = document.get("version")
-    if version not in (1, VERSION) or isinstance(version, bool):
-        raise InputError("version", version, f"1 or {VERSION}, the versions that this release reads")
-    return _from_version_1(document) if version == 1 else document
+    if version != VERSION or isinstance(version, bool):
+        raise InputError("version", version, f"{VERSION}, the version that this release reads")
+    return document
 
 
 def _no_constant(constant: str) -> float:
     raise InputError("file", constant, "finite numbers; null stands for a configuration that is not allowed")
-
-
-def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Turn the one restart overhead of the first version into a column; that version has no interference."""
-    jobs = document.get("jobs")
-    if "interference" in document:
-        raise InputError("interference", "...", "no such field in version 1")
-    if "restart_s" not in document:
-        raise InputError("restart_s", None, "a value: the field is missing")
-    if isinstance(jobs, dict) and "restart_s" in jobs:
-        raise InputError("jobs.restart_s", "...", "no such field in version 1")
-    restart_s = value_of("restart_s", document["restart_s"], float)
-    if restart_s < 0.0:
-        raise InputError("restart_s", restart_s, "a finite number >= 0")
-    if isinstance(jobs, dict) and isinstance(jobs.get("submission_s"), list):
-        document = document | {"jobs": {**jobs, "restart_s": [restart_s] * len(jobs["submission_s"])}}
-    return {name: value for name, value in document.items() if name != "restart_s"} | {"interference": None}
 
 
 def _instance_of(document: dict[str, Any]) -> Instance:
@@ -409,7 +391,6 @@ def interference_of(entry: Any) -> Interference | UtilisationModel | None:
     """
     if entry is None:
         return None
-    entry = current_fields(entry, "interference:") if isinstance(entry, dict) else entry
     if not isinstance(entry, dict) or "utilisation" not in entry:
         read = checked("interference", entry, _SLOWDOWN)
         return Interference(_array("interference.slowdown", read.pop("slowdown"), 3), **read)

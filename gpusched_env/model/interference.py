@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.shared_memory import SharedMemory
-from gpusched_env.renamed import takes_old_names
 
 
 def _checked_factors(field: str, given: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -70,7 +69,6 @@ class Interference:
     __hash__ = None  # type: ignore[assignment]
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True, eq=False)
 class UtilisationModel:
     """Jobs that share a GPU divide its time: a job alone keeps the GPU busy for a part of the time, its utilisation.

@@ -1,4 +1,4 @@
-"""Checked placement from outside: from sandboxed processes, files and requests."""
+"""Checked placement from outside: from files and requests."""
 
 from __future__ import annotations
 

@@ -10,7 +10,6 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import Instance, checks
-from gpusched_env.renamed import takes_old_names
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.placement.placement import clear_preferred_node
@@ -157,7 +156,6 @@ class AskingSettings(TypedDict, total=False):
     consolidation: bool
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True)
 class Asking:
     """How an environment asks its agent.

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, checks
-from gpusched_env.renamed import METHODS, current
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, set_preferred_node
 from gpusched_env.simulator.placement.release import release
@@ -67,8 +66,6 @@ class View:
 
     def __getattr__(self, name: str) -> Any:
         """Return an array of the board, read-only, and keep it."""
-        if name in METHODS:
-            return getattr(self, current(name, METHODS, "View:"))
         if name not in View.__annotations__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         array = getattr(self.board.facts if name in {"configs", "slowdown"} else self.board, name).view()

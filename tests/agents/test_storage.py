@@ -269,14 +269,6 @@ def test_an_edited_description_is_one_error_that_names_the_field(saved: Path, fi
     not_loaded(saved, f"{saved / 'agent.json'}: {field}")
 
 
-@pytest.mark.parametrize("kind", ["steering", "adaptation"])
-def test_an_agent_of_a_network_that_is_gone_must_be_trained_again(saved: Path, kind: str):
-    document = json.loads((saved / "agent.json").read_text())
-    document["spec"]["network"] = document["config"]["network"]["kind"] = kind
-    (saved / "agent.json").write_text(json.dumps(document))
-    not_loaded(saved, f"{saved}/agent.json: network", kind, "train it again")
-
-
 @pytest.mark.parametrize(
     ("text", "field"),
     [

@@ -7,7 +7,12 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from gpusched_baselines import make_policy
+from gpusched_env import load_scenario, make_instance, simulate
+from gpusched_env.workload import load_track
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOLDEN = Path(__file__).parent / "golden"
@@ -20,7 +25,7 @@ SMALL = {
 }
 BY_HTTP = ("ask_the_service",)  # with the service
 TRAINING = ("search_hyperparameters", "train_agents", "train_on_rows")
-OFFLINE = "learn_offline"
+RECORDS = "record_minari"
 ON_SLURM = "evaluate_on_slurm"  # with the live environment
 LIBRARIES = {"train_with_rllib": "ray.rllib", "check_with_torchrl": "torchrl.envs"}
 NUMBERS = r" +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d +\d+"
@@ -124,31 +129,27 @@ def test_an_example_for_another_library_prints_only_true(name: str, package: str
     assert printed(name).splitlines()[-1] == "True True"
 
 
-@pytest.mark.slow
-@pytest.mark.filterwarnings("default")
-def test_the_example_of_offline_learning_prints_policies_and_agents_and_records_once(
-    printed, tmp_path: Path, monkeypatch
-):
-    pytest.importorskip("minari", reason="needs the extra `minari`")
-    pytest.importorskip("d3rlpy", reason="d3rlpy is not installed: the example says how")
-    monkeypatch.setenv("MINARI_DATASETS_PATH", "")  # which the example sets
-    small = ("--jobs", "5", "--episodes", "2", "--trainings", "2", "--seeds", "2", "--data", str(tmp_path))
-    first, *rows = printed(OFFLINE, "--steps", "20", *small).splitlines()[-7:]  # d3rlpy logs when it is imported
-    assert first.split() == ["mean", "€", "95", "%", "of", "trainings", "forced"]
-    names = ("sts-x", "edf", "BC of sts-x", "CQL of sts-x", "BC of sts-x, edf, random", "CQL of sts-x, edf, random")
-    for name, row in zip(names, rows, strict=True):
-        interval = r" +\[-?\d+\.\d\d, \d+\.\d\d\]" if " of " in name else ""
-        assert re.fullmatch(rf"{name} +\d+\.\d\d{interval} +\d+", row)
-    files = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
-    assert printed(OFFLINE, "--steps", "20", *small).splitlines()[-7:] == [first, *rows]
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == files
+@pytest.mark.filterwarnings("ignore:.*is set to None:UserWarning")  # authors and links of a published dataset
+def test_the_example_of_recording_writes_what_minari_reads(printed, tmp_path: Path, monkeypatch):
+    minari = pytest.importorskip("minari", reason="needs the extra `minari`")
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path))
+    said = printed(RECORDS, "--policy", "edf", "--jobs", "5", "--episodes", "2")
+    assert re.fullmatch(r"slack/edf-v0: 2 episodes, \d+ steps, mean return -\d\.\d{3}\n", said)
+    dataset = minari.load_dataset("slack/edf-v0")
+    env, scenario = dataset.recover_environment(), load_scenario("slack").replace({"jobs.count": 5})
+    assert dataset.observation_space == env.observation_space
+    for seed, episode in zip(load_track("slack").seeds("training"), dataset.iterate_episodes(), strict=False):
+        result = simulate(make_instance(scenario, seed), make_policy("edf"), seed=seed)
+        assert episode.rewards.sum() == pytest.approx(-result.total_eur / env.unwrapped.reward_scale)
+        assert episode.terminations.tolist() == [False] * (len(episode.actions) - 1) + [True]
+        assert episode.infos["action_mask"][np.arange(len(episode.actions)), episode.actions].all()
 
 
-@pytest.mark.parametrize("name", [*SMALL, *TRAINING, *LIBRARIES, OFFLINE, ON_SLURM])
+@pytest.mark.parametrize("name", [*SMALL, *TRAINING, *LIBRARIES, RECORDS, ON_SLURM])
 def test_an_example_is_short_enough_to_read(name: str):
-    most = {OFFLINE: 125, ON_SLURM: 85}.get(name, 50)
+    most = {RECORDS: 55, ON_SLURM: 85}.get(name, 50)
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= most
 
 
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP, *LIBRARIES, OFFLINE, ON_SLURM}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP, *LIBRARIES, RECORDS, ON_SLURM}

@@ -293,6 +293,8 @@ def test_an_agent_is_left_out_where_it_cannot_decide(tmp_path):
     assert [(dict(cell.labels)["track"], cell.policy) for cell in cells if dict(cell.labels)["row"] == "run"] == [
         ("three", "edf"), ("three", agent), ("many", "edf"),
     ]  # fmt: skip
+    both = tiny("both", mixture=[{}, {"settings": values | {"jobs.applications": apps}}])
+    assert misfits((both,), (agent,)) == {("both", agent)}
 
 
 def test_seeds_are_those_of_the_track_and_two_of_them_for_a_quick_look():

@@ -136,40 +136,6 @@ def test_an_instance_without_interference_has_null_there(tmp_path: Path) -> None
     assert load_instance(tmp_path / "i.json") == instance
 
 
-def version_1(document: dict[str, Any]) -> dict[str, Any]:
-    """Write a document as the first version had it: one restart overhead for all, no interference."""
-    jobs = {name: column for name, column in document["jobs"].items() if name != "restart_s"}
-    rest = {name: value for name, value in document.items() if name != "interference"}
-    return {**rest, "version": 1, "restart_s": 12.5, "jobs": jobs}
-
-
-def test_a_file_of_the_first_version_is_read_with_its_restart_overhead_for_every_job(saved: Path) -> None:
-    document = version_1(json.loads(saved.read_text(encoding="utf-8")))
-    saved.write_text(json.dumps(document), encoding="utf-8")
-    instance = make_instance()
-    jobs = replace(instance.jobs, restart_s=np.full(12, 12.5))
-    assert load_instance(saved) == replace(instance, jobs=jobs, interference=None)
-
-
-@pytest.mark.parametrize(
-    ("field", "edit"),
-    [
-        ("restart_s", {"restart_s": -1.0}),
-        ("restart_s", {"restart_s": None}),
-        ("interference", {"interference": None}),
-        ("jobs", {"jobs": []}),
-        ("jobs.restart_s", {"jobs": {"restart_s": [1.0]}}),
-        ("jobs.application", {"jobs": {"submission_s": [1.0]}}),
-        ("colour", {"colour": "red"}),
-    ],
-)
-def test_an_edited_file_of_the_first_version_is_one_error_that_names_the_field(saved: Path, field, edit) -> None:
-    document = version_1(json.loads(saved.read_text(encoding="utf-8"))) | edit
-    saved.write_text(json.dumps(document), encoding="utf-8")
-    with refused(f"{saved}: {field}"):
-        load_instance(saved)
-
-
 def test_a_changed_instance_is_not_equal_to_the_loaded_one(saved: Path) -> None:
     other = replace(make_instance(), pue=np.nextafter(1.1, 2.0).item())
     assert load_instance(saved) != other
@@ -218,7 +184,7 @@ def _set(*keys: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
 
 EDITS = {
     "format": _set("format", to="something else"),
-    "version": _set("version", to=3),
+    "version": _set("version", to=1),
     "pue": _set("pue", to=0.5),
     "restart_s": _set("restart_s", to=12.0),
     "jobs.restart_s[4]": _set("jobs", "restart_s", 4, to="12"),

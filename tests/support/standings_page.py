@@ -22,8 +22,8 @@ COSTS = {
 """What a run costs by track and policy [€], about: it differs by seed."""
 
 
-def standings_folder(folder: Path, submission: str = "mine", costs: dict[str, dict[str, int]] = COSTS) -> Path:
-    """Write a leaderboard of five seeds, to which one policy was submitted if `entry` names one."""
+def standings_folder(folder: Path, costs: dict[str, dict[str, int]] = COSTS) -> Path:
+    """Write a leaderboard of five seeds."""
     same = {"energy_eur": 1.0, "tardiness_eur": 2.0, "late_jobs": 1, "jobs": 9}
     rows = (
         (
@@ -33,6 +33,6 @@ def standings_folder(folder: Path, submission: str = "mine", costs: dict[str, di
         for track, policies in costs.items() for policy, cost in policies.items() for seed in range(5)
     )  # fmt: skip
     write_tables(leaderboard([load_track(track) for track in costs]), folder, Runs.of(rows), None)
-    facts = {"experiment": "leaderboard"} | ({"entry": {"name": submission}} if submission else {})
-    write_atomically(folder / "record.json", document_json("gpusched reproduction", provenance("gpusched", **facts)))
+    made = provenance("gpusched", experiment="leaderboard")
+    write_atomically(folder / "record.json", document_json("gpusched reproduction", made))
     return folder

@@ -13,7 +13,6 @@ from gpusched_agents.spec import OF_CONTROLS, AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
 from gpusched_env.model import checks
-from gpusched_env.renamed import NETWORKS, REMOVED_NETWORKS, current, current_fields
 from gpusched_env.simulator import Asking
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -79,7 +78,7 @@ class AgentDescription:
 
 def _check_network(entry: Any, spec: AgentSpec) -> None:
     where = "config.network"
-    if isinstance(entry, dict):  # fields that old agents do not have
+    if isinstance(entry, dict):
         entry = {each.name: each.default for each in fields(NetworkConfig) if each.name in LATER} | entry
     check_fields(where, entry, {field.name for field in fields(NetworkConfig)})
     if entry["kind"] != spec.network:
@@ -156,7 +155,7 @@ def read_description(text: str) -> AgentDescription:
     description = AgentDescription(
         **{name: value_of(name, document[name], str) for name in _TEXTS},
         spec=_spec(document["spec"]),
-        **{name: _current(document[name]) for name in _OBJECTS},
+        **{name: document[name] for name in _OBJECTS},
         curve=json_list("curve", document["curve"]),
         weights_sha256=weights["sha256"],
         weights_bytes=weights["bytes"],
@@ -196,7 +195,6 @@ def _flat(spec: AgentSpec) -> dict[str, Any]:
 
 
 def _spec(entry: Any) -> AgentSpec:
-    entry = _current(entry)
     own = {field.name: str(field.type) for field in fields(AgentSpec) if field.name != "asking"}
     asking = {field.name: str(field.type) for field in fields(Asking)}
     kinds = own | asking
@@ -211,20 +209,6 @@ def _spec(entry: Any) -> AgentSpec:
         return AgentSpec(asking=Asking(**{n: values[n] for n in asking}), **{n: values[n] for n in own})
     except InputError as error:
         raise InputError(f"spec.{error.field}", error.value, error.allowed) from error
-
-
-def _current(entry: Any) -> Any:
-    """Return an object of a file with the names of fields and networks of this release, at every level."""
-    if not isinstance(entry, dict):
-        return entry
-    values = {name: _current(value) for name, value in current_fields(entry, "field of an agent").items()}
-    for name in {"network", "kind"} & values.keys():
-        if values[name] in REMOVED_NETWORKS:
-            allowed = "a network of this release; the agent was trained with another version: train it again"
-            raise InputError("network", values[name], allowed)
-        if isinstance(values[name], str):
-            values[name] = current(values[name], NETWORKS, "network")
-    return values
 
 
 def _hash(document: dict[str, Any]) -> str:

@@ -14,7 +14,6 @@ from gpusched_agents.spec import Count, NotNegative, Part, Positive, check_at_mo
 from gpusched_baselines.adaptation_env.env import REWARDS, WORKLOADS
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.model import checks
-from gpusched_env.renamed import takes_old_names
 
 
 def _check_text(field: str, value: Any) -> None:
@@ -109,7 +108,6 @@ class DqnConfig:
         check_settings(self, "agent.")
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True)
 class EsConfig:
     """Evolution strategies (Salimans et al., 2017) for agents that adapt STS-X; the first agent is STS-X itself.

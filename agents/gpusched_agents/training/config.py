@@ -25,7 +25,6 @@ from gpusched_baselines.registry import expert_names
 from gpusched_env import FIRST_SAMPLED_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.renamed import takes_old_names
 from gpusched_env.workload import Scenario, load_scenario
 
 TRACK_VALIDATION = range(20_000, 20_020)  # validation seeds of tracks
@@ -56,7 +55,6 @@ def _check_names(field: str, scenarios: tuple[str, ...]) -> None:
             raise InputError(f"{field}[{index}]", scenario, "a name or a file's path, as text")
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True)
 class ImitationConfig:
     """The warm start: the agent acts, and learns the expert's action in the same states.

@@ -12,7 +12,6 @@ from gpusched_baselines.dispatching.dispatch import DispatchPolicy, fifo
 from gpusched_baselines.planning.cheapest import ESTIMATE, any_capacity, cheapest_with, left_of_all
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.renamed import takes_old_names
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Ints, View, at, kernel
 
@@ -28,7 +27,6 @@ SEEN_S = 1  # time until which they are counted
 SAME = 1.0 - 1e-9  # of a quantum: smaller differences are rounding
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True)
 class TimeSlice:
     """Time slicing over a cluster.

@@ -18,7 +18,6 @@ from gpusched_baselines.index_rules.ranks import (
 from gpusched_baselines.planning.cheapest import with_co_runners
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.renamed import takes_old_names
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Choice, Ints, View, at, kernel
 
@@ -32,7 +31,6 @@ Work = Literal["expected", "worst-case", "gittins", "attained"]
 _WORK: dict[str, int] = {"expected": EXPECTED, "worst-case": WORST_CASE, "gittins": GITTINS, "attained": ATTAINED}
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True)
 class IndexRule:
     """The jobs with the largest weight per work first, each on the configuration with the least price.

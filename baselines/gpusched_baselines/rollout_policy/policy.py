@@ -20,7 +20,6 @@ from gpusched_baselines.rollout_policy.simulation import BASES, Base, new_copy, 
 from gpusched_baselines.sts_x.policy import StsX, choose_planned, execute_plan
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.renamed import takes_old_names
 from gpusched_env.simulator.kernels import Board, Floats, PlannedPolicy, View, at
 
 if TYPE_CHECKING:
@@ -101,7 +100,6 @@ def best_plan(board: Board, rate: Floats, settings: RolloutSettings, rng: Genera
     return tried[best_arm(costs, len(tried), settings.heats, settings.certainty)]
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True)
 class RolloutSettings:
     """How many plans and samples `RolloutPolicy` tries in a round.

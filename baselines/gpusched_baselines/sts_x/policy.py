@@ -35,7 +35,6 @@ from gpusched_baselines.sts_x.plan import (
 from gpusched_baselines.sts_x.type_prices import MOST_RECENT, with_type_prices
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.renamed import takes_old_names
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import (
     Board,
@@ -286,7 +285,6 @@ def choose_planned(board: Board, job: int) -> tuple[int, float]:
     return cheapest_fitting(board, board.least_rate, job), timer
 
 
-@takes_old_names
 @dataclass(frozen=True, slots=True)
 class StsX(PlannedPolicy):
     """STS-X, our own: a job with slack waits for the cheapest GPUs.

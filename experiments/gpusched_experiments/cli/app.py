@@ -20,7 +20,7 @@ EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "
 
 
 COMMANDS = (
-    "compare", "simulate", "report", "train", "tune", "evaluate", "record", "audit", "certify", "reproduce", "conform",
+    "compare", "simulate", "report", "train", "tune", "evaluate", "audit", "certify", "reproduce", "conform",
     "leaderboard", "study", "worlds", "limits", "trace", "serve", "forecast", "slurm", "progress", "scenarios",
     "tracks", "policies", "warm-up",
 )  # fmt: skip

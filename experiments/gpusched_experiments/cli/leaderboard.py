@@ -1,6 +1,5 @@
 """`gpusched leaderboard`."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -10,18 +9,15 @@ from gpusched_env.errors import InputError
 from gpusched_env.model.checks import whole
 from gpusched_env.workload import Track, list_tracks, load_track, parse_seeds
 from gpusched_experiments.cli import backend_options as backends
-from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.scenario_options import with_options
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
-from gpusched_experiments.leaderboard.submission import SubmissionPlan
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import run_experiment
-from gpusched_experiments.sandbox.submitted import SandboxLimits
 
 if TYPE_CHECKING:
     from gpusched_env.workload.scenario.scenario_file import Purpose
@@ -77,9 +73,6 @@ def leaderboard_command(
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
     ] = None,
-    submitted: submitting.SubmitOption = None,
-    given: Annotated[submitting.Given, submitting.PANEL],
-    limits: Annotated[SandboxLimits, submitting.PANEL],
 ) -> None:  # fmt: skip
     """Rank policies on the tracks: cost over the best, the gap to a bound, what knowing the distribution is worth.
 
@@ -93,17 +86,7 @@ def leaderboard_command(
     - **gpusched leaderboard --tracks busy,full --policies edf,sts-x --seeds validation**
 
     - **gpusched leaderboard --hindsight 100 --slow rollout --out docs/results/leaderboard**
-
-    - **gpusched leaderboard --submit my_policy.py --quick**
     """
-    given = replace(given, out=out, reference=reference)
-    if submitted is not None:
-        named = None if policies is None else _policies(policies, quick=quick)
-        plan = SubmissionPlan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
-        where = backend.chosen()
-        submitting.submit_policy(submitted, given, plan, limits, backends.chosen_workers(workers, where))
-        return
-    submitting.refuse_without_submission(given, limits)
     entered = _policies(policies, quick=quick)
     if slow is not None:
         entered += tuple(policy.name for policy in parse_policies(slow) if policy.name not in entered)

@@ -94,27 +94,26 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Return a command the options of the settings classes that its parameters are annotated with.
 
     A field that is annotated with an option, or with the text of its help, is an option of its type and default. Beside
-    the class may stand a text, its panel in the help, or a tuple: the only fields that are options. The command gets an
-    object of the class.
+    the class may stand a tuple: the only fields that are options. The command gets an object of the class.
     """
     fields_of: dict[str, tuple[Any, list[str]]] = {}
     parameters: list[Parameter] = []
     for parameter in signature(command, eval_str=True).parameters.values():
-        kind, panel = parameter.annotation, None
+        kind, only = parameter.annotation, None
         if get_origin(kind) is Annotated and is_dataclass(get_args(kind)[0]):
-            kind, panel = get_args(kind)
+            kind, only = get_args(kind)
         if not is_dataclass(kind):
             parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
             continue
         hints = get_type_hints(kind, include_extras=True)
         made = [each for each in fields(kind) if get_origin(hints[each.name]) is Annotated]
-        if isinstance(panel, tuple):
-            made, panel = [each for each in made if each.name in panel], None
+        if only is not None:
+            made = [each for each in made if each.name in only]
         fields_of[parameter.name] = kind, [each.name for each in made]
         for each in made:
             of, option = get_args(hints[each.name])
             if isinstance(option, str):
-                option = typer.Option(_flag(each.name), help=option, rich_help_panel=panel)
+                option = typer.Option(_flag(each.name), help=option)
             name = f"{parameter.name}_{each.name}"
             parameters.append(
                 Parameter(name, Parameter.KEYWORD_ONLY, default=each.default, annotation=Annotated[of, option])

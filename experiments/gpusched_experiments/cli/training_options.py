@@ -29,7 +29,6 @@ from gpusched_agents.training.config import (
 from gpusched_agents.training.workloads import TRAINING_SEEDS
 from gpusched_baselines.registry import expert_names
 from gpusched_env.errors import InputError
-from gpusched_env.renamed import FIELDS, NETWORKS, current
 from gpusched_env.workload import list_environments, load_track, parse_seeds
 from gpusched_env.workload.scenario.places import TRACK, track_place
 from gpusched_experiments.cli.scenario_options import parse_setting
@@ -144,8 +143,6 @@ def training_config(
     Raises:
         InputError: There is no such algorithm, expert or setting, or a value is not allowed; names the option.
     """
-    if "network" in options:
-        options = {**options, "network": current(options["network"], NETWORKS, "network")}
     agent = options.get("agent", USUAL.agent.algorithm)
     if agent not in ALL_ALGORITHMS:
         raise InputError("--agent", agent, one_of(ALL_ALGORITHMS, agent))
@@ -216,8 +213,6 @@ def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[s
         given["imitation.expert"] = _Given("--imitate", options["imitate"])
     for text in settings:
         name, value = parse_setting(text, EXAMPLE)
-        section, dot, field = name.rpartition(".")
-        name = f"{section}{dot}{current(field, FIELDS, 'setting')}"
         if name not in known:
             raise InputError("--set", text, f"{EXAMPLE}, or another value of one of {', '.join(known)}")
         given[name] = _Given(f"--set {name}", value)

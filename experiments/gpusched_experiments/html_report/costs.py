@@ -178,16 +178,13 @@ def _savings_view(other: str, savings: dict[str, Estimate]) -> ReportView:
     return ReportView(other, (trace,), layout, 100 + 56 * len(values))
 
 
-def standings_drawing(
-    number: int, track: Mapping[str, str], rows: Sequence[Mapping[str, str]], submission: str = ""
-) -> HtmlDrawing:
+def standings_drawing(number: int, track: Mapping[str, str], rows: Sequence[Mapping[str, str]]) -> HtmlDrawing:
     """Draw the policies of a track, the best on top: their costs over that of the best.
 
     Args:
         number: Number of the track among all.
         track: Its row of `tracks.csv`.
         rows: Its rows of `table.csv`, the best first.
-        submission: Name of the policy that was submitted and is marked; empty if none was.
 
     Raises:
         ValueError: A number is none.
@@ -202,32 +199,26 @@ def standings_drawing(
         caption=f"Total cost over that of the best, on {track['seeds']} seeds{lines}. "
         f"{best} a run; no policy can cost less than {bound:.2f} times that (the dashed line).",
         alt=f"On {name} " + "; ".join(f"{row['policy']} {float(row['to_best']):.2f}" for row in rows),
-        views=(_standings_view(name, rows, bound, submission),),
+        views=(_standings_view(name, rows, bound),),
     )
 
 
-def _standings_view(name: str, rows: Sequence[Mapping[str, str]], bound: float, submission: str) -> ReportView:
+def _standings_view(name: str, rows: Sequence[Mapping[str, str]], bound: float) -> ReportView:
     ratios = [float(row["to_best"]) for row in rows]
     ends = [
         (float(row["to_best_low"] or ratio), float(row["to_best_high"] or ratio))
         for row, ratio in zip(rows, ratios, strict=True)
     ]
     known = [each for each in (bound, *ratios, *(end for pair in ends for end in pair)) if math.isfinite(each)]
-    is_submission = [row["policy"] == submission for row in rows]
-    marker = {
-        "size": [12 if own else 8 for own in is_submission],
-        "color": ["var:late" if own else "var:energy" for own in is_submission],
-        "symbol": ["diamond" if own else "circle" for own in is_submission],
-    }
     texts = []
-    for row, own, (low, high) in zip(rows, is_submission, ends, strict=True):
+    for row, (low, high) in zip(rows, ends, strict=True):
         policy, interval = plot_text(row["policy"]), f" [{low:.2f}, {high:.2f}]" if low < high else ""
         said = (
             f"{policy}: rank {plot_text(row['rank'])}<br>{float(row['total_eur']):,.2f} € a run<br>"
             f"{float(row['to_best']):.2f}{interval} times the best"
         )
-        texts.append((f"<b>{policy} (submitted)</b>" if own else policy, said))
-    trace, axis = _dots(ratios, ends, texts, marker)
+        texts.append((policy, said))
+    trace, axis = _dots(ratios, ends, texts, {"size": 8, "color": "var:energy"})
     layout = {
         "xaxis": _ratios_axis(min(known), max(known)),
         "yaxis": axis,

@@ -90,12 +90,8 @@ def leaderboard_report(folder: Path) -> ReportData:
     try:
         policies, tracks = tables["summary.csv"], tables["tracks.csv"]
         made = (Table.of("All tracks", POLICIES, policies), Table.of("Best known cost and bound", TRACKS, tracks))
-        submitted = recorded_facts(folder / "record.json").get("entry")
-        submission = str(submitted.get("name", "")) if isinstance(submitted, dict) else ""
         drawings = [
-            standings_drawing(
-                number, track, [r for r in tables["table.csv"] if r["track"] == track["track"]], submission
-            )
+            standings_drawing(number, track, [r for r in tables["table.csv"] if r["track"] == track["track"]])
             for number, track in enumerate(tracks)
         ]
     except (ValueError, TypeError) as error:
@@ -103,8 +99,8 @@ def leaderboard_report(folder: Path) -> ReportData:
     _, heading, rest = data.page.partition(f"### {LAST}")
     question = _LINK.sub(r"\1", data.question).replace("`", "")
     return replace(
-        data, question=question, tables=made, verdict=_verdict(policies, submission), page=heading + rest, pictures=(),
-        drawings=tuple(drawings), marked=submission or policies[0]["policy"],
+        data, question=question, tables=made, verdict=(_verdict(policies),), page=heading + rest, pictures=(),
+        drawings=tuple(drawings), marked=policies[0]["policy"],
     )  # fmt: skip
 
 
@@ -128,22 +124,15 @@ def _rows(path: Path) -> list[Row]:
     return rows
 
 
-def _verdict(policies: list[Row], submission: str) -> tuple[str, ...]:
-    """Return who is first over all tracks, and where the submitted policy stands."""
-    named = {row["policy"]: (place, row) for place, row in enumerate(policies, 1)}
-    said = []
-    for name in dict.fromkeys((policies[0]["policy"], submission)):
-        if name not in named:
-            continue
-        place, row = named[name]
-        what = f"{name}, which was submitted," if name == submission else name
-        ratio, worst = float(row["mean_ratio"]), float(row["worst_ratio"])
-        at_worst = f", at worst {worst:.2f} times ({row['worst_track']})" if math.isfinite(worst) else ""
-        said.append(
-            f"{what} is on place {place} of {len(policies)}: {ratio:.2f} times the cost of the best, as a mean over "
-            f"{row['tracks']} track{'s' if row['tracks'] != '1' else ''}{at_worst}; first on {row['first']}."
-        )
-    return tuple(said)
+def _verdict(policies: list[Row]) -> str:
+    """Return who is first over all tracks."""
+    best = policies[0]
+    ratio, worst = float(best["mean_ratio"]), float(best["worst_ratio"])
+    at_worst = f", at worst {worst:.2f} times ({best['worst_track']})" if math.isfinite(worst) else ""
+    return (
+        f"{best['policy']} is on place 1 of {len(policies)}: {ratio:.2f} times the cost of the best, as a mean over "
+        f"{best['tracks']} track{'s' if best['tracks'] != '1' else ''}{at_worst}; first on {best['first']}."
+    )
 
 
 KINDS: Mapping[str, Callable[[Path], ReportData]] = {

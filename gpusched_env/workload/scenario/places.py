@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
-from gpusched_env.renamed import SCENARIOS, current
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -43,7 +42,7 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
     """
     path, given = Path(name_or_path), str(name_or_path)
     if path.suffix != ".toml":
-        name, found = current(given.removeprefix(TRACK), SCENARIOS, "scenario"), builtin_files("track")
+        name, found = given.removeprefix(TRACK), builtin_files("track")
         if given.startswith(TRACK):
             kind, allowed = "track", f"one of {', '.join(found)}"
         else:

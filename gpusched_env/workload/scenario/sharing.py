@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -13,7 +13,6 @@ from gpusched_env.model import Cells, HostMemory, Tenant
 from gpusched_env.model.configuration import MOST_PRIORITIES
 from gpusched_env.model.machine import Topology
 from gpusched_env.model.synchronisation import Backend
-from gpusched_env.renamed import FIELDS, current, current_fields
 from gpusched_env.workload.scenario.settings import (
     USUAL,
     Count,
@@ -55,16 +54,6 @@ _BY_UTILISATION = (
 
 class Sharing(Settings):
     """GPU sharing: fractions of one GPU, where a job runs with other small jobs as co-runners."""
-
-    def __init__(self, **values: Any) -> None:
-        if FIELDS.keys() & values:  # what an old name sets is on top of the value that a scenario has already
-            values = {name: value for name, value in values.items() if name not in FIELDS} | current_fields(
-                {name: value for name, value in values.items() if name in FIELDS}, "setting sharing."
-            )
-        for name in {"interference", "power"} & values.keys():
-            if isinstance(values[name], str):
-                values[name] = current(values[name], FIELDS, f"value of sharing.{name}")
-        super().__init__(**values)
 
     fractions: Many[Fraction] = setting(
         (), "Fractions of a GPU that a job is offered, such as [0.5, 0.25]. By default none."

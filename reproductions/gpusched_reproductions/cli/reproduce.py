@@ -6,8 +6,6 @@ from typing import Annotated, cast
 import typer
 
 from gpusched_env.errors import InputError
-from gpusched_env.renamed import EXPERIMENTS as OLD_EXPERIMENTS
-from gpusched_env.renamed import current
 from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
@@ -101,7 +99,6 @@ def reproduce_command(
             )  # fmt: skip
         print_outcome(outcome.table.title, outcome)
         return
-    experiment = current(experiment, OLD_EXPERIMENTS, "experiment")
     if experiment not in (*EXPERIMENTS, ALL):
         raise InputError("experiment", experiment, f"one of {', '.join(NAMES)}")
     chosen = [each for name, each in EXPERIMENTS.items() if experiment in (name, ALL)]
