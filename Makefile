@@ -55,6 +55,7 @@ check: $(VENV)/.test  ## lint, layers and types
 
 kernels: $(VENV)/.test  # once, by two processes: else each worker of the tests compiles them
 	$(BIN)/gpusched warm-up
+	$(BIN)/python -m pytest --lane first -q
 
 wheel: $(VENV)/.test
 	$(BIN)/python scripts/check_wheel.py

@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for lanes.py
 
-from lanes import lane_of
+from lanes import in_lane
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,7 +26,7 @@ INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: se
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add the options of both lanes."""
     group = parser.getgroup("gpusched")
-    group.addoption("--lane", choices=("core", "slow"), help="Run the tests of this lane only (tests/lanes.py).")
+    group.addoption("--lane", choices=("core", "slow", "first"), help="Run these tests only (tests/lanes.py).")
     group.addoption("--compiled", action="store_true", help="Fail a test that compiles a kernel of the packages.")
     group.addoption("--durations-keep", action="store_true", help="Keep this run's times in tests/durations.csv.")
 
@@ -48,7 +48,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Leave out the folders and files of the other lane."""
     lane = config.getoption("--lane")
-    return True if lane and lane_of(collection_path) not in (lane, "both") else None
+    return True if lane and not in_lane(collection_path, lane) else None
 
 
 @pytest.fixture(autouse=True, scope="session")

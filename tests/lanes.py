@@ -14,9 +14,25 @@ SLOW: dict[str, str] = {}
 """Folders and files of the slow lane, from the root of the repository, each with what it needs beside Python."""
 
 
+FIRST: tuple[str, ...] = (
+    "tests/model/test_synchronisation.py",
+    "tests/simulator/test_forecasts.py",
+    "tests/simulator/test_interconnect_slowdown.py",
+)
+"""Files whose tests call kernels that no command calls by itself: `make kernels` runs them once, before the workers."""
+
+
 def lane_of(path: Path) -> str:
     """Return the lane of a file or folder of tests: `core`, `slow`, or `both` for a folder that has some of each."""
     place = path.resolve().relative_to(ROOT).as_posix()
     if any(place == slow or place.startswith(f"{slow}/") for slow in SLOW):
         return "slow"
     return "both" if path.is_dir() else "core"
+
+
+def in_lane(path: Path, lane: str) -> bool:
+    """Return whether a file or folder has tests of a lane, or of the files that run `first`."""
+    if lane == "first":
+        place = path.resolve().relative_to(ROOT).as_posix()
+        return any(file == place or file.startswith(f"{place}/") for file in FIRST)
+    return lane_of(path) in (lane, "both")

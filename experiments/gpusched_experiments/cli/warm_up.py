@@ -5,15 +5,28 @@ from time import monotonic
 from typing import Annotated, Any
 
 import numba
+import numpy as np
 import typer
 
+from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines.planning.plan import solve
 from gpusched_env.rendering.text import duration_text
+from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.policy import memory_columns
 from gpusched_experiments.cli.compiling import compiled_kernels
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.report.warm_up import is_compiled, note_compiled, two_processes, warm_up_steps
+from gpusched_experiments.forecast import ForecastSettings, forecast
+from gpusched_experiments.report.warm_up import (
+    is_compiled,
+    note_compiled,
+    tiny_instance,
+    two_processes,
+    warm_up_steps,
+)
+from gpusched_experiments.service.client import ServicePolicy
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 
 
 def warm_up_command(
@@ -36,7 +49,8 @@ def warm_up_command(
     if settings.DISABLE_JIT:
         typer.echo("nothing to compile: NUMBA_DISABLE_JIT is set")
         return
-    steps = list(warm_up_steps(None if policies is None else [policy.name for policy in parse_policies(policies)]))
+    named = None if policies is None else [policy.name for policy in parse_policies(policies)]
+    steps = [*warm_up_steps(named), ("forecasts", _forecasts), ("decision service", _decisions)]
     names = [name for name, _ in steps]
     if is_compiled(names):
         typer.echo(f"nothing to do: all is compiled, and kept under {_place()}")
@@ -54,6 +68,21 @@ def warm_up_command(
         )
     else:
         typer.echo(f"nothing to do: all is compiled, and kept under {_place()}")
+
+
+def _forecasts() -> None:
+    """Forecast once with a policy of each kind that is rolled out in compiled code."""
+    for name in ("edf", "sts", "atc", "sts-x"):
+        policy, instance = make_any_policy(name), tiny_instance()
+        state = State(instance, record=False, memory_columns=memory_columns(policy, instance))
+        state.advance()
+        forecast(state, policy, np.random.default_rng(0), ForecastSettings(samples=2))
+
+
+def _decisions() -> None:
+    """Answer requests as the service does, with jobs that wait and jobs that run."""
+    instance, decide = tiny_instance(), Decider(PolicyCatalogue.of("edf"), b"warm-up")
+    simulate(instance, ServicePolicy("", "edf", instance, post=lambda _, body: decide(body)), record=False)
 
 
 def _place() -> str:

@@ -23,26 +23,51 @@ from numba.core import event
 
 import gpusched_env
 from gpusched_agents.any_policy import known_policies, make_any_policy
-from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv
+from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound, non_clairvoyant_bound
+from gpusched_baselines.bounds.priced import priced_bound
 from gpusched_env.child_processes import children_ignore_sigint, usable_cores
 from gpusched_env.files import write_atomically
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env.model import (
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Job,
+    Node,
+    PowerCap,
+    PriceSeries,
+)
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.placement.placement import place
-from gpusched_env.simulator.policy import can_decide
+from gpusched_env.simulator.policy import can_decide, memory_columns
 from gpusched_env.simulator.state import State
 
 
-def tiny_instance() -> Instance:
-    """Make an instance of two GPU types, two nodes and six jobs that have to wait for one another, as they once did."""
+def tiny_instance(*, energy: bool = False) -> Instance:
+    """Make an instance of two GPU types, two nodes and six jobs that have to wait for one another, as they once did.
+
+    Args:
+        energy: Whether the price of energy changes, GPU time has a price, power is capped, and jobs run at two power limits.
+    """
     types = (GpuType("slow", 100.0, 100.0, 16.0), GpuType("fast", 300.0, 200.0, 16.0))
     distribution = EpochDistribution.from_masses([3.0, 2.0, 1.0])
     one_gpu_s = {"slow": 30.0, "fast": 10.0}
-    seconds = {Configuration(name, gpus): one_gpu_s[name] / gpus**0.8 for name in one_gpu_s for gpus in (1, 2)}
+    limits = (1.0, 0.7) if energy else (1.0,)
+    seconds = {
+        Configuration(name, gpus, power_limit=limit): one_gpu_s[name] / gpus**0.8 / limit**0.5
+        for limit in limits
+        for name in one_gpu_s
+        for gpus in (1, 2)
+    }
     jobs = [Job(5.0 * i, 5.0 * i + 400.0, 0.03, 10.0, distribution, 10.0 * (1 + i % 3) / 3, seconds) for i in range(6)]
-    made = Instance.from_jobs(types, (Node("slow", 2), Node("fast", 2)), jobs, name="warm-up")
+    made = Instance.from_jobs(types, (Node("slow", 2), Node("fast", 2)), jobs, list(seconds), name="warm-up")
     ran = np.argmin(made.jobs.seconds_per_epoch, axis=1)
-    return replace(made, jobs=replace(made.jobs, traced_start_s=made.jobs.submission_s + 1.0, traced_config=ran))
+    made = replace(made, jobs=replace(made.jobs, traced_start_s=made.jobs.submission_s + 1.0, traced_config=ran))
+    if not energy:
+        return made
+    prices = PriceSeries(np.array([0.0, 60.0, 120.0]), np.array([0.3, 0.1, 0.2]))
+    return replace(made, prices=prices, site=PowerCap((0.0,), (1.0,)), gpu_hour_eur=1.0)
 
 
 def warm_up(policies: Sequence[Policy]) -> None:
@@ -134,21 +159,34 @@ def warm_up_steps(policies: Sequence[str] | None = None) -> Iterator[tuple[str, 
     yield "bounds", partial(_bounds)
     yield "environment", _environment
     yield "environments at once", _environments
+    yield "adaptation environments", _adaptation
     for name in known_policies() if policies is None else policies:
         yield name, partial(_policy, name)
 
 
 def _bounds() -> None:
-    clairvoyant_bound(tiny_instance())
-    capacity_bound(tiny_instance())
+    for energy in (False, True):
+        instance = tiny_instance(energy=energy)
+        clairvoyant_bound(instance)
+        non_clairvoyant_bound(instance)
+        capacity_bound(instance)
+    priced_bound(replace(instance, site=None), [0.0, 60.0], np.zeros((len(instance.gpu_types), 1)))
 
 
 def _policy(name: str) -> None:
-    """Run it as comparisons do, and as a run that is drawn or kept is."""
-    policy, instance = make_any_policy(name), tiny_instance()
-    if can_decide(policy, instance):
-        for record in (False, True):
-            simulate(instance, policy, record=record)
+    """Run it as comparisons do, as a run that is drawn or kept is, job by job, and where energy costs by the hour."""
+    policy = make_any_policy(name)
+    for energy in (False, True):
+        instance = tiny_instance(energy=energy)
+        if can_decide(policy, instance):
+            for record in (False, True):
+                simulate(instance, policy, record=record)
+    choose = getattr(policy, "choose", None)
+    if choose is not None:
+        state = State(tiny_instance(), memory_columns=memory_columns(policy, tiny_instance()))
+        state.advance()
+        state.begin_round(policy.preemption)
+        choose(state.view, int(state.view.active[0]))
 
 
 def _environment() -> None:
@@ -165,6 +203,18 @@ def _environments() -> None:
     for _ in range(STEPS):
         env.step(np.array([np.flatnonzero(mask)[-1] for mask in env.action_masks()]))
     env.close()
+
+
+def _adaptation() -> None:
+    """Without and with shared GPUs, whose times are planned beside co-runners."""
+    for scenario in ("tiny", "sharing"):
+        env = GpuAdaptationEnv(scenario, settings={"jobs.count": 5})
+        env.reset(seed=0)
+        over = False
+        while not over:
+            _, _, terminated, truncated, _ = env.step(np.zeros(env.action_space.shape, np.float32))
+            over = terminated or truncated
+        env.close()
 
 
 PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
