@@ -1,7 +1,6 @@
 """Train an agent that decides job by job with MaskablePPO: it imitates a policy, and then learns by itself.
 
-Run `python examples/train_maskable_ppo.py --out runs/maskable`; it needs the extra `agents`. Its archives are policies:
-`gpusched compare --track slack --policies edf,sts-x,sb3:runs/maskable/learnt.zip`.
+Run `python examples/train_maskable_ppo.py`; it needs the extra `agents`. sb3:runs/maskable/learnt.zip is then a policy.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def imitate(model: MaskablePPO, envs: SchedulerVecEnv, expert: str, decisions: i
 
 
 def main() -> None:
-    """Print the mean cost [€] of EDF, of STS-X and of the agent after each of its phases on the same test workloads."""
+    """Print the mean cost [€] of EDF, of STS-X, of the imitator and of the agent in the end on the test workloads."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--expert", default="sts-x", help="a policy that decides job by job")
     parser.add_argument("--imitated", type=int, default=200_000, help="decisions of the imitation")
@@ -71,11 +70,10 @@ def main() -> None:
     model.learn(args.steps).save(args.out / "learnt.zip")
     warnings.simplefilter("ignore")  # both archives are our own
     track = load_track("slack")
-    seeds = list(track.seeds("test"))[: args.seeds]
-    names = ("edf", "sts-x", *(f"sb3:{args.out / name}.zip" for name in ("imitated", "learnt")))
-    for policy in map(make_any_policy, names):
-        costs = [simulate(make_instance(track.scenario, seed), policy).total_eur for seed in seeds]
-        print(f"{policy.name:40}{np.mean(costs):8.2f}", flush=True)
+    instances = [make_instance(track.scenario, seed) for seed in track.seeds("test")[: args.seeds]]
+    for name in ("edf", "sts-x", f"sb3:{args.out}/imitated.zip", f"sb3:{args.out}/learnt.zip"):
+        costs = [simulate(instance, make_any_policy(name), record=False).total_eur for instance in instances]
+        print(f"{name:40}{np.mean(costs):8.2f}", flush=True)
 
 
 if __name__ == "__main__":
