@@ -66,8 +66,9 @@ def test_bad_input_is_one_line_and_nothing_is_written(folder, options, words):
     assert not list(folder.iterdir())
 
 
-def test_a_stopped_study_names_how_to_go_on(folder, monkeypatch):
-    configs: list[object] = []
+@pytest.mark.usefixtures("folder")
+def test_a_stopped_study_names_how_to_go_on(monkeypatch):
+    configs = []
 
     def stop(config, *_, **__):
         configs.append(config)
