@@ -1,6 +1,6 @@
 """Search settings of a training with Optuna; the same command continues. It needs the extras `agents` and `search`.
 
-Run `python examples/search_hyperparameters.py --trials 20 --steps 20000 --out runs/search`.
+Run `python examples/search_hyperparameters.py --trials 20 --steps 5000 --out runs/search`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from pathlib import Path
 
 import optuna
 
-from gpusched_agents import ImitationConfig, NetworkConfig, Training, TrainingConfig
+from gpusched_agents import AdaptationConfig, NetworkConfig, TrainingConfig, make_training
 
 
 def main() -> None:
-    """Print a line per trial, the costs of expert, STS and EDF on the same workloads, and the best trial."""
+    """Print a line per trial, the costs of STS-X, STS and EDF on the same workloads, and the best trial."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=20, help="trials in all, those of earlier runs included")
-    parser.add_argument("--steps", type=int, default=20_000, help="decisions of each phase of a training")
+    parser.add_argument("--steps", type=int, default=5_000, help="steps of a training")
     parser.add_argument("--out", type=Path, default=Path("runs/search"), help="folder of trials and their database")
     (args := parser.parse_args()).out.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -26,15 +26,15 @@ def main() -> None:
     study.sampler = optuna.samplers.TPESampler(seed=finished)
 
     def cost(trial: optuna.Trial) -> float:
-        rate = trial.suggest_float("imitation.learning_rate", 1e-3, 1e-2, log=True)
+        rate = trial.suggest_float("learning_rate", 3e-4, 1e-2, log=True)
         config = TrainingConfig(
-            scenarios=("tiny",),
+            agent=AdaptationConfig("ppo", {"learning_rate": rate}),
+            scenarios=("track:slack",),
             steps=args.steps,
-            evaluate_every=args.steps,
-            network=NetworkConfig(hidden=trial.suggest_categorical("network.hidden", (32, 64))),
-            imitation=ImitationConfig(steps=args.steps, learning_rate=rate),
+            network=NetworkConfig("controls", trial.suggest_categorical("hidden", (16, 32))),
+            validation_seeds=tuple(range(20_000, 20_005)),  # of tracks
         )
-        training = Training(config, args.out / f"trial-{trial.number}")
+        training = make_training(config, args.out / f"trial-{trial.number}")
         best = min(point["total_eur"] for point in training.run().curve)
         study.set_user_attr("references", training.references)
         print(f"trial {trial.number:3} costs {best:10.2f} €   {trial.params}")

@@ -7,10 +7,10 @@ from types import SimpleNamespace
 
 import numba
 import pytest
+from lanes import ROOT, SLOW, lane_of
 
 import compiling
 import durations
-from lanes import ROOT, SLOW, lane_of
 
 TESTS = ROOT / "tests"
 

@@ -135,9 +135,9 @@ def test_a_comparison_of_it_runs_and_can_be_run_again(own: Path, tmp_path: Path)
 def test_an_agent_is_trained_on_it_and_evaluated(own: Path, tmp_path: Path):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     gpusched(
-        "train", "--scenario", own, "--envs", 2, "--hidden", 8, "--validation-seeds", "500", "--imitation-steps", 64,
-        "--steps", 32, "--evaluate-every", 64, "--set", "imitation.rollout=16", "--set", "imitation.batch_size=32",
-        "--set", "agent.n_steps=16", "--set", "agent.batch_size=32", "--out", tmp_path / "run",
+        "train", "--scenario", own, "--agent", "ppo", "--envs", 2, "--hidden", 8, "--validation-seeds", "500",
+        "--steps", 32, "--set", "agent.workloads=2", "--set", "agent.n_steps=16", "--set", "agent.batch_size=32",
+        "--out", tmp_path / "run",
     )  # fmt: skip
     agent = tmp_path / "run" / "agent"
     shown = gpusched("evaluate", agent, "--scenario", own, "--seeds", "3", "--against", "edf", "-w", 1).stdout

@@ -1,8 +1,8 @@
 """Learned agents: training, folders of agents, and evaluation on held-out seeds.
 
-Only training in an environment and its parts (`Training`, `ControlTraining` and its `AdaptationConfig`,
-`SchedulerVecEnv`, `make_sb3_vec_env`, `convert_sb3_zip`, `load_sb3`) need torch and Stable-Baselines3, the extra
-`agents`, and import them at first use. Decisions of an agent and `AdaptationTraining` do not need them.
+Only training in an environment and its parts (`ControlTraining` and its `AdaptationConfig`, `SchedulerVecEnv`,
+`make_sb3_vec_env`, `load_sb3`) need torch and Stable-Baselines3, the extra `agents`, and import them at first use.
+Decisions of an agent and `AdaptationTraining` do not need them.
 """
 
 from __future__ import annotations
@@ -20,46 +20,30 @@ if TYPE_CHECKING:
     from gpusched_agents.files.storage import load_agent, save_agent
     from gpusched_agents.network.control_models import JobSetExtractor, job_set_policy
     from gpusched_agents.network.control_policy import ControlPolicy
-    from gpusched_agents.policy import AgentPolicy, load_policy
+    from gpusched_agents.policy import load_policy
     from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
-    from gpusched_agents.sb3_models import convert_sb3_zip, load_sb3
+    from gpusched_agents.sb3_models import load_sb3
     from gpusched_agents.spec import AgentSpec, NetworkConfig
     from gpusched_agents.study import make_training
     from gpusched_agents.training.adaptation_training import AdaptationTraining
-    from gpusched_agents.training.algorithm_config import (
-        A2cConfig,
-        AdaptationConfig,
-        DqnConfig,
-        EsConfig,
-        MaskablePpoConfig,
-        PpoConfig,
-    )
-    from gpusched_agents.training.config import ImitationConfig, TrainingConfig
+    from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
+    from gpusched_agents.training.config import TrainingConfig
     from gpusched_agents.training.control_training import ControlTraining
-    from gpusched_agents.training.training import Training
 
 __all__ = [
-    "A2cConfig",
     "AdaptationConfig",
     "AdaptationTraining",
     "AgentDescription",
-    "AgentPolicy",
     "AgentSpec",
     "ControlPolicy",
     "ControlTraining",
-    "DqnConfig",
     "EsConfig",
     "Evaluation",
-    "ImitationConfig",
     "JobSetExtractor",
-    "MaskablePpoConfig",
     "Model",
     "NetworkConfig",
-    "PpoConfig",
     "SchedulerVecEnv",
-    "Training",
     "TrainingConfig",
-    "convert_sb3_zip",
     "evaluate",
     "job_set_policy",
     "load_agent",

@@ -1,18 +1,16 @@
-"""A trained agent as a policy: for tables, `simulate()` and the environment."""
+"""A trained agent, or a model that chooses job by job, as a policy: for tables, `simulate()` and the environment."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
 from gpusched_agents.network.actors import ControlActor, JobSetActor, MlpActor
 from gpusched_agents.network.control_policy import SQUASHED, ControlPolicy
-from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
 from gpusched_agents.network.type_set import TypeSetActor
-from gpusched_agents.spec import SETS_CONTROLS
 from gpusched_baselines import edf
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS
 from gpusched_env.errors import InputError
@@ -42,78 +40,16 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
 
 
-@dataclass(frozen=True, eq=False)
-class AgentPolicy:
-    """A trained network that chooses the action with the best score for one job after the other.
-
-    It decides under the settings of the environment in which it was trained: order, preemption, timers before the due
-    date, and whether jobs leave nodes that would have to be switched on for them.
-
-    Args:
-        name: Name, as tables show it.
-        spec: What it was trained for.
-        weights: Its weights, concatenated (`gpusched_agents.network.inference.flat_weights`).
-        width: Width of its layers.
-        guarded: Whether choices that must be late are replaced (`gpusched_agents.network.inference.guarded`).
-    """
-
-    name: str
-    spec: AgentSpec
-    weights: NDArray[np.float32]
-    width: int
-    guarded: bool = False
-
-    @property
-    def preemption(self) -> bool:
-        """Whether a round begins from an empty cluster."""
-        return self.spec.asking.preemption
-
-    @property
-    def job_order(self) -> str:
-        """The order in which the round asks its jobs."""
-        return self.spec.asking.job_order
-
-    def check(self, instance: Instance) -> None:
-        """Check that the agent can decide on this instance.
-
-        Raises:
-            InputError: It was trained for other configurations or GPU types than it can take here.
-        """
-        self.spec.check(instance.configurations, instance.gpu_types)
-
-    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
-        """Place the jobs of this round, one after the other."""
-        ask_order(view, self.spec.asking.job_order, waiting_only=not self.spec.asking.preemption)
-        decide_round(*self._arguments(view))
-
-    def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the current job is the one that the round asks
-        """Choose the configuration, the timer and the place of the current job."""
-        config, timer, leaves = choose_now(*self._arguments(view))
-        return Choice(int(config), None if np.isnan(timer) else float(timer), bool(leaves))
-
-    def _arguments(self, view: View) -> tuple[Any, ...]:
-        asking = self.spec.asking
-        network = KINDS[self.spec.network]
-        timers = asking.consolidation, asking.due_date_timers
-        return view.board, Notes.of(view.board), self.weights, self.width, network, self.guarded, *timers
-
-
-def load_policy(text: str) -> AgentPolicy | ControlPolicy:
+def load_policy(text: str) -> ControlPolicy:
     """Load the agent that `agent:NAME` or `agent:DIR` names, as a policy of that name.
 
     Raises:
         InputError: There is no such agent, its folder is not as it was written, or it was trained with another version
-            of the observation or with milestones.
+            of the observation.
     """
     description, weights = load_agent(find_agent(text))
-    spec = description.spec
-    spec.check_features()
-    if spec.asking.milestones:
-        raise InputError(f"{text}: milestones", spec.asking.milestones, "0: only environments have milestones")
-    network = description.network
-    if spec.network in SETS_CONTROLS:
-        return control_policy(text, spec, network, weights, description.algorithm)
-    return AgentPolicy(text, spec, flat_weights(spec.network, weights), network.hidden, network.guard)
+    description.spec.check_features()
+    return control_policy(text, description.spec, description.network, weights, description.algorithm)
 
 
 def control_policy(

@@ -1,4 +1,4 @@
-"""Models that Stable-Baselines3 and sb3-contrib saved, as agents' folders and as policies (extra `agents`).
+"""Models that Stable-Baselines3 and sb3-contrib saved, as policies (extra `agents`).
 
 Their archives hold pickled objects, and reading one runs any code in it; an agent's folder holds none. The policies use
 only plain arrays: the weights of the model's perceptrons.
@@ -6,12 +6,10 @@ only plain arrays: the weights of the model's perceptrons.
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import warnings
 import zipfile
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,74 +18,21 @@ import stable_baselines3
 from gymnasium import spaces
 
 from gpusched_agents.any_policy import archive_path
-from gpusched_agents.files.description import AgentDescription
-from gpusched_agents.files.storage import save_agent
 from gpusched_agents.network.actors import ControlActor, JobSetActor, LstmActor
 from gpusched_agents.network.control_models import LSTM, TAKEN, actor_of_model, jobs_last, lstm_of_model
 from gpusched_agents.network.control_policy import ControlPolicy, control_set
-from gpusched_agents.network.policies import export_model
 from gpusched_agents.policy import JobModelPolicy
-from gpusched_agents.training.algorithms import CLASSES
 from gpusched_env.errors import InputError
-from gpusched_env.observation import PARTS, observation_space
-from gpusched_env.provenance import provenance
+from gpusched_env.observation import PARTS
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
-    from gpusched_agents.spec import AgentSpec
-
 SAVED = {"data", "policy.pth"}
-PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
 
 
 class UnsafeLoadWarning(UserWarning):
     """A file is about to be unpickled, which runs the code in it."""
-
-
-def convert_sb3_zip(
-    archive: str | Path, algorithm: str, folder: str | Path, spec: AgentSpec, *, name: str
-) -> AgentDescription:
-    """Write the agent that Stable-Baselines3 saved in `archive` to `folder`.
-
-    Args:
-        archive: A .zip file that `model.save` wrote. Reading it runs the code in it: convert only files that you trust.
-        algorithm: Its algorithm: `a2c`, `dqn`, `maskable-ppo` or `ppo`.
-        folder: A new or empty folder, or one that holds only an agent, which is replaced.
-        spec: What it was trained for; the archive does not contain that.
-        name: Name of the agent.
-
-    Returns:
-        The description as it was written.
-
-    Warns:
-        UnsafeLoadWarning: Always.
-
-    Raises:
-        InputError: There is no such archive, it is not whole or not of this algorithm, its policy is not one of
-            `gpusched_agents.network.policies`, it was not trained for `spec`, or the folder holds something else.
-    """
-    if algorithm not in CLASSES:
-        raise InputError("algorithm", algorithm, f"one of {', '.join(CLASSES)}")
-    data = read_archive(Path(archive))
-    model = _unpickled(CLASSES[algorithm][0], data, archive, "convert", f"{algorithm} saved")
-    network, config, weights = export_model(model)
-    _check_fit(model, network, spec)
-    described = AgentDescription(
-        name=name,
-        algorithm=algorithm,
-        spec=spec,
-        config=config,
-        provenance=provenance(
-            None,
-            converted_from=Path(archive).name,
-            archive_sha256=hashlib.sha256(data).hexdigest(),
-            steps=model.num_timesteps,
-            seed=model.seed,
-            packages={package: version(package) for package in PACKAGES},
-        ),
-    )
-    return save_agent(folder, described, weights)
 
 
 def read_archive(path: Path) -> bytes:
@@ -109,19 +54,6 @@ def read_archive(path: Path) -> bytes:
             "archive", str(path), f"a .zip file that Stable-Baselines3 saved; this one has no {missing[0]}"
         )
     return data
-
-
-def _check_fit(model: BaseAlgorithm, network: str, spec: AgentSpec) -> None:
-    """Check that the model fits `spec`: its network, and the sizes of its observations and actions."""
-    if network != spec.network:
-        raise InputError("spec.network", spec.network, f"{network}, which the archive holds")
-    sees = observation_space(len(spec.configurations), len(spec.gpu_types))
-    if model.observation_space != sees:
-        raise InputError("spec", str(model.observation_space), f"that of the model's training, which sees {sees}")
-    if model.action_space != spaces.Discrete(1 + len(spec.configurations)):
-        raise InputError(
-            "spec", str(model.action_space), f"Discrete({1 + len(spec.configurations)}), one action for each"
-        )
 
 
 # By the module of its policy's class: the algorithm.
@@ -183,16 +115,11 @@ def _load(path: Path) -> BaseAlgorithm:
         algorithm = stable_baselines3.PPO if "clip_range" in described else stable_baselines3.A2C
     if algorithm is None:
         raise InputError("archive", f"{path}: a policy of {module or 'no known class'}", TAKEN)
-    return _unpickled(algorithm, data, path, "load", "Stable-Baselines3 saved")
-
-
-def _unpickled(algorithm: Any, data: bytes, path: str | Path, use: str, wanted: str) -> BaseAlgorithm:
-    """Load a model from the bytes of an archive, with a warning to the caller of `convert_sb3_zip` or `load_sb3`."""
-    text = f"{path} is unpickled, which runs the code in it: {use} only files that you trust"
-    warnings.warn(UnsafeLoadWarning(text), stacklevel=3 if use == "convert" else 4)
+    text = f"{path} is unpickled, which runs the code in it: load only files that you trust"
+    warnings.warn(UnsafeLoadWarning(text), stacklevel=3)  # to the caller of `load_sb3`
     try:
         model: BaseAlgorithm = algorithm.load(io.BytesIO(data), device="cpu")
     except Exception as error:  # the code in a pickle may raise anything
-        allowed = f"an archive that {wanted} ({type(error).__name__}: {error})"
+        allowed = f"an archive that Stable-Baselines3 saved ({type(error).__name__}: {error})"
         raise InputError("archive", str(path), allowed) from error
     return model

@@ -5,38 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, Unpack, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, get_args, get_type_hints
 
 from gpusched_baselines.adaptation_env.controls import ROUNDS, SETS, control_names
 from gpusched_baselines.adaptation_env.features import GPU_TYPES, JOBS, ROUND
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, checks
 from gpusched_env.model.configuration import Kind
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
-from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from gpusched_env.simulator.policy import AskingSettings
-
-NETWORKS = ("set", "mlp", "controls", "control-set")
-SETS_CONTROLS = ("controls", "control-set")
+NETWORKS = ("control-set", "controls")
+BY_JOB = (
+    "; what decides job by job is trained by Stable-Baselines3 itself, as in examples/train_maskable_ppo.py, "
+    "and named sb3:FILE.zip"
+)
+ALLOWED = " or ".join(NETWORKS) + BY_JOB
+"""The networks that agents have, for errors on another one."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 2**31 - 1
-DEFAULT = Asking()
 FEATURES = {
-    "job_features": JOB_FEATURES,
-    "option_features": OPTION_FEATURES,
-    "cluster_features": CLUSTER_FEATURES,
-    "queue_features": QUEUE_FEATURES,
-}
-CONTROL_FEATURES = {
     "job_features": JOBS,
     "option_features": control_names(()),
     "cluster_features": GPU_TYPES,
     "queue_features": ROUND,
 }
+"""The names of the features that networks observe, by the field of the spec."""
 
 Check: TypeAlias = Callable[[str, Any], object]
 
@@ -72,9 +67,7 @@ def check_at_most(highest: int, field: str, value: Any) -> int:
 Count = Annotated[int, checks.whole]
 CountFromZero = Annotated[int, partial(checks.whole, lowest=0)]
 Positive = Annotated[float, checks.positive]
-NotNegative = Annotated[float, checks.not_negative]
 Part = Annotated[float, _check_part]
-Flag = Annotated[bool, check_flag]
 
 
 def check_settings(settings: DataclassInstance, section: str = "") -> None:
@@ -97,20 +90,15 @@ def check_settings(settings: DataclassInstance, section: str = "") -> None:
 
 @dataclass(frozen=True, slots=True)
 class NetworkConfig:
-    """The network.
+    """The network, which sets the controls of STS-X.
 
     Args:
-        kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
-            `controls` is a perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, or `es`, and
-            fits one number of GPU types; `control-set` does so with the same weights for every GPU type
-            (`gpusched_agents.network.type_set`), is what `es` trains, and fits any cluster.
-        hidden: Width of its layers, 1 to 1,024.
-        distribution: Whether it sees the features of the distribution of epochs.
-        guard: Whether choices that must be late are replaced by cheaper ones in time when it decides
-            (`gpusched_agents.network.inference.guarded`); not while it learns. A network that sets controls has no
-            guard: STS-X weighs tardiness.
-        layers: Hidden layers of networks that set controls, ≥ 0; the others have a fixed number.
-        rounds: Rounds after which those set them again, ≥ 1.
+        kind: `control-set` has the same weights for every GPU type (`gpusched_agents.network.type_set`), is what `es`
+            trains, and fits any cluster; `controls` is a perceptron, is what `AdaptationConfig` trains, or `es`, and
+            fits one number of GPU types.
+        hidden: Width of its hidden layers, 1 to 1,024.
+        layers: Number of its hidden layers, ≥ 0.
+        rounds: Rounds after which it sets the controls again, ≥ 1.
         controls: The set of controls: `round` or `jobs`, as in `GpuAdaptationEnv`.
         job_features: Number of single jobs that `controls` observes, ≥ 0, as there.
         job_codes: Width of the codes of these jobs, which are averaged by attention
@@ -122,10 +110,8 @@ class NetworkConfig:
         InputError: A value is not allowed.
     """
 
-    kind: Annotated[str, choice(NETWORKS, " or ".join(NETWORKS))] = "set"
+    kind: Annotated[str, choice(NETWORKS, ALLOWED)] = "control-set"
     hidden: Annotated[int, partial(check_at_most, 1024)] = 64
-    distribution: Flag = True
-    guard: Flag = False
     layers: CountFromZero = 1
     rounds: Count = ROUNDS
     controls: Annotated[str, choice(SETS, " or ".join(SETS))] = "round"
@@ -135,10 +121,6 @@ class NetworkConfig:
 
     def __post_init__(self) -> None:
         check_settings(self, "network.")
-        if self.guard and self.kind in SETS_CONTROLS:
-            raise InputError("network.guard", self.guard, "False, for a network that sets controls")
-        if self.kind in SETS_CONTROLS and not self.distribution:
-            raise InputError("network.distribution", self.distribution, "True, for a network that sets controls")
         if self.job_codes and not self.job_features:
             raise InputError("network.job_codes", self.job_codes, "0, without network.job_features")
         if self.kind == "control-set" and self.job_features:
@@ -147,28 +129,22 @@ class NetworkConfig:
             raise InputError("network.contexts", self.contexts, f"0, for {self.kind}")
 
 
-OF_CONTROLS = ("layers", "rounds", "controls", "job_features", "job_codes", "contexts")
-"""Fields of `NetworkConfig` that only networks that set controls have."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSpec:
     """The clusters for which an agent was trained; `check` checks whether it can decide on another cluster.
 
     Args:
-        network: `set` scores every configuration with the same weights, so it fits any number of them; `mlp` takes
-            one vector, so it fits only the configurations of its training; `controls` sets the controls of STS-X, so it
-            fits only as many GPU types as in training; `control-set` sets those of any cluster.
+        network: `controls` sets the controls of STS-X for as many GPU types as in training; `control-set` sets those
+            of any cluster.
         configurations: Names of the configurations at training, in their order.
         gpu_types: Names of the GPU types at training, in their order.
-        max_configurations: Most configurations that it may be used with; for an mlp, those of training.
-        max_gpu_types: Most GPU types that it may be used with; for an mlp, those of training; for controls, as many.
+        max_configurations: Most configurations that it may be used with.
+        max_gpu_types: Most GPU types that it may be used with; for `controls`, as many as in training.
         kinds: Kinds of configurations in training: `single-node`, `multi-node`, `shared`.
-        asking: How its rounds ask.
-        job_features: Names of the observed features of a job.
-        option_features: Those of a configuration; for controls, the names of those that are not prices of GPU types.
-        cluster_features: Those of a GPU type.
-        queue_features: Those of the other jobs.
+        job_features: Names of the observed features of the active jobs.
+        option_features: Names of the controls that are not prices of GPU types.
+        cluster_features: Names of the observed features of a GPU type.
+        queue_features: Names of the other observed features.
 
     Raises:
         InputError: A value is of the wrong type or out of its range.
@@ -180,20 +156,19 @@ class AgentSpec:
     max_configurations: int
     max_gpu_types: int
     kinds: tuple[str, ...]
-    asking: Asking = DEFAULT
-    job_features: tuple[str, ...] = JOB_FEATURES
-    option_features: tuple[str, ...] = OPTION_FEATURES
-    cluster_features: tuple[str, ...] = CLUSTER_FEATURES
-    queue_features: tuple[str, ...] = QUEUE_FEATURES
+    job_features: tuple[str, ...] = FEATURES["job_features"]
+    option_features: tuple[str, ...] = FEATURES["option_features"]
+    cluster_features: tuple[str, ...] = FEATURES["cluster_features"]
+    queue_features: tuple[str, ...] = FEATURES["queue_features"]
 
     def __post_init__(self) -> None:
-        _one_of("network", self.network, NETWORKS)
+        if self.network not in NETWORKS:
+            raise InputError("network", self.network, ALLOWED)
         for field in ("configurations", "gpu_types", "kinds", *FEATURES):
             object.__setattr__(self, field, _names(field, getattr(self, field)))
         for kind in self.kinds:
-            _one_of("kinds", kind, KINDS)
-        if not isinstance(self.asking, Asking):
-            raise InputError("asking", self.asking, "an Asking")
+            if kind not in KINDS:
+                raise InputError("kinds", kind, f"one of {', '.join(KINDS)}")
         self._check_most("max_configurations", len(self.configurations))
         self._check_most("max_gpu_types", len(self.gpu_types))
 
@@ -206,17 +181,15 @@ class AgentSpec:
         *,
         max_configurations: int | None = None,
         max_gpu_types: int | None = None,
-        **asking: Unpack[AskingSettings],
     ) -> Self:
         """Make the spec of an agent that is trained on these configurations and GPU types.
 
         Args:
-            network: `set`, `mlp`, `controls` or `control-set`.
+            network: `controls` or `control-set`.
             configurations: Those of training.
             gpu_types: Those of training.
             max_configurations: Most configurations that it may be used with; by default, as many as in training.
             max_gpu_types: Most GPU types that it may be used with; by default, as many as in training.
-            **asking: How its rounds ask: the settings of `gpusched_env.simulator.Asking` by name.
 
         Raises:
             InputError: A value is of the wrong type or out of its range.
@@ -229,8 +202,6 @@ class AgentSpec:
             max_configurations=len(configurations) if max_configurations is None else max_configurations,
             max_gpu_types=len(gpu_types) if max_gpu_types is None else max_gpu_types,
             kinds=tuple(kind for kind in KINDS if kind in met),
-            **features_of(network),
-            asking=Asking(**asking),
         )
 
     def check(self, configurations: Sequence[Configuration], gpu_types: Sequence[GpuType]) -> None:
@@ -238,12 +209,12 @@ class AgentSpec:
 
         Raises:
             InputError: It was trained with another version of the observation, there are more configurations or GPU
-                types than it can take (for an mlp: other ones; for controls: fewer GPU types), or a configuration of a
-                kind that was not in its training.
+                types than it can take (for `controls`: fewer GPU types), or a configuration of a kind that was not in
+                its training.
         """
         self.check_features()
-        self._check_fit("configurations", [c.name for c in configurations], self.max_configurations)
-        self._check_fit("gpu_types", [v.name for v in gpu_types], self.max_gpu_types)
+        self._check_fit("configurations", len(configurations), self.max_configurations)
+        self._check_fit("gpu_types", len(gpu_types), self.max_gpu_types)
         for configuration in configurations:
             if configuration.kind not in self.kinds:
                 allowed = f"{' and '.join(self.kinds)} configurations, the kinds that the agent was trained with"
@@ -255,7 +226,7 @@ class AgentSpec:
         Raises:
             InputError: It was trained with another version of the observation.
         """
-        for field, present in features_of(self.network).items():
+        for field, present in FEATURES.items():
             _check_features(field, getattr(self, field), present)
 
     def _check_most(self, field: str, trained_with: int) -> None:
@@ -266,29 +237,15 @@ class AgentSpec:
             relation = "exactly" if exactly else "at least"
             raise InputError(field, most, f"{relation} {trained_with}, the number at training")
 
-    def _check_fit(self, field: str, names: list[str], most: int) -> None:
-        trained_with = getattr(self, field)
-        if self.network == "mlp" and tuple(names) != trained_with:
-            allowed = f"those that the agent was trained with, in their order: {', '.join(trained_with)}"
-            raise InputError(f"instance.{field}", names, allowed)
+    def _check_fit(self, field: str, count: int, most: int) -> None:
         exactly = self._exactly(field)
-        if len(names) > most or (exactly and len(names) < most):
+        if count > most or (exactly and count < most):
             allowed = f"{'exactly' if exactly else 'at most'} {most}, which the agent can take"
-            raise InputError(f"instance.{field}", f"{len(names)} of them", allowed)
+            raise InputError(f"instance.{field}", f"{count} of them", allowed)
 
     def _exactly(self, field: str) -> bool:
         """Return whether it takes exactly the largest number, not fewer."""
-        return self.network == "mlp" or (self.network == "controls" and field.endswith("gpu_types"))
-
-
-def features_of(network: str) -> dict[str, tuple[str, ...]]:
-    """Return the names of the features that a network observes in this release, by the field of the spec."""
-    return CONTROL_FEATURES if network in SETS_CONTROLS else FEATURES
-
-
-def _one_of(field: str, value: str, allowed: Sequence[str]) -> None:
-    if value not in allowed:
-        raise InputError(field, value, f"one of {', '.join(allowed)}")
+        return self.network == "controls" and field.endswith("gpu_types")
 
 
 def _names(field: str, values: Any) -> tuple[str, ...]:

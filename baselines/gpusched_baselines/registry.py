@@ -32,7 +32,6 @@ class ShippedPolicy:
         usual: Whether a comparison that names no policies includes it.
         slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
         compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
-        expert: Its place among the experts of an agent's warm start, from 1, the best first; None if it is none.
         style: Its place among the colours and marks of figures, from 0; with None it gets one that is left.
         ablation_of: The policy from which it differs in one part; lists of policies do not contain ablations.
         replays: Whether it replays the schedule of a trace. Only traces with start times have one, so lists of
@@ -48,7 +47,6 @@ class ShippedPolicy:
     usual: bool = True
     slow: bool = False
     compiled: bool = True
-    expert: int | None = None
     style: int | None = None
     replays: bool = False
     ablation_of: str | None = None
@@ -130,12 +128,10 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "fifo": ShippedPolicy(
             "dispatching.dispatch:fifo",
             "First submitted, first served; the cheapest configuration that meets the due date",
-            expert=4,
         ),
         "edf": ShippedPolicy(
             "dispatching.dispatch:edf",
             "Earliest due date first; the cheapest configuration that meets it",
-            expert=3,
             style=1,
         ),
         "edf-preemptive": ShippedPolicy(
@@ -146,7 +142,6 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "priority": ShippedPolicy(
             "dispatching.dispatch:priority",
             "Largest tardiness weight first; the cheapest configuration that meets the due date",
-            expert=5,
         ),
         "greedy": ShippedPolicy(
             "dispatching.dispatch:Greedy",
@@ -174,7 +169,6 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "sts": ShippedPolicy(
             "sts:Sts",
             "Plans each job against the distribution of its epochs: starts slow, and speeds up if the job goes on",
-            expert=2,
             style=0,
         ),
         "sts-priced": ShippedPolicy(
@@ -187,13 +181,11 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "sts_x.policy:StsX",
             "STS over all GPU types at once; tardiness and GPU-seconds have a price, and jobs with slack may wait",
             origin="ours",
-            expert=1,
             style=4,
         ),
         "rollout": _solved(
             "rollout_policy.policy:RolloutPolicy",
             "The cheapest of STS-X, ATC and changes of their plans, by sampled simulations of the next rounds",
-            expert=6,
         ),
         "sts-published": ShippedPolicy(
             "sts:Sts",
@@ -415,12 +407,6 @@ def usual_policy_names() -> tuple[str, ...]:
 def ablation_names(of: str) -> tuple[str, ...]:
     """List the names of the ablations of the policy `of`."""
     return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of == of)
-
-
-def expert_names() -> tuple[str, ...]:
-    """List the names of the policies that an agent may imitate, the best first."""
-    places = {shipped.expert: name for name, shipped in POLICIES.items() if shipped.expert is not None}
-    return tuple(places[place] for place in sorted(places))
 
 
 def policy_descriptions() -> dict[str, str]:

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import save
 
-from agent_folders import description, mlp_description, network, spec, weights
+from agent_folders import controls_description, description, network, spec, weights
 from gpusched_agents.files import storage as shipping
 from gpusched_agents.files.description import description_text, read_description
 from gpusched_agents.files.storage import (
@@ -30,9 +30,8 @@ from gpusched_agents.files.storage import (
     save_agent,
     shipped_agents,
 )
-from gpusched_agents.spec import NetworkConfig
+from gpusched_agents.spec import FEATURES, NetworkConfig
 from gpusched_env.errors import InputError
-from gpusched_env.observation import JOB_FEATURES
 from refusals import ANY, refused
 
 if TYPE_CHECKING:
@@ -73,17 +72,17 @@ def test_an_agent_comes_back_as_it_was_saved(tmp_path: Path):
 
 
 def test_a_description_survives_pickling_and_keeps_nothing_that_others_hold():
-    config = {"network": network("set", 8)}
+    config = {"network": network("control-set", 8)}
     made = description(config=config)
     config["network"]["hidden"] = 9
-    assert made.config == {"network": network("set", 8)}
-    assert made.network == NetworkConfig("set", 8)
+    assert made.config == {"network": network("control-set", 8)}
+    assert made.network == NetworkConfig("control-set", 8)
     assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301 - our own
 
 
 def test_arrays_that_are_not_contiguous_are_saved_by_their_values(tmp_path: Path):
     views = weights() | {name: array.T.copy().T[::-1] for name, array in weights(1).items() if "weight" in name}
-    assert not views["context.weight"].flags.c_contiguous
+    assert not views["price.0.weight"].flags.c_contiguous
     save_agent(tmp_path / "a", description(), views)
     for name, array in load_agent(tmp_path / "a")[1].items():
         np.testing.assert_array_equal(array, views[name])
@@ -136,11 +135,10 @@ def test_weights_that_are_not_finite_float32_are_not_saved(tmp_path: Path, bad, 
         ({"config": {"rate": float("nan")}}, "config"),
         ({"config": {"rate": {1, 2}}}, "config"),
         ({"config": {}}, "config.network"),
-        ({"config": {"network": network("mlp")}}, "config.network.kind"),
-        ({"config": {"network": network("set", 0)}}, "config.network.hidden"),
-        ({"config": {"network": network("set", 10**9)}}, "config.network.hidden"),
-        ({"config": {"network": network("set") | {"distribution": 1}}}, "config.network.distribution"),
-        ({"config": {"network": network("set") | {"depth": 3}}}, "config.network.depth"),
+        ({"config": {"network": network("controls")}}, "config.network.kind"),
+        ({"config": {"network": network("control-set") | {"hidden": 0}}}, "config.network.hidden"),
+        ({"config": {"network": network("control-set") | {"hidden": 10**9}}}, "config.network.hidden"),
+        ({"config": {"network": network("control-set") | {"depth": 3}}}, "config.network.depth"),
         ({"provenance": {}}, "provenance.made_utc"),
         ({"curve": [{"steps": 1, "seconds": 0.0}]}, "curve[0].total_eur"),
         ({"curve": [{"steps": 1.5, "seconds": 0.0, "total_eur": 1.0}]}, "curve[0].steps"),
@@ -163,12 +161,12 @@ def test_what_is_not_a_folder_is_refused(tmp_path: Path):
     not_loaded(tmp_path / "file", "agent", str(tmp_path / "file"), "not a file")
 
 
-def test_an_archive_of_stable_baselines3_is_refused_with_the_way_to_convert_it(tmp_path: Path):
+def test_an_archive_of_stable_baselines3_is_refused_with_its_name_as_a_policy(tmp_path: Path):
     for name in ("model.zip", "without_suffix"):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("data", "{}")
-        not_loaded(tmp_path / name, "agent", str(tmp_path / name), "convert_sb3_zip")
-    not_loaded(tmp_path / "model", "agent", str(tmp_path / "model.zip"), "convert_sb3_zip")
+        not_loaded(tmp_path / name, "agent", str(tmp_path / name), "sb3:FILE.zip")
+    not_loaded(tmp_path / "model", "agent", str(tmp_path / "model.zip"), "sb3:FILE.zip")
 
 
 @pytest.mark.parametrize("name", AGENT_FILES)
@@ -203,8 +201,8 @@ def test_weights_of_another_agent_are_refused(saved: Path, tmp_path: Path):
 
 def test_a_description_that_was_changed_is_refused_even_if_each_of_its_values_could_be(saved: Path):
     text = (saved / "agent.json").read_text()
-    assert '"preemption": true' in text
-    (saved / "agent.json").write_text(text.replace('"preemption": true', '"preemption": false'))
+    assert '"max_gpu_types": 3' in text
+    (saved / "agent.json").write_text(text.replace('"max_gpu_types": 3', '"max_gpu_types": 4'))
     not_loaded(saved, f"{saved}/agent.json: content_sha256", ANY, "changed after it was written")
 
 
@@ -215,7 +213,7 @@ def test_a_description_may_have_another_layout(saved: Path):
 
 
 def test_a_name_beyond_ascii_and_a_broken_one_are_kept():
-    made = description(config={"network": network("set"), "note": "größer € \ud800"})
+    made = description(config={"network": network("control-set"), "note": "größer € \ud800"})
     assert read_description(description_text(replace(made, weights_sha256="0" * 64))).config == made.config
 
 
@@ -241,9 +239,6 @@ EDITS = {
     "spec.gpu_types": _set("spec", "gpu_types", to="V100"),
     "spec.configurations[1]": _set("spec", "configurations", 1, to=7),
     "spec.max_gpu_types": _set("spec", "max_gpu_types", to=10**400),
-    "spec.preemption": _set("spec", "preemption", to="yes"),
-    "spec.idle_review_s": _set("spec", "idle_review_s", to=10**400),
-    "spec.milestones": _set("spec", "milestones", to=True),
     "spec.job_features": lambda d: d["spec"].pop("job_features"),
     "spec.colour": _set("spec", "colour", to="red"),
     "weights": _set("weights", to=None),
@@ -267,6 +262,15 @@ def test_an_edited_description_is_one_error_that_names_the_field(saved: Path, fi
     EDITS[field](document)
     (saved / "agent.json").write_text(json.dumps(document))
     not_loaded(saved, f"{saved / 'agent.json'}: {field}")
+
+
+@pytest.mark.parametrize("kind", ["set", "mlp"])
+def test_an_agent_that_decides_job_by_job_is_one_error_that_names_what_takes_its_place(saved: Path, kind: str):
+    document = json.loads((saved / "agent.json").read_text())
+    document["spec"] |= {"network": kind, "milestones": 0}
+    (saved / "agent.json").write_text(json.dumps(document))
+    allowed = "control-set or controls; .*Stable-Baselines3 itself.* named sb3:FILE.zip"
+    not_loaded(saved, f"{saved}/agent.json: spec.network", kind, allowed)
 
 
 @pytest.mark.parametrize(
@@ -299,11 +303,11 @@ def test_a_description_that_is_no_text_is_refused(saved: Path):
         (b"\x80\x04K\x01.", ("weights",)),
         (save({"a": np.zeros(2)}), ("weights.a", "float64", "float32")),
         (save({"a": np.array([np.nan], np.float32)}), ("weights.a", "NaN or inf")),
-        (save({"a": np.zeros(2, np.float32)}), ("weights.common.weight", None)),
-        (save(weights(of=spec("mlp"))), ("weights.common.weight", None)),
+        (save({"a": np.zeros(2, np.float32)}), ("weights.common.0.bias", None)),
+        (save(weights(of=spec("controls"))), ("weights.common.0.bias", None)),
         (
-            save(weights() | {"option.bias": np.zeros(5, np.float32)}),
-            ("weights.option.bias", "shape (5,)", "shape (4,)"),
+            save(weights() | {"price.0.bias": np.zeros(5, np.float32)}),
+            ("weights.price.0.bias", "shape (5,)", "shape (4,)"),
         ),
         (save(weights() | {"more": np.zeros(5, np.float32)}), ("weights.more",)),
         (len(HALF).to_bytes(8, "little") + HALF + b"\0\0", ("weights", "'BF16'")),
@@ -318,11 +322,11 @@ def test_weights_that_match_their_hash_are_still_checked(saved: Path, data: byte
 
 
 def test_weights_of_another_network_are_not_saved(tmp_path: Path):
-    with refused("weights.common.weight", None):
-        save_agent(tmp_path / "a", description(), weights(of=spec("mlp")))
+    with refused("weights.common.0.bias", None):
+        save_agent(tmp_path / "a", description(), weights(of=spec("controls")))
     assert list(tmp_path.iterdir()) == []
-    save_agent(tmp_path / "a", mlp_description(), weights(of=spec("mlp")))
-    assert load_agent(tmp_path / "a")[0].spec.network == "mlp"
+    save_agent(tmp_path / "a", controls_description(), weights(of=spec("controls")))
+    assert load_agent(tmp_path / "a")[0].spec.network == "controls"
 
 
 def test_weights_of_other_shapes_than_the_networks_are_refused():
@@ -330,12 +334,12 @@ def test_weights_of_other_shapes_than_the_networks_are_refused():
     check_shapes(weights(), shapes)
     for changed, error in (
         ({"head": (3, 3)}, ("weights.head", None)),
-        ({"score.bias": (5, 8)}, ("weights.score.bias", "shape (4,)", r"shape \(5, 8\)")),
+        ({"price.0.bias": (5, 8)}, ("weights.price.0.bias", "shape (4,)", r"shape \(5, 8\)")),
     ):
         with refused(*error):
             check_shapes(weights(), shapes | changed)
-    with refused("weights.wait.bias", "...", "no such array"):
-        check_shapes(weights(), {name: shape for name, shape in shapes.items() if name != "wait.bias"})
+    with refused("weights.price.1.bias", "...", "no such array"):
+        check_shapes(weights(), {name: shape for name, shape in shapes.items() if name != "price.1.bias"})
 
 
 DAMAGE = st.tuples(
@@ -425,6 +429,6 @@ print([name for name in ("torch", "stable_baselines3", "sb3_contrib") if name in
 
 
 def test_an_agent_of_other_features_is_stored_but_does_not_fit(saved: Path):
-    older = spec(job_features=JOB_FEATURES[:-1])
+    older = spec(job_features=FEATURES["job_features"][:-1])
     save_agent(saved, description(spec=older), weights(of=older))
     assert load_description(saved).spec == older

@@ -24,10 +24,10 @@ from gpusched_baselines import (
     policy_names,
     usual_policy_names,
 )
-from gpusched_baselines.registry import POLICIES, ablation_names, expert_names
+from gpusched_baselines.registry import POLICIES, ablation_names
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.search.proxy_parts import proxy_cost
-from gpusched_env import ActiveJobs, JobPolicy, Policy, simulate
+from gpusched_env import ActiveJobs, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
@@ -80,11 +80,9 @@ def test_an_ablation_has_a_name_but_stands_in_no_list():
     assert set(POLICIES) == {*policy_descriptions()}.union(*map(ablation_names, policy_names()))
 
 
-def test_no_two_policies_have_one_place_among_experts_or_colours():
-    for field in ("expert", "style"):
-        places = [getattr(shipped, field) for shipped in POLICIES.values() if getattr(shipped, field) is not None]
-        assert len(set(places)) == len(places) > 3
-    assert expert_names() == ("sts-x", "sts", "edf", "fifo", "priority", "rollout")
+def test_no_two_policies_have_one_place_among_colours():
+    places = [shipped.style for shipped in POLICIES.values() if shipped.style is not None]
+    assert len(set(places)) == len(places) > 3
 
 
 def test_the_record_of_a_policy_is_true():
@@ -100,7 +98,6 @@ def test_the_record_of_a_policy_is_true():
         expects &= not getattr(policy, "co_located", False)  # its twin would plan with co-runners too
         expects &= not isinstance(policy, BY_PRICE)  # which knows of a length what its source does
         assert (shipped.worst_case is not None) == expects, name
-        assert shipped.expert is None or isinstance(policy, JobPolicy), name
         assert {shipped.ablation_of, shipped.worst_case} - {None} <= set(POLICIES), name
 
 

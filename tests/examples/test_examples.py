@@ -24,7 +24,7 @@ SMALL = {
     "run_a_policy": ("--scenario", "tiny", "--seed", "0"),
 }
 BY_HTTP = ("ask_the_service",)  # with the service
-TRAINING = ("search_hyperparameters", "train_agents", "train_on_rows")
+TRAINING = ("search_hyperparameters", "train_agents", "train_maskable_ppo", "train_on_rows")
 RECORDS = "record_minari"
 ON_SLURM = "evaluate_on_slurm"  # with the live environment
 LIBRARIES = {"train_with_rllib": "ray.rllib", "check_with_torchrl": "torchrl.envs"}
@@ -108,6 +108,16 @@ def test_the_example_of_rows_prints_a_line_for_every_training(printed):
 
 
 @pytest.mark.slow
+def test_the_example_of_imitation_prints_policies_and_the_archives_that_it_saves(printed, tmp_path: Path):
+    pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+    small = ("--imitated", "512", "--steps", "512", "--seeds", "1", "--out", str(tmp_path / "run"))
+    rows = [line.split() for line in printed("train_maskable_ppo", *small).splitlines()]
+    archives = [f"sb3:{tmp_path}/run/{name}.zip" for name in ("imitated", "learnt")]
+    assert [name for name, _ in rows] == ["edf", "sts-x", *archives]
+    assert all(float(cost) > 0.0 for _, cost in rows)
+
+
+@pytest.mark.slow
 def test_the_example_of_a_search_goes_on_where_it_was_and_shows_the_reference_policies(printed, tmp_path: Path):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     pytest.importorskip("optuna", reason="needs the extra `search`")
@@ -147,7 +157,7 @@ def test_the_example_of_recording_writes_what_minari_reads(printed, tmp_path: Pa
 
 @pytest.mark.parametrize("name", [*SMALL, *TRAINING, *LIBRARIES, RECORDS, ON_SLURM])
 def test_an_example_is_short_enough_to_read(name: str):
-    most = {RECORDS: 55, ON_SLURM: 85}.get(name, 50)
+    most = {RECORDS: 55, ON_SLURM: 85, "train_maskable_ppo": 80}.get(name, 50)
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= most
 
 

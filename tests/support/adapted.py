@@ -33,7 +33,7 @@ MET = (Configuration("V", 1), Configuration("V", 1, share=0.5), Configuration("V
 
 def spec_of(instance: Instance) -> AgentSpec:
     """Make the spec of an agent that has met everything, and may decide on large clusters."""
-    return AgentSpec.of("control-set", MET, instance.gpu_types, max_configurations=256, max_gpu_types=32, milestones=0)
+    return AgentSpec.of("control-set", MET, instance.gpu_types, max_configurations=256, max_gpu_types=32)
 
 
 def adapted_sts_x(instance: Instance, weights: NDArray[np.floating] | None = None, rounds: int = 1) -> ControlPolicy:

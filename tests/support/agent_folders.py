@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from gpusched_agents.files.storage import save_agent, weight_shapes
 from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_env.model import Configuration, GpuType
 from gpusched_env.provenance import provenance
-from gpusched_env.simulator.policy import AskingSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,30 +25,30 @@ HIDDEN = 4
 SEVERAL = Configuration("T4", 2, nodes=2)
 
 
-def spec(network: str = "set", **changes: Any) -> AgentSpec:
-    """Make the spec of an agent trained on four single-node configurations; a set may take six, and three types."""
-    most = {"max_configurations": 6, "max_gpu_types": 3} if network == "set" else {}
-    asking = {name: changes.pop(name) for name in AskingSettings.__annotations__ if name in changes}
-    return replace(AgentSpec.of(network, SINGLE, GPU_TYPES, **({"milestones": 0} | most | asking)), **changes)
+def spec(network: str = "control-set", **changes: Any) -> AgentSpec:
+    """Make the spec of an agent trained on four single-node configurations; it may take six, and a set three types."""
+    most = {"max_configurations": 6} | ({"max_gpu_types": 3} if network == "control-set" else {})
+    return replace(AgentSpec.of(network, SINGLE, GPU_TYPES, **most), **changes)
 
 
 def network(kind: str, hidden: int = HIDDEN) -> dict[str, Any]:
-    return {"kind": kind, "hidden": hidden, "distribution": True}
+    return asdict(NetworkConfig(kind, hidden))
 
 
-def mlp_description(**changes: Any) -> AgentDescription:
-    return description(**({"spec": spec("mlp"), "config": {"network": network("mlp")}} | changes))
+def controls_description(**changes: Any) -> AgentDescription:
+    """Describe an agent that takes exactly two GPU types."""
+    return description(**({"spec": spec("controls"), "config": {"network": network("controls")}} | changes))
 
 
 def description(**changes: Any) -> AgentDescription:
     values: dict[str, Any] = {
         "name": "tested",
-        "algorithm": "maskable-ppo",
-        "spec": spec(due_date_timers=True, idle_review_s=1800.5),
-        "config": {"network": network("set"), "learning_rate": 3e-4, "anneal": True, "note": "ω"},
+        "algorithm": "es",
+        "spec": spec(),
+        "config": {"network": network("control-set"), "learning_rate": 3e-4, "anneal": True, "note": "ω"},
         "provenance": provenance("gpusched train --seed 3", seed=3),
         "curve": [
-            {"steps": 0, "seconds": 0.0, "total_eur": 12.5, "phase": "imitation"},
+            {"steps": 0, "seconds": 0.0, "total_eur": 12.5, "phase": "beginning"},
             {"steps": 1000, "seconds": 1.5, "total_eur": 11.0, "entropy": 0.25},
         ],
     }

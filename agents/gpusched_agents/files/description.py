@@ -9,19 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from gpusched_agents.spec import OF_CONTROLS, AgentSpec, NetworkConfig
+from gpusched_agents.spec import ALLOWED, NETWORKS, AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
 from gpusched_env.model import checks
-from gpusched_env.simulator import Asking
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ORIGIN = ("made_utc", "command", "python", "platform", "packages", "facts")
 """The fields of `gpusched_env.provenance.provenance`."""
 POINT = ("steps", "seconds", "total_eur")
 """The fields of every point of a training curve."""
-LATER = ("guard", *OF_CONTROLS)
-"""Settings of a network that may be missing, and then have their defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,14 +75,9 @@ class AgentDescription:
 
 def _check_network(entry: Any, spec: AgentSpec) -> None:
     where = "config.network"
-    if isinstance(entry, dict):
-        entry = {each.name: each.default for each in fields(NetworkConfig) if each.name in LATER} | entry
     check_fields(where, entry, {field.name for field in fields(NetworkConfig)})
     if entry["kind"] != spec.network:
         raise InputError(f"{where}.kind", entry["kind"], f"{spec.network}, as in its spec")
-    for name in ("distribution", "guard"):
-        if not isinstance(entry[name], bool):
-            raise InputError(f"{where}.{name}", entry[name], "True or False")
     try:
         NetworkConfig(**entry)
     except InputError as error:
@@ -122,7 +114,7 @@ VERSION = 1
 _TEXTS = ("name", "algorithm")
 _OBJECTS = ("config", "provenance")
 _WEIGHTS = {"sha256": str, "bytes": int}
-_KINDS = {"str": str, "int": int, "float": float}
+_KINDS = {"str": str, "int": int}
 
 
 def description_text(description: AgentDescription) -> str:
@@ -131,7 +123,7 @@ def description_text(description: AgentDescription) -> str:
         "format": FORMAT,
         "version": VERSION,
         **{name: getattr(description, name) for name in _TEXTS},
-        "spec": _flat(description.spec),
+        "spec": asdict(description.spec),
         "weights": {"sha256": description.weights_sha256, "bytes": description.weights_bytes},
         **{name: getattr(description, name) for name in _OBJECTS},
         "curve": list(description.curve),
@@ -186,27 +178,19 @@ def _no_constant(constant: str) -> float:
     raise InputError("file", constant, "finite numbers")
 
 
-def _flat(spec: AgentSpec) -> dict[str, Any]:
-    """Return a spec as an object, with the settings of `asking` one by one before the features."""
-    document: dict[str, Any] = {}
-    for name, value in asdict(spec).items():
-        document |= value if name == "asking" else {name: value}
-    return document
-
-
 def _spec(entry: Any) -> AgentSpec:
-    own = {field.name: str(field.type) for field in fields(AgentSpec) if field.name != "asking"}
-    asking = {field.name: str(field.type) for field in fields(Asking)}
-    kinds = own | asking
+    if isinstance(entry, dict) and entry.get("network", NETWORKS[0]) not in NETWORKS:  # its other fields differ too
+        raise InputError("spec.network", entry["network"], ALLOWED)
+    kinds = {field.name: str(field.type) for field in fields(AgentSpec)}
     check_fields("spec", entry, set(kinds))
     values: dict[str, Any] = {}
     for name, kind in kinds.items():
         if kind.startswith("tuple"):
             values[name] = tuple(values_of(f"spec.{name}", entry[name], str))
-        else:  # AgentSpec checks True and False
-            values[name] = value_of(f"spec.{name}", entry[name], _KINDS[kind]) if kind in _KINDS else entry[name]
+        else:
+            values[name] = value_of(f"spec.{name}", entry[name], _KINDS[kind])
     try:
-        return AgentSpec(asking=Asking(**{n: values[n] for n in asking}), **{n: values[n] for n in own})
+        return AgentSpec(**values)
     except InputError as error:
         raise InputError(f"spec.{error.field}", error.value, error.allowed) from error
 

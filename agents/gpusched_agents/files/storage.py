@@ -102,9 +102,7 @@ def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
         if codes:
             layers.append({**_layer("code", codes, ROW), "code.score": (codes,)})
         return {name: shape for layer in layers for name, shape in layer.items()}
-    if spec.network == "control-set":
-        return _control_set(spec, network)
-    return _set(spec, hidden) if spec.network == "set" else _mlp(spec, hidden)
+    return _control_set(spec, network)
 
 
 def _control_set(spec: AgentSpec, network: NetworkConfig) -> Shapes:
@@ -124,39 +122,13 @@ def _control_set(spec: AgentSpec, network: NetworkConfig) -> Shapes:
     return shapes | ({"known": (network.contexts, CONTEXT), "radius": (1,)} if network.contexts else {})
 
 
-def _set(spec: AgentSpec, hidden: int) -> Shapes:
-    common = len(spec.job_features) + len(spec.queue_features)
-    return {
-        **_layer("option", hidden, len(spec.option_features)),
-        "gpu_type.weight": (hidden, len(spec.cluster_features)),
-        "common.weight": (hidden, common),
-        **_layer("context", hidden, 2 * hidden + common),
-        **_layer("score", hidden, hidden),
-        "score_context.weight": (hidden, hidden),
-        **_layer("score_out", 1, hidden),
-        **_layer("wait", hidden, hidden),
-        **_layer("wait_out", 1, hidden),
-    }
-
-
-def _mlp(spec: AgentSpec, hidden: int) -> Shapes:
-    configurations, types = len(spec.configurations), len(spec.gpu_types)
-    inputs = len(spec.job_features) + configurations * len(spec.option_features)
-    inputs += types * len(spec.cluster_features) + len(spec.queue_features)
-    return {
-        **_layer("first", hidden, inputs),
-        **_layer("second", hidden, hidden),
-        **_layer("out", 1 + configurations, hidden),
-    }
-
-
 def _layer(name: str, outputs: int, inputs: int) -> Shapes:
     return {f"{name}.weight": (outputs, inputs), f"{name}.bias": (outputs,)}
 
 
 DESCRIPTION, WEIGHTS = AGENT_FILES = ("agent.json", "weights.safetensors")
 A_FOLDER = f"an agent's folder, with {DESCRIPTION} and {WEIGHTS}"
-CONVERT = "gpusched_agents.sb3_models.convert_sb3_zip makes one of a Stable-Baselines3 .zip"
+OF_SB3 = "a .zip that Stable-Baselines3 saved is sb3:FILE.zip"
 
 
 def save_agent(
@@ -242,7 +214,7 @@ def _check_folder(source: Path) -> None:
         raise InputError("agent", str(source), f"{A_FOLDER} ({error.strerror or error})") from error
     if archive is None:
         raise InputError("agent", str(source), A_FOLDER)
-    raise InputError("agent", str(archive), f"{A_FOLDER}; {CONVERT}" if zipped else f"{A_FOLDER}, not a file")
+    raise InputError("agent", str(archive), f"{A_FOLDER}; {OF_SB3}" if zipped else f"{A_FOLDER}, not a file")
 
 
 PREFIX = "agent:"

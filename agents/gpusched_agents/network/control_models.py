@@ -10,7 +10,6 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor, Combine
 from torch import Tensor, nn
 
 from gpusched_agents.network.actors import ControlActor, JobSetActor, LstmActor, MlpActor
-from gpusched_agents.network.policies import plain_array
 from gpusched_baselines.adaptation_env.observation import ROW
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -112,6 +111,12 @@ def actor_of_model(model: BaseAlgorithm) -> ControlActor:
         return head
     code = plain_array(extractor.code.weight), plain_array(extractor.code.bias)
     return JobSetActor(code, plain_array(extractor.score.weight)[0], extractor.rows, head)
+
+
+def plain_array(tensor: Tensor) -> NDArray[np.float32]:
+    """Return a tensor as an array of its own."""
+    array: NDArray[np.float32] = tensor.detach().to(torch.float32).cpu().numpy().copy()
+    return array
 
 
 def lstm_of_model(model: BaseAlgorithm) -> LstmActor:

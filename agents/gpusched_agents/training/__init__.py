@@ -1,1 +1,1 @@
-"""Training: settings, algorithms, imitation, exact resume. Algorithms of Stable-Baselines3 need the extra `agents`."""
+"""Training: settings, algorithms, exact resume. Algorithms of Stable-Baselines3 need the extra `agents`."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +16,6 @@ from gpusched_agents.training.run import CHECKPOINT, ResumableTraining
 from gpusched_agents.training.workloads import RANDOMISED, places, validation_instance, validation_places
 from gpusched_env import make_instance
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     from gpusched_env.model import Configuration, GpuType
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that an adaptation agent may be used with
-ADAPTED = Asking(milestones=0, due_date_timers=True, consolidation=True)
 
 
 class AdaptationTraining(ResumableTraining):
@@ -112,7 +109,7 @@ class AdaptationTraining(ResumableTraining):
         done = self.progress.steps + int(rounds)
         state = Evolution(*(getattr(self._state, name) for name in Evolution.__slots__))
         state.update(es, seed, self._free, differences, done / self.config.steps)
-        self._state, self.progress.learnt = state, done  # in one statement, so that an interrupt finds both or neither
+        self._state, self.progress.steps = state, done  # in one statement, so that an interrupt finds both or neither
         self._report(f"update {state.updates}")
 
     def _evaluate(self) -> None:
@@ -198,13 +195,11 @@ def spec_of(config: TrainingConfig) -> AgentSpec:
     for instance in instances + [validation_instance(config, place) for place in randomised]:
         configurations |= {each.name: each for each in instance.configurations}
         gpu_types |= {each.name: each for each in instance.gpu_types}
-    asked: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, **asdict(ADAPTED)}
+    of_all, most = list(configurations.values()), MOST_CONFIGURATIONS
     if config.network.kind == "controls":  # of one number of GPU types
         sizes = sorted({len(instance.gpu_types) for instance in instances})
         if len(sizes) > 1 or randomised:
             raise InputError("network.kind", "controls", f"control-set, where numbers of GPU types differ: {sizes}")
-        return AgentSpec.of("controls", list(configurations.values()), instances[0].gpu_types, **asked)
-    kind, most_types = config.network.kind, MOST_GPU_TYPES
-    return AgentSpec.of(
-        kind, list(configurations.values()), list(gpu_types.values()), max_gpu_types=most_types, **asked
-    )
+        return AgentSpec.of("controls", of_all, instances[0].gpu_types, max_configurations=most)
+    types = list(gpu_types.values())
+    return AgentSpec.of("control-set", of_all, types, max_configurations=most, max_gpu_types=MOST_GPU_TYPES)

@@ -10,7 +10,16 @@ from inspect import signature
 from typing import Annotated, Any, ClassVar, TypeAlias
 
 from gpusched_agents.network.control_policy import SQUASHED
-from gpusched_agents.spec import Count, NotNegative, Part, Positive, check_at_most, check_flag, check_settings, choice
+from gpusched_agents.spec import (
+    BY_JOB,
+    Count,
+    Part,
+    Positive,
+    check_at_most,
+    check_flag,
+    check_settings,
+    choice,
+)
 from gpusched_baselines.adaptation_env.env import REWARDS, WORKLOADS
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.model import checks
@@ -21,91 +30,6 @@ def _check_text(field: str, value: Any) -> None:
         raise InputError(
             field, value, "agent:NAME, or a folder, as text" if field.endswith("begin") else "names, as text"
         )
-
-
-@dataclass(frozen=True, slots=True)
-class PpoConfig:
-    """PPO (Schulman et al., 2017), with the names of Stable-Baselines3. Actions that cannot be placed are never chosen.
-
-    The learning rate falls linearly in the decisions of reinforcement learning, to `final_learning_rate` at their end.
-
-    Args:
-        horizon_s: Discounts are by simulated time: that of Δt seconds is γ = exp(-Δt / `horizon_s`), > 0.
-        gae_horizon_s: λ of advantages likewise: exp(-Δt / `gae_horizon_s`), > 0.
-        kl_coef: Weight of the KL divergence of the policy from the one that was imitated, ≥ 0. After a warm start it
-            takes the place of `ent_coef`, the weight of the entropy.
-        averaging: Decay of the moving average of the weights at each update, 0 to 1; the average is the agent.
-    """
-
-    algorithm: ClassVar[str] = "ppo"
-    learning_rate: Positive = 3e-4
-    final_learning_rate: Positive = 3e-5
-    n_steps: Count = 128
-    batch_size: Count = 1024
-    n_epochs: Count = 3
-    horizon_s: Positive = 86_400.0
-    gae_horizon_s: Positive = 14_400.0
-    clip_range: Positive = 0.2
-    ent_coef: NotNegative = 0.0
-    kl_coef: NotNegative = 0.3
-    vf_coef: NotNegative = 0.5
-    max_grad_norm: Positive = 0.5
-    target_kl: Positive | None = 0.03
-    averaging: Part = 0.9
-
-    def __post_init__(self) -> None:
-        check_settings(self, "agent.")
-
-
-@dataclass(frozen=True, slots=True)
-class MaskablePpoConfig(PpoConfig):
-    """PPO with the action masks of the environment (sb3-contrib)."""
-
-    algorithm: ClassVar[str] = "maskable-ppo"
-
-
-@dataclass(frozen=True, slots=True)
-class A2cConfig:
-    """A2C (Mnih et al., 2016), with the names of Stable-Baselines3; the rest as for `PpoConfig`."""
-
-    algorithm: ClassVar[str] = "a2c"
-    learning_rate: Positive = 1e-4
-    n_steps: Count = 16
-    horizon_s: Positive = 86_400.0
-    gae_horizon_s: Positive = 14_400.0
-    ent_coef: NotNegative = 0.0
-    kl_coef: NotNegative = 0.3
-    vf_coef: NotNegative = 0.5
-    max_grad_norm: Positive = 0.5
-    averaging: Part = 0.99
-
-    def __post_init__(self) -> None:
-        check_settings(self, "agent.")
-
-
-@dataclass(frozen=True, slots=True)
-class DqnConfig:
-    """DQN (Mnih et al., 2015), with the names of Stable-Baselines3.
-
-    A warm start fills the replay buffer with the expert's decisions.
-    """
-
-    algorithm: ClassVar[str] = "dqn"
-    learning_rate: Positive = 3e-4
-    buffer_size: Count = 50_000
-    learning_starts: Count = 10_000
-    batch_size: Count = 256
-    gamma: Part = 0.999
-    train_freq: Count = 4
-    gradient_steps: Count = 4
-    target_update_interval: Count = 10_000
-    exploration_fraction: Part = 0.3
-    exploration_initial_eps: Part = 0.2
-    exploration_final_eps: Part = 0.01
-    max_grad_norm: Positive = 10.0
-
-    def __post_init__(self) -> None:
-        check_settings(self, "agent.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,13 +76,9 @@ class EsConfig:
 
 CONSTANTS, COMMON = "constants", "common-constants"
 STARTS = (CONSTANTS, COMMON)
-"""How a network that sets controls may begin: with the best constants of each scenario, or of all in common."""
+"""How a network may begin: with the best constants of each scenario, or of all in common."""
 
 
-AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig | EsConfig
-ALGORITHMS: dict[str, type[AgentConfig]] = {
-    config.algorithm: config for config in (MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig, EsConfig)
-}
 MOST_WORKLOADS = 10_000  # number of training seeds of a track
 CLASSES = {
     "ppo": ("stable_baselines3", "PPO"),
@@ -187,7 +107,12 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "td3": {**OFF_POLICY, "action_noise": 0.2},
     "tqc": OFF_POLICY,
 }
-RECURRENT = "; no folder holds an LSTM: train it with sb3-contrib on gpusched_env/GpuAdaptation-v0, and use sb3:FILE"
+ELSEWHERE = {
+    **dict.fromkeys(("maskable-ppo", "dqn"), BY_JOB),
+    "recurrent-ppo": "; no folder holds an LSTM: train it with sb3-contrib on gpusched_env/GpuAdaptation-v0, and use "
+    "sb3:FILE",
+}
+"""For errors: what trains algorithms of Stable-Baselines3 that are not among these."""
 # Arguments of the constructors that are not settings: a training sets them, or checkpoints do not contain them.
 OWN = {
     "policy", "env", "policy_kwargs", "seed", "device", "verbose", "tensorboard_log", "stats_window_size",
@@ -244,28 +169,18 @@ class AdaptationConfig:
         return self.algorithm in SQUASHED
 
 
-AnyAgentConfig: TypeAlias = AgentConfig | AdaptationConfig
-ALL_ALGORITHMS = tuple(dict.fromkeys((*ALGORITHMS, *CLASSES)))
+AgentConfig: TypeAlias = EsConfig | AdaptationConfig
+ALGORITHMS = (EsConfig.algorithm, *CLASSES)
 
 
 def one_of(algorithms: Iterable[str], given: str) -> str:
-    """Return the text on the algorithms for an error on another one, with the reason why RecurrentPPO is not one."""
-    there = f"one of {', '.join(algorithms)}"
-    return there + RECURRENT if given == "recurrent-ppo" else there
+    """Return the text on the algorithms for an error on another one, with what trains that one if something does."""
+    return f"one of {', '.join(algorithms)}{ELSEWHERE.get(given, '')}"
 
 
-def agent_config(algorithm: str, network: str | None = None) -> Callable[..., AnyAgentConfig]:
-    """Return the function that makes the settings of an algorithm.
-
-    `ppo` and `a2c` are the names of two trainings each. They learn on the adaptation environment, unless the kind of
-    the network is one that decides job by job.
-
-    Args:
-        algorithm: One of `ALL_ALGORITHMS`.
-        network: The kind of the network, if one is given.
-    """
-    by_job = algorithm in ALGORITHMS and (algorithm not in CLASSES or network in {"set", "mlp"})
-    return ALGORITHMS[algorithm] if by_job else partial(AdaptationConfig, algorithm)
+def agent_config(algorithm: str) -> Callable[..., AgentConfig]:
+    """Return the function that makes the settings of an algorithm, one of `ALGORITHMS`."""
+    return EsConfig if algorithm == EsConfig.algorithm else partial(AdaptationConfig, algorithm)
 
 
 def algorithm_class(algorithm: str) -> Any:

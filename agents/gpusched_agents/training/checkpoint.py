@@ -77,30 +77,23 @@ class Progress:
     """The progress of a run.
 
     Attributes:
-        phase: `imitation` or `learning`.
-        imitated: Decisions of the warm start.
-        learnt: Decisions of reinforcement learning.
+        phase: `beginning`, `learning` or `done`.
+        steps: Decisions so far.
         curve: A point for each evaluation.
         worse: Evaluations since the best one.
         seconds: Seconds spent, over all sessions.
     """
 
-    phase: str = "imitation"
-    imitated: int = 0
-    learnt: int = 0
+    phase: str = "beginning"
+    steps: int = 0
     curve: list[dict[str, Any]] = field(default_factory=list)
     worse: int = 0
     seconds: float = 0.0
 
-    @property
-    def steps(self) -> int:
-        """Return the number of decisions so far."""
-        return self.imitated + self.learnt
-
 
 def cost_of(point: Mapping[str, Any]) -> float:
-    """Return the cost by which evaluations are compared: over that of STS-X if that was measured, else in €."""
-    return float(point.get("relative", point["total_eur"]))
+    """Return the cost by which evaluations are compared: over that of STS-X."""
+    return float(point["relative"])
 
 
 def best_point(curve: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -109,10 +102,9 @@ def best_point(curve: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def csv_of(curve: list[dict[str, Any]]) -> str:
-    """Write the curve as a table; a field that a point does not have is empty."""
-    names = list(dict.fromkeys(name for point in curve for name in point))
+    """Write the curve, which has a point, as a table."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer = csv.DictWriter(text, list(curve[0]), lineterminator="\n")
     writer.writeheader()
     writer.writerows(curve)
     return text.getvalue()

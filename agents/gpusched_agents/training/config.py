@@ -1,4 +1,4 @@
-"""The settings of a training run: algorithm, network, scenarios, warm start and evaluation."""
+"""The settings of a training run: algorithm, network, scenarios and evaluation."""
 
 from __future__ import annotations
 
@@ -9,19 +9,8 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from gpusched_agents.spec import (
-    OF_CONTROLS,
-    SETS_CONTROLS,
-    Count,
-    CountFromZero,
-    NetworkConfig,
-    NotNegative,
-    Part,
-    Positive,
-    check_settings,
-)
-from gpusched_agents.training.algorithm_config import AdaptationConfig, AnyAgentConfig, EsConfig, MaskablePpoConfig
-from gpusched_baselines.registry import expert_names
+from gpusched_agents.spec import Count, NetworkConfig, check_settings
+from gpusched_agents.training.algorithm_config import AdaptationConfig, AgentConfig, EsConfig
 from gpusched_env import FIRST_SAMPLED_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -29,11 +18,6 @@ from gpusched_env.workload import Scenario, load_scenario
 
 TRACK_VALIDATION = range(20_000, 20_020)  # validation seeds of tracks
 UNSET: Any = object()  # stands for a default that depends on the algorithm
-
-
-def _check_expert(field: str, value: Any) -> None:
-    if value not in expert_names():
-        raise InputError(field, value, f"one of {', '.join(expert_names())}")
 
 
 def _check_seed(field: str, value: Any) -> None:
@@ -56,94 +40,51 @@ def _check_names(field: str, scenarios: tuple[str, ...]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class ImitationConfig:
-    """The warm start: the agent acts, and learns the expert's action in the same states.
-
-    This is DAgger (Ross, Gordon and Bagnell, 2011) without a growing data set: every update learns from the newest
-    decisions. The critic learns the returns at the same time.
-
-    Args:
-        expert: A policy that decides job by job, one of `gpusched_baselines.registry.expert_names()`.
-        steps: Decisions, ≥ 0 (0: no warm start).
-        beta: Part of them in which the expert acts itself, DAgger's β, 0 to 1.
-        rollout: Decisions of each environment between two updates, ≥ 1.
-        epochs: How often an update goes over them, ≥ 1.
-        batch_size: Decisions in a mini-batch, ≥ 1.
-        learning_rate: At the beginning; it falls to a tenth, > 0.
-        value_weight: Weight of the critic's loss, ≥ 0.
-        averaging: Decay of the moving average of the weights at each update, 0 to 1; the average is what is kept.
-        inverse_temperature: Factor on the scores when reinforcement learning begins, > 0: where the expert's choice
-            depends on information that the agent does not see, the imitated scores are close to each other, and
-            sampling from them is worse than the best action.
-    """
-
-    expert: Annotated[str, _check_expert] = "sts-x"
-    steps: CountFromZero = 500_000
-    beta: Part = 0.1
-    rollout: Count = 32
-    epochs: Count = 4
-    batch_size: Count = 128
-    learning_rate: Positive = 2e-3
-    value_weight: NotNegative = 0.1
-    averaging: Part = 0.99
-    inverse_temperature: Positive = 6.0
-
-    def __post_init__(self) -> None:
-        check_settings(self, "imitation.")
-
-
-@dataclass(frozen=True, slots=True)
 class TrainingConfig:
     """A whole training run.
 
     Args:
         agent: The algorithm and its settings.
-        scenarios: Names or files of the scenarios that the environments run, equally many each; a set network may
-            learn on several kinds of clusters at once.
+        scenarios: Names or files of the scenarios that the environments run, equally many each; a network
+            `control-set` may learn on several kinds of clusters at once.
         scenario_settings: New values of settings, by dotted name, that go to every scenario: `{"cluster.nodes": 20}`;
             numbers, texts, and lists and mappings of them.
         validation_settings: Further ones that only validation workloads have, such as
             `{"prices.first_month": "2023-01"}`: then an agent is chosen on other months than those of its training.
-        steps: Decisions of reinforcement learning, ≥ 0; by default 500,000, and 20,000 steps of the adaptation
+        steps: Decisions of learning, ≥ 1: by default 500,000 rounds of `es`, and 20,000 steps of the adaptation
             environment.
         seed: Seed of everything, ≥ 0.
-        envs: Environments that run at once, ≥ 1; by default 32, and 8 adaptation environments.
-        network: The network.
-        imitation: The warm start.
+        envs: Environments that run at once, ≥ 1; by default 8. `es` has none.
+        network: The network; by default one that fits the algorithm.
         validation_seeds: Seeds of the workloads that decide which agent is kept, below
             `gpusched_env.FIRST_SAMPLED_SEED` or those of tracks: no training episode runs on those.
-        evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each. By default 50,000,
-            and 2,048 steps of the adaptation environment.
+        evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each. By default 50,000
+            of `es`, and 2,048 steps of the adaptation environment.
         patience: Evaluations without a better one after which training stops, ≥ 1.
         threads: Threads of PyTorch, ≥ 1: one is fastest on a busy machine. With another number of threads the same run
             may round differently.
     """
 
-    agent: AnyAgentConfig = field(default_factory=MaskablePpoConfig)
+    agent: AgentConfig = field(default_factory=EsConfig)
     scenarios: Annotated[tuple[str, ...], _check_names] = ("default",)
     scenario_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     validation_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    steps: CountFromZero = UNSET
+    steps: Count = UNSET
     seed: Annotated[int, _check_seed] = 0
     envs: Count = UNSET
-    network: NetworkConfig = field(default_factory=NetworkConfig)
-    imitation: ImitationConfig = field(default_factory=ImitationConfig)
+    network: NetworkConfig = UNSET
     validation_seeds: Annotated[tuple[int, ...], _check_held_out] = tuple(range(500, 505))
     evaluate_every: Count = UNSET
     patience: Count = 8
     threads: Count = 1
 
     def __post_init__(self) -> None:
-        for name, kind in (("agent", AnyAgentConfig), ("network", NetworkConfig), ("imitation", ImitationConfig)):
-            if not isinstance(getattr(self, name), kind):
-                raise InputError(name, getattr(self, name), "settings, such as those by default")
-        if fitting := FITTING.get(type(self.agent)):  # it has other defaults than the other algorithms
-            usual = ("network", NetworkConfig(), fitting), ("imitation", ImitationConfig(), NO_WARM_START)
-            for name, default, own in usual:
-                object.__setattr__(self, name, own if getattr(self, name) == default else getattr(self, name))
-        counts = ADAPTATION_COUNTS if isinstance(self.agent, AdaptationConfig) else COUNTS
-        for name, count in counts.items():
-            object.__setattr__(self, name, count if getattr(self, name) is UNSET else getattr(self, name))
+        if not isinstance(self.agent, AgentConfig):
+            raise InputError("agent", self.agent, "settings, such as those by default")
+        for name, own in DEFAULTS[type(self.agent)].items():
+            object.__setattr__(self, name, own if getattr(self, name) is UNSET else getattr(self, name))
+        if not isinstance(self.network, NetworkConfig):
+            raise InputError("network", self.network, "settings, such as those by default")
         for name in ("scenarios", "validation_seeds"):
             if not isinstance(getattr(self, name), list | tuple) or not getattr(self, name):
                 raise InputError(name, getattr(self, name), "a list, one or more")
@@ -151,23 +92,9 @@ class TrainingConfig:
         for name in ("scenario_settings", "validation_settings"):
             object.__setattr__(self, name, _plain_settings(name, getattr(self, name)))
         check_settings(self)
-        self._check_fit(fitting)
-        if self.steps + self.imitation.steps == 0:
-            raise InputError("steps", self.steps, "more than 0, where there is no imitation either")
-
-    def _check_fit(self, fitting: NetworkConfig | None) -> None:
-        """Check that the network and the warm start are those of the algorithm."""
         kinds = network_kinds(self.agent)
         if self.network.kind not in kinds:
             raise InputError("network.kind", self.network.kind, f"{' or '.join(kinds)}, for {self.agent.algorithm}")
-        if fitting and self.imitation.steps > 0:
-            allowed = f"0, for {self.agent.algorithm}: it begins as STS-X"
-            raise InputError("imitation.steps", self.imitation.steps, allowed)
-
-    @property
-    def adapts(self) -> bool:
-        """Return whether its agent adapts STS-X, and begins as STS-X."""
-        return type(self.agent) in FITTING
 
     def loaded_scenarios(self) -> tuple[Scenario, ...]:
         """Load the scenarios, one for each name, with `scenario_settings` in them.
@@ -191,10 +118,6 @@ class TrainingConfig:
         if not self.validation_settings:
             del document["validation_settings"]
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
-        if self.network.kind not in SETS_CONTROLS:
-            document["network"] = {
-                name: value for name, value in document["network"].items() if name not in OF_CONTROLS
-            }
         plain: dict[str, Any] = _plain(document)
         return plain
 
@@ -226,20 +149,18 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def network_kinds(agent: AnyAgentConfig) -> tuple[str, ...]:
+def network_kinds(agent: AgentConfig) -> tuple[str, ...]:
     """Return the kinds of networks that an algorithm trains, the usual one first."""
-    if isinstance(agent, EsConfig):
-        return ("control-set", "controls")
-    return (FITTING[type(agent)].kind,) if type(agent) in FITTING else ("set", "mlp")
+    return ("control-set", "controls") if isinstance(agent, EsConfig) else ("controls",)
 
 
-NO_WARM_START = ImitationConfig(steps=0)
 LINEAR = NetworkConfig("control-set", layers=0)
 """The network that `es` trains by default: a linear one has few weights."""
-FITTING: dict[type, NetworkConfig] = {
-    EsConfig: LINEAR,
-    AdaptationConfig: NetworkConfig("controls", hidden=32),
-}
-"""The default network of algorithms that adapt, by the class of their settings."""
-COUNTS = {"steps": 500_000, "envs": 32, "evaluate_every": 50_000}
-ADAPTATION_COUNTS = {"steps": 20_000, "envs": 8, "evaluate_every": 2_048}
+ENVS = 8
+DEFAULTS: dict[type, dict[str, Any]] = {
+    EsConfig: {"network": LINEAR, "steps": 500_000, "envs": ENVS, "evaluate_every": 50_000},
+    AdaptationConfig: {
+        "network": NetworkConfig("controls", hidden=32), "steps": 20_000, "envs": ENVS, "evaluate_every": 2_048,
+    },
+}  # fmt: skip
+"""The defaults that depend on the algorithm, by the class of its settings."""

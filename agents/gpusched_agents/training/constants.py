@@ -70,7 +70,7 @@ def constants_of(config: TrainingConfig, pool: ProcessPool, folder: Path, report
         For each of these scenarios its constants, and workloads for imitation.
     """
     groups = dict(_groups(config))
-    common, controls = getattr(config.agent, "begin", "") == COMMON, config.network.controls
+    common, controls = config.agent.begin == COMMON, config.network.controls
     searched = {", ".join(groups): list(groups.values())} if common else {name: [g] for name, g in groups.items()}
     keys = {name: _key(config, several) for name, several in searched.items()}
     kept = {key: one for key, one in _kept(folder).items() if key in keys.values()}

@@ -14,20 +14,20 @@ from gpusched_agents.policy import control_policy
 from gpusched_agents.sb3 import SchedulerVecEnv
 from gpusched_agents.training.adaptation_training import spec_of
 from gpusched_agents.training.algorithm_config import AdaptationConfig, algorithm_class
-from gpusched_agents.training.algorithms import falling
 from gpusched_agents.training.constants import constants_of, imitate
 from gpusched_agents.training.evolution import relative_cost
-from gpusched_agents.training.sb3_training import Logs, Sb3Training
+from gpusched_agents.training.sb3_training import Sb3Training
 from gpusched_baselines.adaptation_env import GpuAdaptationVectorEnv
 from gpusched_baselines.adaptation_env.env import FIRST_WORKLOAD
 from gpusched_env.child_processes import ProcessPool
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
     from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.logger import Logger
 
     from gpusched_agents.network.control_policy import ControlPolicy
     from gpusched_agents.spec import AgentSpec
@@ -48,6 +48,11 @@ def make_control_env(config: TrainingConfig, agent: AdaptationConfig) -> Schedul
     return SchedulerVecEnv(
         GpuAdaptationVectorEnv(config.envs, scenarios, autoreset_mode=AutoresetMode.SAME_STEP, **given)
     )
+
+
+def falling(first: float, last: float) -> Callable[[float], float]:
+    """Return the schedule of a linearly falling rate for Stable-Baselines3: a function of the part left, 1 to 0."""
+    return lambda left: last + (first - last) * left
 
 
 def make_control_model(config: TrainingConfig, agent: AdaptationConfig, env: SchedulerVecEnv) -> BaseAlgorithm:
@@ -108,11 +113,11 @@ class ControlTraining(Sb3Training):
 
     def _prepare(self) -> None:
         if not isinstance(self.config.agent, AdaptationConfig):
-            raise InputError("agent", self.config.agent.algorithm, "an AdaptationConfig; make_training takes all")
+            raise InputError("agent", self.config.agent.algorithm, "an AdaptationConfig; make_training also takes es")
         torch.set_num_threads(self.config.threads)
         self._take(make_control_model(self.config, self.config.agent, make_control_env(self.config, self.config.agent)))
 
-    def _imitate(self, logs: Logs) -> None:
+    def _begin(self, log: Logger) -> None:
         """Begin the episodes, as STS-X or as an imitator of constants, and evaluate the first agent."""
         agent: Any = self.config.agent
         network = self.config.network
@@ -123,13 +128,13 @@ class ControlTraining(Sb3Training):
                 imitator = imitate(found, actor_of_model(self.model), network.rounds, pool, network.controls)
             set_last_layer(self.model.policy, *imitator.last)
         self._begin_episodes()
-        self._evaluate(logs, {})
+        self._evaluate(log)
         self.progress.phase = "learning"
         self._write_checkpoint()
 
-    def _relative(self, totals: NDArray[np.float64]) -> dict[str, float]:
+    def _relative(self, totals: NDArray[np.float64]) -> float:
         _ = self.references  # measures the costs of STS-X
-        return {"relative": relative_cost(self.config, totals, np.array(self._run.record["base_eur_each"]))}
+        return relative_cost(self.config, totals, np.array(self._run.record["base_eur_each"]))
 
     def _weights(self) -> dict[str, NDArray[np.float32]]:
         return actor_of_model(self.model).arrays()

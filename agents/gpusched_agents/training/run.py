@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.storage import save_agent
 from gpusched_agents.training.checkpoint import Checkpoint, Progress, csv_of
-from gpusched_agents.training.references import costs_over_base, reference_names, warnings_of
+from gpusched_agents.training.references import REFERENCES, costs_over_base, warnings_of
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
@@ -145,12 +145,12 @@ class ResumableTraining(ABC):
     def references(self) -> dict[str, float]:
         """Return mean costs of reference policies on the validation workloads [€]; they run at the first call.
 
-        They are the expert or STS-X, STS and EDF. Randomised workloads are not included.
+        They are STS-X, STS and EDF. Randomised workloads are not included.
         """
         record = self._run.record
         if "references" not in record:
-            self._report(f"measuring {', '.join(reference_names(self.config))}")
-            record |= self._measure_references()
+            self._report(f"measuring {', '.join(REFERENCES)}")
+            record |= costs_over_base(self.config)
             self._run.write_record()
         costs: dict[str, float] = record["references"]
         return costs
@@ -163,10 +163,6 @@ class ResumableTraining(ABC):
     @abstractmethod
     def _prepare(self) -> None:
         """Check the settings, and make the model."""
-
-    def _measure_references(self) -> dict[str, Any]:
-        """Return entries of the record: `references`, and for agents that adapt the costs of STS-X on each workload."""
-        return costs_over_base(self.config)
 
     @abstractmethod
     def _unpack(self, checkpoint: Checkpoint) -> None:
@@ -197,8 +193,7 @@ class ResumableTraining(ABC):
     def _begin_point(self) -> dict[str, Any]:
         """Make a point of the curve, without its measurements."""
         self._count_seconds()
-        progress = self.progress
-        return {"steps": progress.steps, "seconds": round(progress.seconds, 1), "phase": progress.phase}
+        return {"steps": self.progress.steps, "seconds": round(self.progress.seconds, 1)}
 
     def _count_seconds(self) -> None:
         now = time.monotonic()
@@ -226,5 +221,4 @@ class ResumableTraining(ABC):
         return self._save_agent()
 
     def _report(self, text: str) -> None:
-        total = self.config.imitation.steps + self.config.steps
-        self._on_progress(min(self.progress.steps, total), total, text)
+        self._on_progress(min(self.progress.steps, self.config.steps), self.config.steps, text)

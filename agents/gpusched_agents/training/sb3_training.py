@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from abc import abstractmethod
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, cast
 
@@ -31,46 +30,13 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
 
 
-class LaterLogger(Logger):
-    """The logger of an algorithm that counts its steps from the end of the warm start.
-
-    Args:
-        folder: Folder of the logs.
-        formats: Writers of the logs.
-        before: Decisions of the warm start.
-    """
-
-    def __init__(self, folder: str, formats: list[KVWriter], before: int) -> None:
-        super().__init__(folder, formats)
-        self._before = before
-
-    def dump(self, step: int = 0) -> None:
-        """Write the recorded values, at the number of decisions of the whole run."""
-        super().dump(self._before + step)
-
-
-@dataclass(frozen=True, slots=True)
-class Logs:
-    """The loggers of a run: they record independently and write to one folder.
-
-    Attributes:
-        evaluations: The logger of evaluations.
-    """
-
-    evaluations: Logger
-
-    def of_learning(self, before: int) -> Logger:
-        """Make the logger of an algorithm, which begins after `before` decisions of a warm start."""
-        return LaterLogger(str(self.evaluations.dir), self.evaluations.output_formats, before)
-
-
 @contextmanager
-def open_logs(folder: Path) -> Iterator[Logs]:
+def open_log(folder: Path) -> Iterator[Logger]:
     """Log to a folder for TensorBoard, if it is installed."""
     formats: list[KVWriter] = [TensorBoardOutputFormat(str(folder))] if find_spec("tensorboard") else []
     logger = Logger(str(folder), formats)
     try:
-        yield Logs(logger)
+        yield logger
     finally:
         logger.close()
 
@@ -125,11 +91,11 @@ class Sb3Training(ResumableTraining):
     def run(self) -> AgentDescription:
         """Train to the end, and return the description of the agent that is kept: the best one evaluated."""
         try:
-            with open_logs(self.folder / LOGS) as logs:
-                if self.progress.phase == "imitation":
-                    self._imitate(logs)
+            with open_log(self.folder / LOGS) as log:
+                if self.progress.phase == "beginning":
+                    self._begin(log)
                 if self.progress.phase == "learning":
-                    self._learn(logs)
+                    self._learn(log)
         except KeyboardInterrupt:
             self._write_remembered()
             raise
@@ -137,7 +103,7 @@ class Sb3Training(ResumableTraining):
         return self._end()
 
     @abstractmethod
-    def _imitate(self, logs: Logs) -> None:
+    def _begin(self, log: Logger) -> None:
         """Run the part before reinforcement learning: at least begin the episodes, and evaluate the first agent."""
 
     @abstractmethod
@@ -156,57 +122,52 @@ class Sb3Training(ResumableTraining):
         self.model._last_obs = self._env.reset()  # noqa: SLF001
         self.model._last_episode_starts = np.ones(self.config.envs, dtype=np.bool_)  # noqa: SLF001
 
-    def _learn(self, logs: Logs) -> None:
-        left = self.config.steps - self.progress.learnt
+    def _learn(self, log: Logger) -> None:
+        left = self.config.steps - self.progress.steps
         if left > 0 and self.progress.worse < self.config.patience:
-            self.model.set_logger(logs.of_learning(self.progress.imitated))
+            self.model.set_logger(Logger(str(log.dir), log.output_formats))  # it records independently
             model: Any = self.model
-            watch = Watch(lambda: self._look(logs))
+            watch = Watch(lambda: self._look(log))
             model.learn(left, callback=[watch, *self._callbacks], reset_num_timesteps=False)
             if self.progress.worse < self.config.patience:  # else its last step was not learnt from
-                self._count(model.num_timesteps)
-        if not self.progress.curve or self.progress.curve[-1]["steps"] < self.progress.steps:
-            self._evaluate(logs, {})
+                self.progress.steps = model.num_timesteps
+        if self.progress.curve[-1]["steps"] < self.progress.steps:
+            self._evaluate(log)
         self.progress.phase = "done"
         self._write_checkpoint()
 
-    def _count(self, learnt: int) -> None:
-        """Record that the last update has learnt from so many decisions; they are the same where there was none."""
-        self.progress.learnt = learnt
-
-    def _look(self, logs: Logs) -> bool:
+    def _look(self, log: Logger) -> bool:
         """Evaluate and write a checkpoint if it is due, between two updates; False ends the training."""
-        self._count(self.model.num_timesteps)
+        self.progress.steps = self.model.num_timesteps
         self._report(f"learning with {self.config.agent.algorithm}")
-        last = self.progress.curve[-1]["steps"] if self.progress.curve else -1
-        if self.progress.steps - last >= self.config.evaluate_every:
-            self._evaluate(logs, {})
+        if self.progress.steps - self.progress.curve[-1]["steps"] >= self.config.evaluate_every:
+            self._evaluate(log)
             self._write_checkpoint()
         self._remember()
         return self.progress.worse < self.config.patience
 
-    def _evaluate(self, logs: Logs, measured: Mapping[str, float]) -> None:
+    def _evaluate(self, log: Logger) -> None:
         """Run the agent on the held-out workloads; keep it if it is the best so far."""
         weights, progress = self._weights(), self.progress
         policy = self._policy(weights)
         results = [simulate(instance, policy, record=False) for instance in self._instances]
         totals = np.array([result.total_eur for result in results])
         tardiness = float(np.mean([result.tardiness_eur for result in results]))
-        found = {"total_eur": float(np.mean(totals)), "tardiness_eur": tardiness, **self._relative(totals), **measured}
+        found = {"total_eur": float(np.mean(totals)), "tardiness_eur": tardiness, "relative": self._relative(totals)}
         better = all(cost_of(found) < cost_of(point) for point in progress.curve)
         progress.worse = 0 if better else progress.worse + 1
         progress.curve.append(self._begin_point() | found)
         for name, value in found.items():
-            logs.evaluations.record(f"evaluation/{name}", value)
-        logs.evaluations.dump(progress.steps)
+            log.record(f"evaluation/{name}", value)
+        log.dump(progress.steps)
         self._write_curve()
         if better:
             self._best = weights
             self._save_agent()
 
-    def _relative(self, totals: NDArray[np.float64]) -> dict[str, float]:  # noqa: ARG002 - where there is a base
-        """Return further measures of an evaluation from the costs on the validation workloads [€]."""
-        return {}
+    @abstractmethod
+    def _relative(self, totals: NDArray[np.float64]) -> float:
+        """Return the cost over that of STS-X, from the costs on the validation workloads [€]."""
 
     def _save_agent(self) -> AgentDescription:
         return self._save(self._spec(), self._best)

@@ -1,4 +1,4 @@
-"""The rollout policy, also an expert for training, and its settings."""
+"""The rollout policy, and its settings."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def train_command(
     ] = None,
     of_scenario: workload_options.TrainingScenarioOptions,
 ) -> None:
-    """Train an agent: one that adapts STS-X begins as STS-X, another one imitates a policy first; then it learns by itself.
+    """Train an agent that adapts STS-X: it begins as STS-X, or with constants, and learns by itself.
 
     The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, drawn in DIR/curve.svg,
     TensorBoard's logs in DIR/logs. Stop it at any moment: the same command goes on from its last checkpoint, and ends
@@ -74,22 +74,16 @@ def train_command(
     For example:
     - **gpusched train --track slack --agent ppo --out runs/slack**
 
-    - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
-
-    - **gpusched train --scenario tiny --agent a2c --network set --imitate sts --imitation-steps 10000 --steps 5000
-      --out runs/a2c**
-
     - **gpusched train --track slack --agent es --steps 500000 --out runs/es**
 
-    - **gpusched train --scenario default,high --imitation-steps 60000 --steps 20000 --set agent.learning_rate=1e-4
-      --out runs/two**
+    - **gpusched train --scenario default,high --steps 200000 --set agent.learning_rate=0.02 --out runs/two**
 
-    - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --imitation-steps 60000 --steps 20000 --out
-      runs/larger**
+    - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --agent ppo --steps 10000 --out runs/larger**
 
-    Every line has the cost of the expert, STS and EDF on the same workloads beside the agent's. An agent that ends
-    costlier than its expert or EDF, or untrained, gets a warning.
-    """  # noqa: E501 - commands are copied as a line
+    Every line has the cost of STS-X, STS and EDF on the same workloads beside the agent's. An agent that ends
+    costlier than EDF, or untrained, gets a warning. An agent that decides job by job is trained with
+    Stable-Baselines3 itself, as in examples/train_maskable_ppo.py.
+    """
     changes = of_scenario.changes(scenario_names(options))
     of_validation = dict(workload_options.parse_setting(text, option="--validation-set") for text in validation or ())
     config = training_config(options, settings or (), changes, of_validation)
@@ -166,7 +160,7 @@ class _Screen:
         progress, config = training.progress, training.config
         self._curve, self._printed = progress.curve, len(progress.curve)
         self._first = first_agent(config)
-        total = config.imitation.steps + config.steps
+        total = config.steps
         if progress.phase == "done":
             self._bar.note(f"already trained to the end, at {progress.steps:,} steps")
             total = progress.steps
@@ -194,8 +188,7 @@ class _Screen:
             point, former = self._curve[index], [cost_of(each) for each in self._curve[:index]]
             best = "   best so far" if all(cost_of(point) < cost for cost in former) else ""
             costs = f"total {point['total_eur']:12,.2f} €   tardiness {point['tardiness_eur']:12,.2f} €"
-            if RELATIVE in point:
-                costs += f"   {point[RELATIVE]:.3f} of sts-x's"
+            costs += f"   {point[RELATIVE]:.3f} of sts-x's"
             untrained = f"   {self._first}" if point["steps"] == 0 else ""
             self._bar.note(f"{point['steps']:12,} steps   {costs}   ({self._references}){untrained}{best}")
         self._printed = len(self._curve)

@@ -9,25 +9,16 @@ from typing import Any, NamedTuple
 
 import typer
 
-from gpusched_agents.spec import SETS_CONTROLS
+from gpusched_agents.spec import NETWORKS
 from gpusched_agents.training.algorithm_config import (
     ALGORITHMS,
-    ALL_ALGORITHMS,
     AdaptationConfig,
-    EsConfig,
     agent_config,
     known_settings,
     one_of,
 )
-from gpusched_agents.training.config import (
-    ADAPTATION_COUNTS,
-    LINEAR,
-    TRACK_VALIDATION,
-    TrainingConfig,
-    network_kinds,
-)
+from gpusched_agents.training.config import DEFAULTS, TRACK_VALIDATION, TrainingConfig
 from gpusched_agents.training.workloads import TRAINING_SEEDS
-from gpusched_baselines.registry import expert_names
 from gpusched_env.errors import InputError
 from gpusched_env.workload import list_environments, load_track, parse_seeds
 from gpusched_env.workload.scenario.places import TRACK, track_place
@@ -41,45 +32,31 @@ SCENARIO_SETTINGS = ("scenario_settings", "validation_settings")  # which have o
 OWN_OF_CONTROLS = ("reward", "workloads", "begin")  # settings of `AdaptationConfig` beside those of its algorithm
 
 
-BY_JOB = (
-    "maskable-ppo and dqn decide job by job; the others set controls of STS-X; ppo and a2c with --network set or mlp "
-    "decide job by job."
-)
-OFTEN = f"{ADAPTATION_COUNTS['evaluate_every']:,} of controls"
+OF_SB3 = DEFAULTS[AdaptationConfig]
 _SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
-_EXPERTS, _CONTROLS = ", ".join(expert_names()), "Others: control-set or controls (es), controls."
 HELP = {
-    "agent": f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
+    "agent": f"The algorithm: {', '.join(ALGORITHMS)}; all but es are those of Stable-Baselines3.",
     "scenario": f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
     "track": f"Tracks in place of scenarios, separated by commas, or {ALL}; validation seeds are {TRACK_SEEDS} then.",
-    "steps": f"Decisions of learning; default: {USUAL.steps:,}, of controls {ADAPTATION_COUNTS['steps']:,}.",
-    "imitate": f"Expert of the warm start: {_EXPERTS}, or {NONE}; default: {USUAL.imitation.expert}.",
-    "imitation_steps": f"Its decisions; default: {USUAL.imitation.steps:,}.",
-    "network": f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. {_CONTROLS}",
-    "hidden": f"Width of its layers; default: {USUAL.network.hidden}, 32 of controls.",
-    "distribution": "Whether it sees what comes from the distribution of epochs.",
+    "steps": f"Rounds of es, default: {USUAL.steps:,}; steps of the others, of several rounds: {OF_SB3['steps']:,}.",
+    "network": f"{' or '.join(NETWORKS)}; default: {USUAL.network.kind}. All but es: controls.",
+    "hidden": f"Width of its hidden layers, of which es has none by default; others: {OF_SB3['network'].hidden}.",
     "seed": f"Seed of everything; default: {USUAL.seed}.",
-    "envs": f"Environments that run at once; default: {USUAL.envs}, {ADAPTATION_COUNTS['envs']} of controls.",
+    "envs": f"Environments that run at once, not with es; default: {USUAL.envs}.",
     "validation_seeds": "Seeds of the workloads that decide which agent is kept: 500-504, or 0,3,5; "
     f"default: {_SEEDS}.",
-    "evaluate_every": "Decisions between two evaluations, each with a checkpoint; "
-    f"default: {USUAL.evaluate_every:,}, {OFTEN}.",
+    "evaluate_every": "Steps between two evaluations, each with a checkpoint; "
+    f"default: {USUAL.evaluate_every:,}, with Stable-Baselines3 {OF_SB3['evaluate_every']:,}.",
     "patience": f"Evaluations without a better one after which it stops; default: {USUAL.patience}.",
 }
 """The options of a training, by the name of their parameter."""
-SETTINGS = {name: name for name in HELP if name not in {"agent", "imitate", "track"}} | {
+SETTINGS = {name: name for name in HELP if name not in {"agent", "track"}} | {
     "scenario": "scenarios",
-    "imitation_steps": "imitation.steps",
     "network": "network.kind",
     "hidden": "network.hidden",
-    "distribution": "network.distribution",
 }
-"""The settings that options stand for, by dotted names; the others choose the algorithm, the expert and the tracks."""
-WRITTEN = {
-    "agent": ("--agent", "-a"),
-    "scenario": ("--scenario", "-s"),
-    "distribution": ("--distribution/--no-distribution",),
-}
+"""The settings that options stand for, by dotted names; the others choose the algorithm and the tracks."""
+WRITTEN = {"agent": ("--agent", "-a"), "scenario": ("--scenario", "-s")}
 """How options are written that are not written as their name."""
 
 
@@ -141,24 +118,20 @@ def training_config(
         validation_settings: Further ones of validation workloads.
 
     Raises:
-        InputError: There is no such algorithm, expert or setting, or a value is not allowed; names the option.
+        InputError: There is no such algorithm or setting, or a value is not allowed; names the option.
     """
     agent = options.get("agent", USUAL.agent.algorithm)
-    if agent not in ALL_ALGORITHMS:
-        raise InputError("--agent", agent, one_of(ALL_ALGORITHMS, agent))
-    algorithm = agent_config(agent, _network(options, settings))
+    if agent not in ALGORITHMS:
+        raise InputError("--agent", agent, one_of(ALGORITHMS, agent))
+    algorithm = agent_config(agent)
     if "track" in options:
         for name in scenario_names(options):
             _check_track(name)
         held_out = {"validation_seeds": TRACK_SEEDS} | dict(options)
         options = {**held_out, "scenario": ",".join(scenario_names(options))}
     usual = TrainingConfig(agent=algorithm())
-    if isinstance(usual.agent, EsConfig) and (kind := _network(options, settings)) in SETS_CONTROLS:
-        usual = replace(usual, network=replace(LINEAR, kind=kind))
     given = _given(options, settings, _known(usual))
-    if usual.adapts:
-        _check_adaptation(given, usual)
-    values: dict[str, dict[str, Any]] = {"": {}, "agent": {}, "network": {}, "imitation": {}}
+    values: dict[str, dict[str, Any]] = {"": {}, "agent": {}, "network": {}}
     for name, one in given.items():
         section, _, field = name.rpartition(".")
         values[section][field] = one.value
@@ -170,7 +143,6 @@ def training_config(
         return TrainingConfig(
             agent=algorithm(**own),
             network=replace(usual.network, **values["network"]),
-            imitation=replace(usual.imitation, **values["imitation"]),
             scenario_settings=scenario_settings or {},
             validation_settings=validation_settings or {},
             **values[""],
@@ -205,12 +177,6 @@ def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
 def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[str, _Setting]) -> dict[str, _Given]:
     """Collect what was given, by the name of the setting."""
     given = {setting: _Given(_flag(name), options[name]) for name, setting in SETTINGS.items() if name in options}
-    if options.get("imitate") == NONE:
-        if options.get("imitation_steps"):
-            raise InputError("--imitation-steps", options["imitation_steps"], f"0, beside --imitate {NONE}")
-        given["imitation.steps"] = _Given("--imitate", 0)
-    elif "imitate" in options:
-        given["imitation.expert"] = _Given("--imitate", options["imitate"])
     for text in settings:
         name, value = parse_setting(text, EXAMPLE)
         if name not in known:
@@ -219,31 +185,9 @@ def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[s
     return {name: _Given(one.option, _read(one, known[name])) for name, one in given.items()}
 
 
-def _network(options: Mapping[str, Any], settings: Sequence[str]) -> str | None:
-    """Return the kind of the network that was asked for, if one was."""
-    told = [parse_setting(text, EXAMPLE) for text in settings if text.partition("=")[0].strip() == "network.kind"]
-    return str(told[-1][1]) if told else options.get("network")
-
-
-def _check_adaptation(given: Mapping[str, _Given], usual: TrainingConfig) -> None:
-    """Check that nothing was given that an agent that adapts has no use for.
-
-    By themselves the settings of a network and of a warm start that are those of other algorithms by default would pass
-    for settings that nobody gave.
-    """
-    name_of, kinds = usual.agent.algorithm, network_kinds(usual.agent)
-    both = isinstance(usual.agent, AdaptationConfig) and name_of in ALGORITHMS
-    other = "; with --network set or mlp it decides job by job, and may imitate" if both else ""
-    for name, one in given.items():
-        if name == "network.kind" and one.value not in kinds:
-            raise InputError(one.option, one.value, f"{' or '.join(kinds)}, for {name_of}")
-        if name.startswith("imitation.") and (name, one.value) != ("imitation.steps", 0):
-            raise InputError(one.option, one.value, f"none, or 0 steps, for {name_of}: it begins as STS-X{other}")
-
-
 def _known(whole: TrainingConfig) -> dict[str, _Setting]:
     """Return every setting of an algorithm's by its dotted name, with its default."""
-    sections = {"agent.": whole.agent, "network.": whole.network, "imitation.": whole.imitation}
+    sections = {"agent.": whole.agent, "network.": whole.network}
     keywords: dict[str, _Setting] = {}
     if isinstance(whole.agent, AdaptationConfig):  # which checks its settings itself
         keywords = {f"agent.{name}": _Setting(getattr(whole.agent, name)) for name in OWN_OF_CONTROLS}

@@ -129,15 +129,15 @@ def training_chart(
 ) -> Chart:
     """Make the figure of a training.
 
-    What an untrained network costs, often a thousand times as much, is cut off. Where an adaptation agent learns on
-    several scenarios, whose costs differ, it shows the mean ratio to STS-X's by which the agent is chosen.
+    Where an agent learns on several scenarios, whose costs differ, it shows the mean ratio to STS-X's by which the
+    agent is chosen. What a much costlier agent costs is cut off.
 
     Args:
         config: The settings of the training.
         curve: Its evaluations, at least one.
         references: Mean costs of the reference policies on the validation workloads [€].
     """
-    ratios = len(config.scenarios) > 1 and all(RELATIVE in point for point in curve)
+    ratios = len(config.scenarios) > 1
     costs = [float(point[RELATIVE]) - 1.0 if ratios else float(point["total_eur"]) for point in curve]
     levels = (Level(0.0, BASE),) if ratios else tuple(Level(cost, name) for name, cost in references.items())
     seeds = len(config.validation_seeds)

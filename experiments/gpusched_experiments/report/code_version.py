@@ -39,7 +39,6 @@ _DECIDES = (
 _DECIDES_FOR_AGENTS = (
     ("gpusched_env", "observation"),
     ("gpusched_agents", "policy.py"),
-    ("gpusched_agents", "network/inference.py"),
     ("gpusched_agents", "network/actors.py"),
     ("gpusched_agents", "network/control_policy.py"),
     ("gpusched_agents", "network/type_set.py"),

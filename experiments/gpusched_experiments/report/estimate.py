@@ -106,32 +106,6 @@ def paired_saving(cost: ArrayLike, reference_cost: ArrayLike) -> Estimate:
     return Estimate(value, interval, len(own))
 
 
-def saving_over_trainings(cost: ArrayLike, reference_cost: ArrayLike) -> Estimate:
-    """Estimate the share of the reference cost that is saved in the mean over trainings: 1 - Σ cost / Σ reference cost.
-
-    The bootstrap draws trainings of both, and seeds, each with replacement; all trainings ran on the same seeds.
-
-    Args:
-        cost: Costs of every training on every seed, (T, S) [€].
-        reference_cost: Those of the reference, (U, S) [€]; one row where it is not trained.
-
-    Returns:
-        The saving; without an interval with fewer than `LEAST_SEEDS` seeds.
-    """
-    own, other = np.atleast_2d(np.asarray(cost, dtype=np.float64)), np.atleast_2d(np.asarray(reference_cost))
-    value, seeds = 1.0 - float(own.mean() / other.mean()), own.shape[1]
-    if seeds < LEAST_SEEDS:
-        return Estimate(value, None, seeds)
-    rng = np.random.default_rng(BOOTSTRAP_SEED)
-
-    def drawn(count: int) -> NDArray[np.float64]:
-        return rng.multinomial(count, np.full(count, 1.0 / count), size=RESAMPLES) / count
-
-    on_seeds, of_own, of_other = drawn(seeds), drawn(len(own)), drawn(len(other))
-    each = [((weight @ costs) * on_seeds).sum(axis=1) for weight, costs in ((of_own, own), (of_other, other))]
-    return Estimate(value, percentile_interval(1.0 - each[0] / each[1]), seeds)
-
-
 def mean(runs: Runs, name: str) -> Estimate:
     """Estimate the mean of one measured value."""
     own = runs.by_seed(name)

@@ -48,7 +48,7 @@ def tiny_instance(*, energy: bool = False) -> Instance:
     """Make an instance of two GPU types, two nodes and six jobs that have to wait for one another, as they once did.
 
     Args:
-        energy: Whether the price of energy changes, GPU time has a price, power is capped, and jobs run at two power limits.
+        energy: Whether prices change, GPU time has one, power is capped, and jobs run at two power limits.
     """
     types = (GpuType("slow", 100.0, 100.0, 16.0), GpuType("fast", 300.0, 200.0, 16.0))
     distribution = EpochDistribution.from_masses([3.0, 2.0, 1.0])

@@ -258,11 +258,6 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         """The instances of the present episodes."""
         return tuple(state.instance for state in self._present.states)
 
-    @property
-    def states(self) -> tuple[State, ...]:
-        """The whole states of the present episodes, with what no policy may see: for rewards, not for observations."""
-        return tuple(self._present.states)
-
     @property  # type: ignore[misc]  # as in SyncVectorEnv, also below
     def np_random(self) -> tuple[Generator, ...]:  # type: ignore[override]
         """The generator of every environment."""

@@ -18,14 +18,14 @@ from gpusched_agents import make_training
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.policy import load_policy
+from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training import run as module
 from gpusched_agents.training.adaptation_training import AdaptationTraining
-from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.evolution import Workers, relative_cost, validation_costs
 from gpusched_agents.training.evolved import EvolvedNetwork
-from gpusched_agents.training.references import reference_names, warnings_of
 from gpusched_agents.training.workloads import RANDOMISED, TrainingPlace
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
@@ -252,14 +252,6 @@ def test_it_stops_when_patience_ends(tmp_path: Path):
     assert outputs.endswith("; try more decisions (--steps), or another --seed, in another --out")
 
 
-def test_references_and_warnings_of_an_adaptation_agent():
-    assert reference_names(CONFIG) == ("sts-x", "sts", "edf")
-    curve = [{"steps": 0, "total_eur": 9.0, "relative": 1.0}, {"steps": 5, "total_eur": 10.0, "relative": 0.9}]
-    assert warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 11.0}) == []
-    (outputs,) = warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 8.0})
-    assert "costs 25.0% more than edf" in outputs
-
-
 def test_only_the_arrays_that_are_named_change(whole: Path, tmp_path: Path):
     agent = replace(CONFIG.agent, begin=str(whole / "agent"), only="price")
     train(tmp_path / "run", replace(CONFIG, agent=agent))
@@ -339,8 +331,11 @@ def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
     callback: Callable[..., None] = print
     with refused("callbacks", allowed="none, for es"):
         make_training(CONFIG, tmp_path / "other", callbacks=[callback])
+    pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     with refused("agent", allowed="an EsConfig"):
-        AdaptationTraining(TrainingConfig(), tmp_path / "other")
+        AdaptationTraining(
+            replace(CONFIG, agent=AdaptationConfig(), network=NetworkConfig("controls")), tmp_path / "other"
+        )
     assert not (tmp_path / "other").exists()
 
 
@@ -348,7 +343,7 @@ PROGRAM = """
 import sys
 sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
 sys.path.append(sys.argv[1])
-from gpusched_agents import EsConfig, TrainingConfig, make_training
+from gpusched_agents import AdaptationConfig, EsConfig, TrainingConfig, make_training
 from gpusched_env import child_processes
 from gpusched_env.errors import MissingExtraError
 from adapted import InThisProcess
@@ -357,7 +352,7 @@ small = {"scenarios": ("tiny",), "scenario_settings": {"jobs.count": 4}, "steps"
 description = make_training(TrainingConfig(agent=EsConfig(pairs=1, most_jobs=4), **small), sys.argv[2]).run()
 print(description.algorithm)
 try:
-    make_training(TrainingConfig(**small), sys.argv[3])
+    make_training(TrainingConfig(agent=AdaptationConfig(), **small), sys.argv[3])
 except MissingExtraError as error:
     print(error)
 """

@@ -1,13 +1,9 @@
-"""Trainings on the adaptation environment: their first agents, their workloads, and the agents that they keep.
-
-The tests of the other trainings of Stable-Baselines3 cover exact resumption and the choice of the best agent.
-"""
+"""Trainings on the adaptation environment: their first agents, their workloads, and the agents that they keep."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,9 +16,8 @@ from stable_baselines3.common.callbacks import BaseCallback
 from gpusched_agents import (
     AdaptationConfig,
     ControlTraining,
+    EsConfig,
     NetworkConfig,
-    PpoConfig,
-    Training,
     TrainingConfig,
     make_training,
 )
@@ -31,7 +26,7 @@ from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.policy import load_policy
 from gpusched_agents.training.algorithm_config import CLASSES
 from gpusched_agents.training.control_training import first_workloads
-from gpusched_agents.training.references import first_agent, reference_names, warnings_of
+from gpusched_agents.training.references import first_agent
 from gpusched_baselines import make_policy
 from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_env import load_scenario, make_instance, simulate
@@ -184,20 +179,8 @@ def test_what_does_not_fit_is_one_error_and_leaves_nothing(field: str, changes: 
     assert not list(tmp_path.iterdir())
 
 
-def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
-    by_job = TrainingConfig(agent=PpoConfig(), scenarios=("tiny",), envs=2)
-    with refused("agent", "ppo", "an AdaptationConfig"):
-        ControlTraining(by_job, tmp_path / "run")
-    with refused("agent", "ppo", "decides job by job"):
-        Training(config_of(), tmp_path / "run")
+def test_settings_of_another_training_are_refused(tmp_path: Path):
+    with refused("agent", "es", "an AdaptationConfig"):
+        ControlTraining(TrainingConfig(agent=EsConfig()), tmp_path / "run")
     assert not (tmp_path / "run").exists()
-
-
-def test_its_references_and_warnings():
-    config = config_of()
-    assert reference_names(config) == ("sts-x", "sts", "edf")
-    assert first_agent(config) == "sts-x itself"
-    curve = [{"steps": 0, "total_eur": 9.0, "relative": 1.0}, {"steps": 5, "total_eur": 10.0, "relative": 1.1}]
-    (outputs,) = warnings_of(config, curve, {"sts-x": 9.0, "edf": 11.0})
-    assert "is sts-x itself: nothing after step 0 was better; try more decisions (--steps)" in outputs
-    assert replace(config, seed=1).adapts
+    assert first_agent(config_of()) == "sts-x itself"

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from functools import cache
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from agent_folders import description, mlp_description, spec, weights
+from agent_folders import controls_description, description, spec, weights
 from gpusched_agents.files import storage as shipping
 from gpusched_agents.files.storage import save_agent
 from gpusched_agents.policy import load_policy
@@ -39,10 +38,9 @@ def tiny(seed):
 def folder(tmp_path, monkeypatch):
     """Ship an agent for the scenario tiny, and keep one for another cluster in a folder."""
     monkeypatch.setattr(shipping, "SHIPPED", tmp_path / "shipped")
-    fits = AgentSpec.of("set", tiny(0).configurations, tiny(0).gpu_types, milestones=0, due_date_timers=True)
-    impatient = weights() | {"wait_out.bias": np.array([-1e6], np.float32)}
-    save_agent(tmp_path / "shipped" / "clever", description(name="clever", spec=fits), impatient)
-    save_agent(tmp_path / "mine", mlp_description(), weights(of=spec("mlp")))
+    fits = AgentSpec.of("control-set", tiny(0).configurations, tiny(0).gpu_types)
+    save_agent(tmp_path / "shipped" / "clever", description(name="clever", spec=fits), weights(of=fits))
+    save_agent(tmp_path / "mine", controls_description(), weights(of=spec("controls")))
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -86,7 +84,7 @@ def test_an_agent_is_simulated_like_any_policy(folder):
 
 def test_shipped_agents_are_listed_with_what_they_were_trained_for():
     row = next(line for line in gpusched("policies").stdout.splitlines() if "agent:clever" in line)
-    assert "maskable-ppo" in row
+    assert "Learned by es" in row
     assert "single-node" in row
 
 
@@ -99,7 +97,7 @@ def test_all_policies_are_those_that_need_no_training():
     [
         ("agent:nobody", ("agent = 'agent:nobody'", "clever")),
         ("edf,agent:", ("agent:", "clever")),
-        ("agent:mine", ("agent:mine: instance.configurations", "T4x1, T4x2, V100x1, V100x2")),
+        ("agent:mine", ("agent:mine: instance.configurations", "20 of them", "at most 6")),
         ("agent:clever,agent:clever", ("--policies", "each once")),
         ("clever", ("policy", "clever", "agent:NAME")),
     ],

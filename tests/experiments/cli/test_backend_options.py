@@ -13,7 +13,7 @@ from gpusched_experiments.report.backends.ray_cluster import RayCluster
 from gpusched_experiments.report.processes import PROCESSES
 from refusals import refused
 
-COMMANDS = (["reproduce", "cost", "--quick"], ["leaderboard", "--quick"], ["study", "--quick"])
+COMMANDS = (["reproduce", "cost", "--quick"], ["leaderboard", "--quick"])
 
 
 def test_the_usual_backend_is_processes_and_ray_takes_an_address():

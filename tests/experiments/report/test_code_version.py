@@ -89,15 +89,15 @@ def test_the_version_of_an_agent_follows_its_files_and_what_applies_them_but_not
     monkeypatch.setattr(module, "files", lambda package: tmp_path / package)
     name = f"agent:{tmp_path / 'mine'}"
     versions = {agent_version(name)}
-    for unused in ("training.py", "imitation.py", "networks.py"):
+    for unused in ("training.py", "study.py"):
         (tmp_path / "gpusched_agents" / unused).write_text("how it learns")
         assert versions == {agent_version(name)}
-    for used in ("gpusched_env/observation/features.py", "gpusched_agents/network/inference.py"):
+    for used in ("gpusched_env/observation/features.py", "gpusched_agents/network/actors.py"):
         (tmp_path / used).write_text("two")
         versions.add(agent_version(name))
     save_agent(tmp_path / "mine", description(), weights(1))
     versions.add(agent_version(name))
-    save_agent(tmp_path / "mine", description(algorithm="dqn"), weights(1))
+    save_agent(tmp_path / "mine", description(algorithm="another"), weights(1))
     versions.add(agent_version(name))
     assert len(versions) == 5
 

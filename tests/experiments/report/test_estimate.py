@@ -12,7 +12,6 @@ from gpusched_experiments.report.estimate import (
     pooled_saving,
     pooled_share,
     saving,
-    saving_over_trainings,
     share,
 )
 from gpusched_experiments.report.run import Runs
@@ -94,21 +93,3 @@ def test_a_ratio_turned_into_a_saving_turns_its_interval_round():
     assert Estimate(0.2, (0.05, 0.3), 9).as_extra().interval == (-0.3, -0.05)
     assert Estimate(0.2, (0.05, 0.3), 9).as_extra().value == -0.2
     assert Estimate(2.0, (1.0, 3.0), 9).times(1000.0) == Estimate(2000.0, (1000.0, 3000.0), 9)
-
-
-def test_saving_over_trainings_counts_trainings_and_seeds():
-    rng = np.random.default_rng(0)
-    base = rng.uniform(50.0, 150.0, 20)
-    same = saving_over_trainings(np.tile(0.9 * base, (5, 1)), base)
-    assert same.value == pytest.approx(0.1)
-    assert same.interval == pytest.approx((0.1, 0.1))
-    factors = np.array([0.8, 0.9, 1.0, 0.85, 0.95])
-    varied = saving_over_trainings(factors[:, None] * base, base)
-    assert varied.value == pytest.approx(0.1)
-    low, high = varied.interval
-    assert 0.02 < low < 0.06  # a mean of five of these
-    assert 0.14 < high < 0.18
-    both = saving_over_trainings(factors[:, None] * base, np.stack([0.9 * base, 1.1 * base]))
-    assert both.interval[0] < low
-    assert both.interval[1] > high
-    assert saving_over_trainings([[1.0] * 4], [2.0] * 4).interval is None

@@ -5,10 +5,9 @@ import io
 import json
 from dataclasses import dataclass, field
 
-import numpy as np
 import pytest
 
-from agent_folders import description, mlp_description, spec, weights
+from agent_folders import controls_description, description, spec, weights
 from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_agents.files import storage as shipping
 from gpusched_agents.files.storage import load_agent, save_agent
@@ -26,7 +25,6 @@ from refusals import refused
 
 HIGH = load_scenario("high").replace({"cluster.nodes": 2, "jobs.count": 20})
 SMALL = Selection(nodes=(2,), seeds=(0, 1), policies=("edf", "agent:mine"))
-IMPATIENT = {"wait_out.bias": np.array([-1e6], np.float32)}
 
 
 @dataclass
@@ -55,8 +53,8 @@ def folder(tmp_path, monkeypatch):
 
 def save_mine(seed=0):
     instance = make_instance(HIGH, 0)
-    fits = AgentSpec.of("set", instance.configurations, instance.gpu_types, milestones=0)
-    save_agent("mine", description(spec=fits), weights(seed) | IMPATIENT)
+    fits = AgentSpec.of("control-set", instance.configurations, instance.gpu_types)
+    save_agent("mine", description(spec=fits), weights(seed, of=fits))
 
 
 def run(choice=SMALL):
@@ -129,7 +127,7 @@ def test_until_an_agent_is_shipped_the_experiment_goes_without(folder):
     ],
 )
 def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_is_written(folder, policy, error):
-    save_agent("other", mlp_description(spec=spec("mlp", milestones=0)), weights(of=spec("mlp")))
+    save_agent("other", controls_description(), weights(of=spec("controls")))
     save_agent("cut", description(), weights())
     (folder / "cut/weights.safetensors").write_bytes(b"")
     with refused(*error):
