@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from gpusched_env.rendering import MissingExtraError
+from gpusched_env.errors import MissingExtraError
 
 
 class SolverMissingError(MissingExtraError):

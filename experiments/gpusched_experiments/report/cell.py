@@ -15,7 +15,7 @@ from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.workload import Scenario, make_instance
-from gpusched_experiments.report.code_version import agent_version, code_version, machine
+from gpusched_experiments.report.code_version import agent_version, code_version, machine, version_beside
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.store import Store, key_of
@@ -135,14 +135,25 @@ class Cell:
         return instance if self.change is None else self.change(instance)
 
 
-def origin(policy: str, measure: Measure = WHOLE_RUN) -> str:
-    """Return what makes a cell: the version of the code, and of an agent; for times also the machine."""
-    parts = [code_version()]
+def origin(policy: str, measure: Measure = WHOLE_RUN, change: type[Change] | None = None) -> str:
+    """Return what makes a cell: the version of the code, and of an agent; for times also the machine.
+
+    Measures and changes of other modules than those that `code_version` covers add the version of these modules.
+    """
+    modules = {*_modules_of(measure.of), *(() if change is None else (change.__module__,))}
+    parts = [code_version(), version_beside(*sorted(modules))]
     if is_agent(policy):
         parts.append(agent_version(policy))
     if measure.timing:
         parts.append(machine())
-    return ", ".join(parts)
+    return ", ".join(part for part in parts if part)
+
+
+def _modules_of(call: Any) -> set[str]:
+    """Return the modules that define a function, or the functions of a partial call."""
+    if isinstance(call, partial):
+        return {module for part in (call.func, *call.args, *call.keywords.values()) for module in _modules_of(part)}
+    return {call.__module__} if callable(call) else set()
 
 
 def run_cells(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self, TypeAlias, cast
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_baselines.bounds.capacity import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.envs.source import AnyScenario, Replay, source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
-from gpusched_env.simulator import Policy, Result, simulate
-from gpusched_env.simulator.policy import check_fit
+from gpusched_env.simulator import Policy, Result
 from gpusched_experiments.report.cell import each_once
+from gpusched_experiments.report.compared_run import ComparedRun, ComparedWorkload
 from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
@@ -68,38 +67,6 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
     def _repr_html_(self) -> str:
         """Return the table for notebooks."""
         return html_table(self.table)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Workload:
-    """The instance of a seed, and its bounds."""
-
-    seed: int
-    instance: Instance
-    bounds_eur: tuple[float, float]
-
-    @classmethod
-    def of(cls, seed: int, instance: Instance, policies: Sequence[Policy]) -> _Workload:
-        """Take an instance that every policy can decide on."""
-        check_fit(policies, instance)
-        return cls(seed, instance, (clairvoyant_bound(instance), non_clairvoyant_bound(instance)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Run:
-    """One policy on one workload."""
-
-    workload: _Workload
-    policy: Policy
-    whole: bool
-    billing: Billing
-
-    def run(self) -> tuple[RunSummary, Result | None]:
-        """Return the summary, and if wanted the whole result with its intervals."""
-        seed = self.workload.seed
-        result = simulate(self.workload.instance, self.policy, seed=seed)
-        summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.billing)
-        return summary, result if self.whole else None
 
 
 def compare(
@@ -161,11 +128,11 @@ def compare(
     places = [(seed, name) for seed in seeds for name in names]
     done = {place: finished[place] for place in places if place in finished}
     left = [seed for seed in seeds if any((seed, name) not in done for name in names)]
-    workloads = {seed: _Workload.of(seed, make(seed), chosen) for seed in left}
+    workloads = {seed: ComparedWorkload.of(seed, make(seed), chosen) for seed in left}
     if left and (workers > 1 or backend is not PROCESSES):
         _check_picklable(chosen, workloads[left[0]], workers)
     runs = [
-        _Run(workloads[seed], policy, on_result is not None and seed == seeds[0], billing or billed)
+        ComparedRun(workloads[seed], policy, on_result is not None and seed == seeds[0], billing or billed)
         for seed in left
         for policy in chosen
         if (seed, policy.name) not in done
@@ -196,7 +163,7 @@ def _workload(given: Workload) -> tuple[Callable[[int], Instance], str | None, B
     return source.make, source.name or "no name" if source.scenario is None else None, Billing.of(source.scenario)
 
 
-def _check_picklable(policies: Sequence[Policy], workload: _Workload, workers: int) -> None:
+def _check_picklable(policies: Sequence[Policy], workload: ComparedWorkload, workers: int) -> None:
     for policy in policies:
         try:
             pickle.dumps((policy, workload))

@@ -142,7 +142,10 @@ def planned_cells(experiment: Experiment, choice: Selection, watcher: Watcher) -
         watcher.note(f"{experiment.name}: without {', '.join(missing)}, which this version does not have")
     _check_agents(planned)
     made_by = cache(origin)
-    return tuple((cell.key(made_by(cell.policy, cell.measure)), cell) for cell in planned)
+    return tuple(
+        (cell.key(made_by(cell.policy, cell.measure, None if cell.change is None else type(cell.change))), cell)
+        for cell in planned
+    )
 
 
 def _check_agents(cells: Iterable[Cell]) -> None:

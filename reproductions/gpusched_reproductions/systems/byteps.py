@@ -17,7 +17,7 @@ from gpusched_env.workload import builtin_applications
 from gpusched_env.workload.tables.applications import RDMA
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.validation import Check, Measured, Part
+from gpusched_reproductions.systems.checks import Check, Measured, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -16,6 +16,7 @@ from gpusched_baselines.gavel.packed import GavelPacked
 from gpusched_baselines.gavel.policy import Gavel
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.checks import Check, Measured, Part
 from gpusched_reproductions.systems.gavel_workload import (
     cluster,
     drawn_jobs,
@@ -23,7 +24,6 @@ from gpusched_reproductions.systems.gavel_workload import (
     makespan_h,
     mean_completion_h,
 )
-from gpusched_reproductions.systems.validation import Check, Measured, Part
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy

@@ -18,7 +18,7 @@ from typing import Any
 from gpusched_agents.any_policy import is_agent
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
-from gpusched_experiments.report.code_version import agent_version, code_version, systems_version
+from gpusched_experiments.report.code_version import agent_version, code_version, reproductions_version
 from gpusched_experiments.report.warm_up import warm_up
 
 
@@ -128,7 +128,7 @@ class Terms:
 def versions(policies: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return the versions of all that decides the results with these policies, as this process has them."""
     agents = ((name, agent_version(name)) for name in policies if is_agent(name))
-    return (("code", f"{code_version()}-{systems_version()}"), *agents)
+    return (("code", f"{code_version()}-{reproductions_version()}"), *agents)
 
 
 def make_call(terms: Terms, payload: bytes, *shared: bytes) -> bytes:

@@ -14,6 +14,7 @@ from gpusched_env.simulator.placement.release import within_quota
 from gpusched_env.workload import builtin_applications, with_tenancy
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.hived.philly import (
     NODE_GPUS,
     TRACE,
@@ -23,7 +24,6 @@ from gpusched_reproductions.systems.hived.philly import (
     shared_cluster,
     with_spread,
 )
-from gpusched_reproductions.systems.validation import Check, Measured
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -12,9 +12,9 @@ from typing import Any
 
 from gpusched_env.cells import Allocator, Request
 from gpusched_env.errors import InputError
+from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.hived import episodes
 from gpusched_reproductions.systems.hived.configuration import cluster_of, read_cluster
-from gpusched_reproductions.systems.validation import Check, Measured
 
 DATA = Path("../shared/data/hived")
 SOURCE = "github.com/microsoft/hivedscheduler 66f26ac (MIT), hived_algorithm_test.go and its design configuration"

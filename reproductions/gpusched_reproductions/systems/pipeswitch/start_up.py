@@ -6,6 +6,7 @@ from gpusched_env.workload.start_up.architectures import layers_of
 from gpusched_env.workload.start_up.pipeline import Method, start_up_s
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.checks import Check, Kind, Measured
 from gpusched_reproductions.systems.pipeswitch.published import (
     LOG,
     MODELS,
@@ -16,7 +17,6 @@ from gpusched_reproductions.systems.pipeswitch.published import (
     READY_MS,
     START_UP_MS,
 )
-from gpusched_reproductions.systems.validation import Check, Kind, Measured
 
 FITTED: tuple[Method, ...] = (
     "per layer, no pipeline",
