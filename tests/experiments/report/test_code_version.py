@@ -133,17 +133,17 @@ def test_the_version_of_an_agent_follows_its_files_and_what_applies_them_but_not
     save_agent(tmp_path / "mine", description(), weights())
     name = f"agent:{tmp_path / 'mine'}"
     versions = {agent_version(name)}
-    for unused in ("training.training", "training.config", "study"):
+    for unused in ("training.evolution", "training.config", "study"):
         graph.changed = graph._file(f"gpusched_agents.{unused}")
         assert versions == {agent_version(name)}
-    for used in ("policy", "network.inference", "network.control_policy"):
+    for used in ("policy", "network.control_policy"):
         graph.changed = graph._file(f"gpusched_agents.{used}")
         versions.add(agent_version(name))
     save_agent(tmp_path / "mine", description(), weights(1))
     versions.add(agent_version(name))
     save_agent(tmp_path / "mine", description(algorithm="other"), weights(1))
     versions.add(agent_version(name))
-    assert len(versions) == 6
+    assert len(versions) == 5
 
 
 def test_measures_and_changes_of_other_modules_add_their_version():
