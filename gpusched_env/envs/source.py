@@ -47,7 +47,7 @@ class FromScenario:
         return self.maker.building(seed)
 
     def identity(self) -> str:
-        """Return the scenario from others."""
+        """Return a text that differs for different scenarios."""
         return self.scenario.model_dump_json()
 
 
@@ -77,7 +77,7 @@ class Replay:
         return self.instance
 
     def identity(self) -> str:
-        """Return the instance from others."""
+        """Return a text that differs for different instances."""
         return hashlib.sha256(instance_json(self.instance).encode()).hexdigest()
 
 

@@ -96,7 +96,7 @@ class _Part:
         return (*self.billing.said(), *modelled(scenario, self.trace), *off, *self._free_restarts())
 
     def _free_restarts(self) -> tuple[str, ...]:
-        """Return if changes cost nothing in a replay, where that decides much."""
+        """Return a sentence if changes of GPUs cost nothing in a replay; nothing otherwise."""
         restart_s = self.make(self.first).jobs.restart_s
         if self.trace is None or restart_s.any():
             return ()
@@ -153,7 +153,7 @@ def instance_title(plan: ComparisonPlan) -> str | None:
 
 @contextmanager
 def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
-    """Return, where the body is interrupted, what is kept."""
+    """Write to stderr how many runs are kept if the body is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -163,7 +163,7 @@ def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
 
 
 def _print_what_is_run(part: _Part) -> None:
-    """Report on which cluster how many jobs are run, before it begins."""
+    """Print the workload and the cluster before the first run."""
     instance = part.make(part.first)
     nodes = machines(instance)
     count = Counter(node.gpu_type for node in nodes)

@@ -76,7 +76,7 @@ def exit_code() -> int:
 
 
 def say(kept: str = "") -> None:
-    """Report that the command was stopped, and what is kept; only once in a process that listens.
+    """Print that the command was stopped, and what is kept; only once in a process that listens.
 
     Args:
         kept: What is kept, and how to go on.

@@ -55,7 +55,7 @@ def progress_output() -> Console:
 
 
 def note_if_one_seed(seeds: str | None) -> None:
-    """Report what `--seeds 40` is, which may be meant as forty seeds."""
+    """Print a note that `--seeds 40` is one seed; it may be meant as forty."""
     if seeds is not None and seeds.strip().isdecimal() and int(seeds) > 1:
         count = int(seeds)
         typer.echo(f"note: --seeds {count} is the one seed {count}; {count} seeds are 0-{count - 1}", err=True)

@@ -162,7 +162,7 @@ class _Screen:
 
     @contextmanager
     def shown(self, training: "ResumableTraining") -> "Iterator[None]":
-        """Return where the training goes on, and show it until the end of the body."""
+        """Show the progress of the training until the end of the body."""
         progress, config = training.progress, training.config
         self._curve, self._printed = progress.curve, len(progress.curve)
         self._first = first_agent(config)
@@ -213,7 +213,7 @@ def _draw_curve(training: "ResumableTraining") -> None:
 
 
 def _print_end(training: "ResumableTraining") -> None:
-    """Report how long it took, where the agent is, what it cost, and how to compare it."""
+    """Print how long it took, where the agent is, what it cost, and how to compare it."""
     config, progress = training.config, training.progress
     best = best_point(progress.curve)
     if progress.worse >= config.patience:

@@ -278,24 +278,20 @@ def check_ours(folder: Path) -> None:
     if not folder.is_dir():
         raise InputError("path", str(folder), "a new folder, not a file")
     comparison = any((folder / name).is_file() for name in (CELLS, FORMER, "results.json"))
-    strangers = [
-        each for submission in sorted(folder.iterdir()) for each in _strangers(submission, comparison=comparison)
-    ]
+    strangers = [each for entry in sorted(folder.iterdir()) for each in _strangers(entry, comparison=comparison)]
     if strangers:
         allowed = "a new or empty folder, or one that holds nothing but a comparison"
         raise InputError("path", str(folder), f"{allowed} (found {strangers[0]!r})")
 
 
-def _strangers(submission: Path, *, comparison: bool) -> list[str]:
+def _strangers(entry: Path, *, comparison: bool) -> list[str]:
     """List what of an entry of the folder is not a comparison's."""
-    if not comparison or submission.is_symlink():
-        return [submission.name]
-    if submission.name == RECORDED and submission.is_dir():
-        return [f"{RECORDED}/{run.name}" for run in sorted(submission.iterdir()) if not _is_ours(run)]
-    draft = _DRAFT.fullmatch(submission.name)
-    return (
-        [] if (draft.group(1) if draft else submission.name) in FILES and not submission.is_dir() else [submission.name]
-    )
+    if not comparison or entry.is_symlink():
+        return [entry.name]
+    if entry.name == RECORDED and entry.is_dir():
+        return [f"{RECORDED}/{run.name}" for run in sorted(entry.iterdir()) if not _is_ours(run)]
+    draft = _DRAFT.fullmatch(entry.name)
+    return [] if (draft.group(1) if draft else entry.name) in FILES and not entry.is_dir() else [entry.name]
 
 
 _DRAFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
@@ -307,13 +303,13 @@ def _is_ours(run: Path) -> bool:
     if run.is_symlink() or not run.is_dir():
         return False
     if _DRAFT.fullmatch(run.name):
-        return all(_named(submission) in RUN_FILES for submission in run.iterdir())
-    return all(submission.name in MAY_HOLD for submission in run.iterdir()) and _key_of(run) is not None
+        return all(_named(entry) in RUN_FILES for entry in run.iterdir())
+    return all(entry.name in MAY_HOLD for entry in run.iterdir()) and _key_of(run) is not None
 
 
-def _named(submission: Path) -> str:
-    draft = _DRAFT.fullmatch(submission.name)
-    return draft.group(1) if draft else submission.name
+def _named(entry: Path) -> str:
+    draft = _DRAFT.fullmatch(entry.name)
+    return draft.group(1) if draft else entry.name
 
 
 def _key_of(run: Path) -> str | None:

@@ -32,16 +32,16 @@ RESULTS = ("table.md", "table.csv", "summary.csv", "figure.svg")
 
 
 class Watcher(Protocol):
-    """What is told of the progress of an experiment."""
+    """Receives the progress of an experiment."""
 
     def note(self, text: str) -> None:
-        """Handle what somebody who reads the results must know."""
+        """Take a note for readers of the results."""
 
     def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
-        """Handle that the runs begin, and how many of them are finished already."""
+        """Take the number of runs, and of those that are finished already, before the first run."""
 
     def finished(self) -> None:
-        """Handle that one more run is finished."""
+        """Count one more finished run."""
 
 
 def reproduce(

@@ -91,7 +91,7 @@ class _OtherProcess(event.Listener):
                 )
 
     def on_end(self, event: Any) -> None:
-        """Handle that a kernel is compiled."""
+        """Do nothing when a kernel has been compiled."""
 
     def end(self) -> None:
         """End it, wherever it is: a kernel is on the disk as a whole, or not."""

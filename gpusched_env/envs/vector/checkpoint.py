@@ -111,7 +111,7 @@ def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def _arguments(episodes: Episodes, limits: EpisodeLimits) -> bytes:
-    """Return the arguments of an environment from others."""
+    """Return a digest that differs for environments with different arguments."""
     return hashlib.sha256(episodes.fingerprint + limits.told).digest()
 
 

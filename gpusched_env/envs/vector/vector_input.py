@@ -127,7 +127,7 @@ class EpisodeLimits:
 
     @property
     def told(self) -> bytes:
-        """Return these limits from others."""
+        """Return bytes that differ for different limits."""
         return f"{self._idle} {self._most}".encode()
 
     def stalled(self, idle: NDArray[np.int64]) -> NDArray[np.bool_]:
