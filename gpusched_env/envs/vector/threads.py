@@ -158,7 +158,6 @@ class ThreadPool:
         return arguments, at_work
 
     def _recall(self) -> None:
-        """Make the workers release the arrays that they work with, and sleep."""
         if self._queue[THREADS + 1 :, ASLEEP].all():
             return
         self._queue[STOP, 0] = 1

@@ -36,7 +36,6 @@ X86 = {"x86_64", "AMD64", "amd64"}
 
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Return the pointer to `queue[row, column]`."""
     of = signature.args[0]
     place = context.make_array(of)(context, builder, arguments[0])
     return build.get_item_pointer(context, builder, of, place, arguments[1:3], wraparound=False)
