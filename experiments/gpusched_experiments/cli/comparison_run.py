@@ -74,11 +74,9 @@ class _Part:
 
     @property
     def billing(self) -> Billing:
-        """Return what is billed."""
         return Billing.of(self.workload.scenario)
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
-        """Return what identifies every run, by seed and policy."""
         made_by = {policy.name: origin(policy.name) for policy in plan.policies}
         keys, billing = {}, asdict(self.billing)
         for seed in plan.seeds:
@@ -88,7 +86,6 @@ class _Part:
         return keys
 
     def modelled(self) -> tuple[str, ...]:
-        """Return what the figures depend on that a trace does not say."""
         scenario = self.workload.scenario
         if scenario is None:
             return ()
@@ -142,7 +139,6 @@ def run_comparison(plan: ComparisonPlan, out: str | Path, pictures: Sequence[str
 
 
 def written(out: str | Path) -> list[Path]:
-    """List the files of a comparison that there are."""
     return [path for name in FILES if (path := Path(out) / name).exists()]
 
 
@@ -153,7 +149,6 @@ def instance_title(plan: ComparisonPlan) -> str | None:
 
 @contextmanager
 def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
-    """Write to stderr how many runs are kept if the body is interrupted."""
     try:
         yield
     except KeyboardInterrupt:
@@ -163,7 +158,6 @@ def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
 
 
 def _print_what_is_run(part: _Part) -> None:
-    """Print the workload and the cluster before the first run."""
     instance = part.make(part.first)
     nodes = machines(instance)
     count = Counter(node.gpu_type for node in nodes)

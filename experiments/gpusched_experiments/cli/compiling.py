@@ -20,7 +20,6 @@ class _Listener(event.Listener):
         self.tell, self.kernels = tell, 0
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002 - Numba's
-        """Count a kernel that has to be compiled."""
         self.kernels += 1
         if self.tell:
             self.tell = False

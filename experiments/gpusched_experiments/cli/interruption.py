@@ -71,7 +71,6 @@ def stopped() -> bool:
 
 
 def exit_code() -> int:
-    """Return the exit code of a command that was stopped."""
     return TERMINATED if _heard.signal == signal.SIGTERM else INTERRUPTED
 
 

@@ -143,7 +143,6 @@ def _callback(text: str) -> Any:
 
 
 def _going_on(training: "ResumableTraining | None", folder: Path) -> str:
-    """Return what the same command will do after an interrupt."""
     if training is not None and training.resumes_at is not None:
         return f"goes on at {training.resumes_at:,} steps"
     if training is None and (folder / CHECKPOINT).exists():
@@ -184,12 +183,10 @@ class _Screen:
             self._print_evaluations()
 
     def on_progress(self, done: int, total: int, text: str) -> None:
-        """Show how far the training has come."""
         self._bar.show(done, total, text)
         self._print_evaluations()
 
     def _print_evaluations(self) -> None:
-        """Print the evaluations that are new."""
         for index in range(self._printed, len(self._curve)):
             point, former = self._curve[index], [cost_of(each) for each in self._curve[:index]]
             best = "   best so far" if all(cost_of(point) < cost for cost in former) else ""
@@ -234,7 +231,6 @@ def _print_end(training: "ResumableTraining") -> None:
 
 
 def _as_options(name: str, value: object) -> list[str]:
-    """Write a setting of the scenario as options of `gpusched compare`."""
     if isinstance(value, dict):
         return [word for key, each in value.items() for word in _as_options(f"{name}.{key}", each)]
     return ["--set", f"{name}={json.dumps(value, ensure_ascii=False)}"]

@@ -193,7 +193,6 @@ def _check_track(place: str) -> None:
 
 
 def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the scenarios that `training_config` takes from the options."""
     if "track" in options:
         if "scenario" in options:
             raise InputError("--track", options["track"], "nothing beside --scenario")
@@ -225,7 +224,6 @@ def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[s
 
 
 def _network(options: Mapping[str, Any], settings: Sequence[str]) -> str | None:
-    """Return the kind of the network that was asked for, if one was."""
     told = [parse_setting(text, EXAMPLE) for text in settings if text.partition("=")[0].strip() == "network.kind"]
     return str(told[-1][1]) if told else options.get("network")
 

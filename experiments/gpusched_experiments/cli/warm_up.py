@@ -57,6 +57,5 @@ def warm_up_command(
 
 
 def _place() -> str:
-    """Return the folder that holds all compiled kernels."""
     kernels: list[Any] = [place, solve]
     return commonpath([kernel.stats.cache_path for kernel in kernels])

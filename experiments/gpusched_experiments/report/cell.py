@@ -126,11 +126,9 @@ class Cell:
         )
 
     def run(self) -> Values:
-        """Make the instance, run the policy, and give what was measured, by name."""
         return self.measure.of(self.instance(), make_any_policy(self.policy), self.seed)
 
     def instance(self) -> Instance:
-        """Make the instance."""
         instance = make_instance(self.scenario, self.seed)
         return instance if self.change is None else self.change(instance)
 
@@ -150,7 +148,6 @@ def origin(policy: str, measure: Measure = WHOLE_RUN, change: type[Change] | Non
 
 
 def _modules_of(call: Any) -> set[str]:
-    """Return the modules that define a function, or the functions of a partial call."""
     if isinstance(call, partial):
         return {module for part in (call.func, *call.args, *call.keywords.values()) for module in _modules_of(part)}
     return {call.__module__} if callable(call) else set()
@@ -194,7 +191,6 @@ def run_cells(
 
 
 def _weight(cell: Cell) -> float:
-    """Guess how long the cell takes, in any unit."""
     return cell.scenario.jobs.count**2 * (100.0 if is_slow(cell.policy) else 1.0)
 
 

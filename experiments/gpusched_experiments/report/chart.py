@@ -94,7 +94,6 @@ class Drawing(Protocol):
 
 
 def series(name: str, points: Iterable[tuple[float | str, Estimate]]) -> Series:
-    """Make a series of the points that have a value."""
     return Series(name, tuple((x, estimate) for x, estimate in points if estimate.value == estimate.value))
 
 

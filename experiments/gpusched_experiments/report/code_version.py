@@ -121,7 +121,6 @@ def _run_modules() -> frozenset[str]:
 
 
 def _digest(modules: Iterable[str]) -> hashlib._Hash:
-    """Hash the sources of these modules, and the tables of their packages."""
     digest = hashlib.sha256()
     for name, of_file in _graph().digests(modules):
         digest.update(f"{name} {of_file}\n".encode())

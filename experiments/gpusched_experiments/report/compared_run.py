@@ -23,7 +23,6 @@ class ComparedWorkload:
 
     @classmethod
     def of(cls, seed: int, instance: Instance, policies: Sequence[Policy]) -> ComparedWorkload:
-        """Take an instance that every policy can decide on."""
         check_fit(policies, instance)
         return cls(seed, instance, (clairvoyant_bound(instance), non_clairvoyant_bound(instance)))
 
@@ -38,7 +37,6 @@ class ComparedRun:
     billing: Billing
 
     def run(self) -> tuple[RunSummary, Result | None]:
-        """Return the summary, and if wanted the whole result with its intervals."""
         seed = self.workload.seed
         result = simulate(self.workload.instance, self.policy, seed=seed)
         summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.billing)

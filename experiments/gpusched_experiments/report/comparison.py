@@ -41,7 +41,6 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
     instance: str | None
 
     def __new__(cls, runs: Iterable[RunSummary], reference: str = "", instance: str | None = None) -> Self:
-        """Take the runs."""
         made = super().__new__(cls, runs)
         made.reference, made.instance = reference, instance
         return made
@@ -61,11 +60,9 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
         return replace(whole, columns=tuple(whole.columns[i] for i in chosen), rows=rows, notes=whole.notes[:2])
 
     def __repr__(self) -> str:
-        """Return the table as aligned text."""
         return text_table(self.table)
 
     def _repr_html_(self) -> str:
-        """Return the table for notebooks."""
         return html_table(self.table)
 
 
@@ -147,7 +144,6 @@ def compare(
 
 
 def _policies(given: Any) -> list[Policy]:
-    """Return the policies, made where a name is given."""
     each = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     for i, policy in enumerate(each):
         if not isinstance(policy, str) and (isinstance(policy, type) or not isinstance(policy, Policy)):
@@ -156,7 +152,6 @@ def _policies(given: Any) -> list[Policy]:
 
 
 def _workload(given: Workload) -> tuple[Callable[[int], Instance], str | None, Billing]:
-    """Return what makes the instance of a seed, the name of the instance if it is always one, and what is billed."""
     if callable(given):
         return given, None, Billing()
     source = Replay(given) if isinstance(given, Instance) else source_of(given, alike=lambda _: None)

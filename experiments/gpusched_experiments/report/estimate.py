@@ -133,7 +133,6 @@ def saving_over_trainings(cost: ArrayLike, reference_cost: ArrayLike) -> Estimat
 
 
 def mean(runs: Runs, name: str) -> Estimate:
-    """Estimate the mean of one measured value."""
     own = runs.by_seed(name)
     return pooled([(own, dict.fromkeys(own, 1.0))])
 

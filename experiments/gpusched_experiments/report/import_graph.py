@@ -115,13 +115,11 @@ class ImportGraph:
                 yield f"{package}/{path.relative_to(folder).as_posix()}", self.digest(path)
 
     def digest(self, path: Path) -> str:
-        """Return the SHA-256 of a file, which is read once."""
         if path not in self._digests:
             self._digests[path] = sha256(path.read_bytes()).hexdigest()
         return self._digests[path]
 
     def source(self, module: str) -> str:
-        """Return the source of a module; nothing if it is not there."""
         file = self._file(module)
         return "" if file is None else file.read_text(encoding="utf-8")
 

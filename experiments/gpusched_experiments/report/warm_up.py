@@ -34,7 +34,6 @@ from gpusched_env.simulator.state import State
 
 
 def tiny_instance() -> Instance:
-    """Make an instance of two GPU types, two nodes and six jobs that have to wait for one another, as they once did."""
     types = (GpuType("slow", 100.0, 100.0, 16.0), GpuType("fast", 300.0, 200.0, 16.0))
     distribution = EpochDistribution.from_masses([3.0, 2.0, 1.0])
     one_gpu_s = {"slow": 30.0, "fast": 10.0}
@@ -144,7 +143,6 @@ def _bounds() -> None:
 
 
 def _policy(name: str) -> None:
-    """Run it as comparisons do, and as a run that is drawn or kept is."""
     policy, instance = make_any_policy(name), tiny_instance()
     if can_decide(policy, instance):
         for record in (False, True):
@@ -172,12 +170,10 @@ NAME = "gpusched-warm-up.json"
 
 
 def is_compiled(steps: Iterable[str]) -> bool:
-    """Return whether all these steps were compiled, by this very code, Numba and Python, for this processor."""
     return set(steps) <= set(_noted())
 
 
 def note_compiled(steps: Iterable[str]) -> None:
-    """Note that these steps are compiled."""
     text = json.dumps({"of": _origin(), "steps": sorted({*_noted(), *steps})})
     write_atomically(_file(), text + "\n")
 
@@ -201,7 +197,6 @@ def _file() -> Path:
 
 
 def _stamp() -> tuple[float, int]:
-    """Return the newest change and the total size of all sources."""
     folders = [Path(str(files(package))) for package in PACKAGES]
     stats = [path.stat() for folder in folders for path in folder.rglob("*.py")]
     return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)

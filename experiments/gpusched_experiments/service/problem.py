@@ -221,7 +221,6 @@ class Problem:
         }
 
     def _application(self, where: str, name: str | None) -> tuple[ApplicationFields | None, Application | None]:
-        """Return the entry of the request and the built-in application that a name stands for."""
         if name is None:
             return None, None
         own, known = self.request.applications.get(name), self.names.catalogue.applications
