@@ -46,7 +46,6 @@ class _Known:
         return len(self.state.hidden.jobs) - int(self.state.board.count[at.SUBMITTED])
 
     def drawn(self, state: State, draws: int, coming: int, seed: int) -> tuple[Floats, Floats, Floats]:
-        """Give them, as `ArrivalModel` does."""
         rows, tau = state.hidden.jobs[-coming:], state.hidden.tau[-coming:]
         quantiles = np.random.default_rng([seed, 2]).random((draws, coming))
         return np.broadcast_to(rows, (draws, *rows.shape)), np.broadcast_to(tau, (draws, *tau.shape)), quantiles

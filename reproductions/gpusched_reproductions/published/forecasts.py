@@ -119,7 +119,6 @@ class _Chance:
     runs: Runs
 
     def of(self, name: str = "") -> float:
-        """Sum one of their counts."""
         return sum(self.runs.by_seed(f"chance{self.number}{name}").values())
 
 

@@ -47,7 +47,6 @@ def traces(quick: bool) -> Measured:
 
 
 def trace_3(quick: bool) -> Measured:
-    """Compare the same on trace 3."""
     return _beside_published(TRACE_3, quick)
 
 

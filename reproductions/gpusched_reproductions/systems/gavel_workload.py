@@ -221,5 +221,4 @@ def mean_completion_h(instance: Instance, policy: Policy, first: int = FIRST, la
 
 
 def makespan_h(instance: Instance, policy: Policy) -> float:
-    """Return when the last job is done [h]."""
     return float(simulate(instance, policy, record=False).completion_s.max()) / 3600.0

@@ -38,12 +38,10 @@ class PartResult:
 
 
 def file_of(part: Part) -> str:
-    """Name the files of a part, without their ending."""
     return f"{part.system}-{part.name}"
 
 
 def store(folder: Path, results: PartResult, *, quick: bool) -> None:
-    """Write what a part came to, and how it was made."""
     facts = {**_key(results.part, quick), "commit": commit(), "machine": machine(), "run_s": round(results.run_s, 3)}
     checks = [asdict(check) | {"met": check.met} for check in results.checks]
     text = document_json("gpusched system", provenance(None, **facts), title=results.part.title, checks=checks)
@@ -182,13 +180,11 @@ def summary_table(results: Iterable[PartResult], *, quick: bool = False) -> Tabl
 
 
 def _met(checks: Sequence[Check]) -> str:
-    """Write how many predictions lie in their bands, of all; empty if there is none."""
     predictions = [check.met for check in checks if check.kind == "prediction"]
     return f"{sum(predictions)} of {len(predictions)}" if predictions else ""
 
 
 def checks_table(results: Iterable[PartResult], *, quick: bool = False) -> Table:
-    """Make the long table: every figure beside the published one, its kind, its band, and whether it is met."""
     rows = [(s.part, check) for s in results for check in s.checks]
     columns: tuple[Column[tuple[Part, Check]], ...] = (
         Column("system", "system", lambda row: row[0].system),
@@ -207,7 +203,6 @@ def _short(number: float) -> str:
 
 
 def _band(check: Check) -> str:
-    """Write the band as a text, which has an end or two."""
     if math.isinf(check.low):
         return f"≤ {_short(check.high)}" if math.isfinite(check.high) else ""
     return f"≥ {_short(check.low)}" if math.isinf(check.high) else f"{_short(check.low)} to {_short(check.high)}"
@@ -228,7 +223,6 @@ def _check_columns(quick: bool) -> tuple[Column[tuple[Part, Check]], ...]:
 
 
 def page(results: Sequence[PartResult], folder: Path, *, quick: bool) -> str:
-    """Write the page of all parts: the summary, then every part's figures and its chart."""
     parts = [markdown(summary_table(results, quick=quick)), NOTE + "\n"]
     for each in results:
         table = Table.of("", _check_columns(quick), [(each.part, check) for check in each.checks])

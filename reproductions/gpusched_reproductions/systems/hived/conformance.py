@@ -59,7 +59,6 @@ class Cases:
 
     @classmethod
     def read(cls, path: Path) -> Cases:
-        """Read the file of cases."""
         config = json.loads(path.read_text(encoding="utf-8"))
         names = ("gangs", "pods", "should_succeed", "should_be_refused", "expected_placement", "expected_victims")
         return cls(*(config[name] for name in names))

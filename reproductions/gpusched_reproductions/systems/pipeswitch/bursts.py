@@ -90,7 +90,6 @@ class Shares(NamedTuple):
 
     @classmethod
     def mean(cls, each: Sequence[Shares]) -> Shares:
-        """Return the means over runs."""
         return cls(*(float(np.mean(values)) for values in zip(*each, strict=True)))
 
     @classmethod

@@ -50,7 +50,6 @@ def progress_of_turns(quantum_s: float, costs_s: float) -> float:
 
 
 def endless(costs: SwitchingCosts, where: Configuration = TRAINING, application: str = "") -> Job:
-    """Make a job of epochs of a second that never ends."""
     return Job(0.0, 1e12, USUAL, MANY_S, ENDLESS, MANY_S, {where: 1.0}, application=application, **costs._asdict())
 
 

@@ -37,7 +37,6 @@ def predicted_ms(method: Method, model: str, ready_ms: float) -> float:
 
 
 def start_up(quick: bool) -> Measured:
-    """Predict every latency of figures 7 to 9."""
     del quick  # it takes a second
     checks = []
     for method, (figure, published) in START_UP_MS.items():
@@ -65,7 +64,6 @@ def against_mps(quick: bool) -> Measured:
 
 
 def _chart() -> Chart:
-    """Draw the latencies of all methods but those of seconds, a panel for each model."""
     panels = []
     for i, model in enumerate(MODELS):
         methods = [method for method in START_UP_MS if method != "two processes"]
