@@ -47,7 +47,6 @@ def _end_with(sentinel: int) -> None:
 
 
 def usable_cores() -> int:
-    """Count the cores that this process may use."""
     affinity = getattr(os, "sched_getaffinity", None)
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
@@ -63,7 +62,6 @@ class ProcessPool:
         self._processes = usable_cores() if processes is None else processes
 
     def __enter__(self) -> Self:
-        """Prepare the processes."""
         context = multiprocessing.get_context("spawn")
         self._pool = ProcessPoolExecutor(self._processes, mp_context=context, initializer=end_with_parent)
         return self
@@ -77,7 +75,6 @@ class ProcessPool:
         self._pool.shutdown(cancel_futures=True)
 
     def map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
-        """Make the calls of a function; return the results in their order."""
         with children_ignore_sigint():
             futures = [self._pool.submit(function, *call) for call in calls]
         return [future.result() for future in futures]

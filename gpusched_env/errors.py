@@ -27,7 +27,6 @@ class InputError(ValueError):
         super().__init__(" ".join(text.splitlines()))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, object, str]]:
-        """Return the function and arguments that rebuild the error in another process."""
         return type(self), (self.field, self.value, self.allowed)
 
 
@@ -71,7 +70,6 @@ class MissingExtraError(ImportError):
         super().__init__(f'{purpose} need {package}; install it with: pip install "gpusched-env[{extra}]"')
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
-        """Return the function and arguments that rebuild the error in another process."""
         return type(self), (self.package, self.extra, self.purpose)
 
 

@@ -71,7 +71,6 @@ class NamedArrays:
         self._point(values, np.empty(self._numba_type_.words, dtype=np.int64))
 
     def _point(self, values: Mapping[str, Any], table: Ints) -> None:
-        """Write the table, and keep the values that it points to."""
         words: list[int] = []
         for name, kind in self._fields.items():
             array = self._table_or_array(name, values[name])
@@ -96,7 +95,6 @@ class NamedArrays:
 
     @property
     def words(self) -> int:
-        """Return how many numbers `placed` needs."""
         own = [getattr(self, name).size for name in self.together]
         return sum(_lines(size) for size in (len(self._table_), *own))
 

@@ -24,7 +24,6 @@ def facts_table(title: str, facts: Iterable[tuple[str, object]], below: str = ""
 
 
 def dotted_names(values: Mapping[str, object], section: str = "") -> Iterator[tuple[str, object]]:
-    """List the values of nested sections by dotted names."""
     for name, value in values.items():
         if isinstance(value, Mapping):
             yield from dotted_names(value, f"{section}{name}.")

@@ -55,7 +55,6 @@ def _version(package: str) -> str | None:
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return `value` as it will be read back from JSON."""
     try:
         return json.loads(json.dumps(value, allow_nan=False, default=_scalar))
     except (TypeError, ValueError) as error:

@@ -9,7 +9,6 @@ UNKNOWN = "0+unknown"
 
 
 def installed_version() -> str:
-    """Return the version that is installed; `UNKNOWN` if the sources are used without being installed."""
     try:
         return version(DISTRIBUTION)
     except PackageNotFoundError:

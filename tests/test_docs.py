@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import io
 import re
@@ -149,6 +150,47 @@ def test_the_reference_names_everything_public():
     )
     agents = {name for listed, single in members for name in (listed.split(", ") if listed else [single])}
     assert set(gpusched_agents.__all__) <= agents
+
+
+def exports(package: Path) -> dict[str, str]:
+    """Return the module of every name that a package imports and lists in `__all__`."""
+    tree = ast.parse(package.read_text(encoding="utf-8"))
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    modules = {alias.asname or alias.name: node.module for node in imports for alias in node.names}
+    listed = [ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign)
+              and ast.unparse(node.targets[0]) == "__all__"]  # fmt: skip
+    return {name: modules[name] for names in listed for name in names if modules.get(name, "").startswith("gpusched_")}
+
+
+def source_of(module: str) -> Path:
+    """Return the file of a module of ours."""
+    path = ROOT.joinpath(*FOLDERS.get(module.partition(".")[0], ()), *module.split("."))
+    return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+
+
+def without_docstring(module: str, name: str) -> list[str]:
+    """List what has no docstring of a function or class that a module defines or imports: itself, and its methods."""
+    path = source_of(module)
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            functions = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name[0] != "_"]
+            methods = [each for each in functions if not any(".setter" in ast.unparse(d) for d in each.decorator_list)]
+            public = [node, *(methods if isinstance(node, ast.ClassDef) else [])]
+            return [f"{module}: {name}: {each.name}" for each in public if not ast.get_docstring(each)]
+    further = exports(path).get(name)
+    return without_docstring(further, name) if further else []
+
+
+FOLDERS = {f"gpusched_{name}": (name,) for name in ("baselines", "agents", "experiments", "reproductions")}
+
+
+def test_what_packages_export_has_docstrings():
+    folders = [source_of(package).parent for package in ("gpusched_env", *FOLDERS)]
+    packages = [path for folder in folders for path in sorted(folder.rglob("__init__.py"))]
+    found = {(module, name) for package in packages for name, module in exports(package).items()}
+    assert {"GpuClusterEnv", "compare", "StsX", "load_policy", "Instance"} <= {name for _, name in found}
+    assert [each for module, name in sorted(found) for each in without_docstring(module, name)] == []
 
 
 def test_what_code_calls_the_sections_of_the_theory_are_sections_of_its_page():

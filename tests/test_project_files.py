@@ -184,3 +184,28 @@ def test_the_badges_name_the_oldest_gymnasium_that_is_taken():
         assert set(re.findall(r"(?:Gymnasium |>)≥ (\d[\d.]*)", text)) == {oldest}, page
     listing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## Listing\n")[1]
     assert re.search(r"badge/Gymnasium-%3E%3D([\d.]+)-blue", listing)[1] == oldest
+
+
+PACKAGES = {"gpusched_env": "gpusched_env"} | {
+    f"gpusched_{name}": f"{name}/gpusched_{name}" for name in ("baselines", "agents", "experiments", "reproductions")
+}
+
+
+def rooms(package: str) -> set[str]:
+    """Return the packages and modules directly in a package, without those that the contracts make optional."""
+    paths = (ROOT / PACKAGES[package]).iterdir()
+    names = {path.stem for path in paths if path.suffix == ".py" or (path / "__init__.py").is_file()}
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
+    layers = [layer for each in contracts if each.get("containers") == [package] for layer in each["layers"]]
+    return names - {"__init__", "__main__"} - set(re.findall(r"\((\w+)\)", " ".join(layers)))
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_the_page_on_the_architecture_names_every_room_and_no_other(package: str):
+    page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    section = re.search(rf"^## {package}\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
+    assert rooms(package) - set(re.findall(r"`(\w+)`", section)) == set()
+    begins = re.findall(r"^(?:- \*\*|\| )((?:`\w+`(?:, )?)+)", section, re.MULTILINE)
+    assert set(re.findall(r"`(\w+)`", " ".join(begins))) - rooms(package) == set()

@@ -16,9 +16,23 @@ TUNED = "tuned:"
 OR_AN_AGENT = f", or agent:NAME, agent:DIR or agent:{PLACE}, sb3:FILE.zip or tuned:FILE"
 
 
+_LOADERS = {
+    TUNED: "gpusched_baselines.tuned:load_tuned",
+    SB3: "gpusched_agents:load_sb3",  # through the package: its error names the missing extra
+    PREFIX: "gpusched_agents.policy:load_policy",
+}
+"""What loads a policy from files, as `module:function`, by the beginning of its name; imported at first use."""
+
+
 def is_agent(name: str) -> bool:
     """Return whether `name` names files that decide: `agent:NAME`, `agent:DIR`, `sb3:FILE.zip` or `tuned:FILE`."""
-    return name.startswith((PREFIX, SB3, TUNED))
+    return name.startswith(tuple(_LOADERS))
+
+
+def maker_of(name: str) -> str:
+    """Return what makes the policy `name`, a known name or that of an agent, as `module:function`."""
+    prefix = next((each for each in _LOADERS if name.startswith(each)), None)
+    return f"gpusched_baselines.{POLICIES[name].place}" if prefix is None else _LOADERS[prefix]
 
 
 def archive_path(name: str) -> Path:
@@ -52,16 +66,10 @@ def make_any_policy(name: str) -> Policy:
         MissingExtraError: The name is `sb3:FILE.zip`, and torch or Stable-Baselines3 is not installed; or it is of the
             hub, and huggingface_hub is not installed.
     """
-    if name.startswith(TUNED):
-        tuned: Policy = import_module("gpusched_baselines.tuned").load_tuned(name.removeprefix(TUNED))
-        return tuned
-    if name.startswith(SB3):
-        model: Policy = import_module("gpusched_agents").load_sb3(name)  # its error names the missing extra
-        return model
     if is_agent(name):
-        # Imported here, so that only names of agents take the time of the import.
-        agent: Policy = import_module("gpusched_agents.policy").load_policy(name)
-        return agent
+        module, _, function = maker_of(name).partition(":")
+        loaded: Policy = getattr(import_module(module), function)(name.removeprefix(TUNED))
+        return loaded
     try:
         return make_policy(name)
     except InputError as error:

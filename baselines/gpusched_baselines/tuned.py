@@ -78,7 +78,6 @@ def load_tuned(path: str | Path) -> TunedStsX:
 
 
 def save_tuned(path: str | Path, constants: Mapping[str, float], **facts: Any) -> None:
-    """Write constants to a JSON file, with what they were found by."""
     document = {"constants": dict(constants), "provenance": provenance(**facts)}
     write_atomically(path, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 

@@ -330,7 +330,6 @@ def _idle_gpus(
 
 
 def _shares(holding: list[IntervalRecord]) -> dict[tuple[int, int], list[float]]:
-    """List the shares held of each shared GPU, by its node and number there."""
     shares: dict[tuple[int, int], list[float]] = defaultdict(list)
     for interval in holding:
         for gpu in gpus_of(interval):

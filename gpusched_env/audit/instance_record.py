@@ -109,12 +109,10 @@ class ConfigurationRecord:
 
     @property
     def is_shared(self) -> bool:
-        """Whether it is a share of a GPU."""
         return self.share < 1.0
 
     @property
     def name(self) -> str:
-        """Return its name in intervals."""
         limit = "" if self.power_limit == 1.0 else f"@{self.power_limit:g}"
         if self.is_shared:
             mark = {0: "", 1: "!"}.get(self.priority, f"!{self.priority}")
@@ -458,12 +456,10 @@ def _tenants(instance: FieldReader) -> TenantsRecord:
 
 
 def instance_nodes(instance: FieldReader) -> int:
-    """Count the nodes."""
     return len(instance.get("nodes", FieldReader).column("gpus", whole))
 
 
 def _promised(tenant: FieldReader) -> dict[str, int]:
-    """Sum up the GPUs of a tenant's cells by GPU type."""
     promised: dict[str, int] = defaultdict(int)
     for i, row in enumerate(tenant.column("cells", anything)):
         where = f"{tenant.name('cells')}[{i}]"

@@ -47,7 +47,6 @@ class PricesRecord:
     reference: float = 0.0
 
     def at(self, time_s: float) -> int:
-        """Return the period that holds at a time."""
         return bisect_right(self.start_s, time_s) - 1 if self.start_s else 0
 
     def eur(self, drawn: EnergyDrawn) -> float:
@@ -56,7 +55,6 @@ class PricesRecord:
         return drawn.kwh * self.eur_per_kwh[p] * self.pue[p]
 
     def cuts(self, start: float, end: float) -> list[tuple[float, float, int]]:
-        """Return the parts of a time in each period: start, end and period."""
         first = bisect_right(self.start_s, start)
         inside = [time for time in self.start_s[first:] if time < end] if self.start_s else []
         return [(low, high, self.at(low)) for low, high in pairwise([start, *inside, end])]

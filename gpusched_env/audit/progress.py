@@ -141,5 +141,4 @@ def check_rounds(record: Record, by_job: list[list[Holding]]) -> Iterator[Differ
 
 
 def row_of(job: int) -> str:
-    """Name the line of a job in jobs.csv."""
     return f"jobs.csv line {job + 2} (job {job})"

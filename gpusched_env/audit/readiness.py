@@ -24,7 +24,6 @@ class Course:
         self.dropped = False  # whether its state is not there any more
 
     def begin(self, holding: Holding) -> None:
-        """Let the job begin a holding."""
         facts, before = self._facts, self._before
         if before is not None and (holding.same_gpus(before) or _changes_share(facts, before, holding)):
             self.ready_s = max(holding.start_s, self.ready_s)

@@ -90,12 +90,10 @@ AT_LEAST_ONE = Range("a number >= 1", 1.0)
 
 
 def index_below(count: int) -> Range:
-    """Return the range of the indices into a list of `count` values."""
     return Range(f"an index from 0 to {count - 1}", 0, count - 1)
 
 
 def number(where: str, value: Any) -> float:
-    """Return a finite number that JSON holds."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         try:
             if math.isfinite(value):
@@ -106,28 +104,24 @@ def number(where: str, value: Any) -> float:
 
 
 def whole(where: str, value: Any) -> int:
-    """Return a whole number that JSON holds."""
     if not isinstance(value, int) or isinstance(value, bool):
         raise InputError(where, value, "a whole number")
     return value
 
 
 def text(where: str, value: Any) -> str:
-    """Return a text that JSON holds."""
     if not isinstance(value, str):
         raise InputError(where, value, "a text")
     return value
 
 
 def flag(where: str, value: Any) -> bool:
-    """Return a truth value that JSON holds."""
     if not isinstance(value, bool):
         raise InputError(where, value, "true or false")
     return value
 
 
 def anything(where: str, value: Any) -> Any:
-    """Return what JSON holds, whatever it is."""
     del where
     return value
 
@@ -135,7 +129,6 @@ def anything(where: str, value: Any) -> Any:
 def list_of(
     where: str, value: Any, kind: Callable[[str, Any], T], length: int | None = None, within: Range | None = None
 ) -> list[T]:
-    """Return the list that JSON holds: `length` values, if that is given, of one kind and in a range."""
     if not isinstance(value, list) or (length is not None and len(value) != length):
         count = len(value) if isinstance(value, list) else type(value).__name__
         raise InputError(where, count, "a list" + (f" of {length} values" if length is not None else ""))
@@ -162,15 +155,12 @@ class FieldReader:
         self.where, self._value = where, value
 
     def name(self, key: str) -> str:
-        """Name a field in errors."""
         return f"{self.where}: {key}" if self.where.endswith(".json") else f"{self.where}.{key}"
 
     def has(self, key: str) -> bool:
-        """Whether a field is there, and not null."""
         return self._value.get(key) is not None
 
     def get(self, key: str, kind: Callable[[str, Any], T] = anything, within: Range | None = None) -> T:
-        """Return a field of one kind: a number, a whole number, a text, in a range where that is given."""
         if key not in self._value:
             raise InputError(self.name(key), None, "a value: the field is missing")
         value = kind(self.name(key), self._value[key])
@@ -230,7 +220,6 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def number_of(where: str, cell: str) -> float:
-    """Return the finite number that a CSV field holds."""
     try:
         return number(where, float(cell))
     except ValueError as error:

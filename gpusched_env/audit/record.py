@@ -53,12 +53,10 @@ class IntervalRecord:
 
     @property
     def held(self) -> int:
-        """Return the GPUs of the configuration on the node; of a spread one those that the line says."""
         return self.gpus if self.configuration.spread else self.configuration.gpus
 
     @property
     def where(self) -> str:
-        """Name the line."""
         return f"intervals.csv line {self.line} (job {self.job})"
 
 
@@ -92,13 +90,11 @@ class Holding:
 
     @property
     def where(self) -> str:
-        """Name the lines."""
         if len(self.lines) == 1:
             return self.lines[0].where
         return f"intervals.csv lines {', '.join(str(i.line) for i in self.lines)} (job {self.lines[0].job})"
 
     def same_gpus(self, before: Holding) -> bool:
-        """Whether it has the GPUs of `before`, which ends where it starts; their power limit may differ."""
         same = (before.configuration.held, before.place) == (self.configuration.held, self.place)
         return same and self.start_s == before.end_s
 

@@ -33,7 +33,6 @@ def gpus_of(interval: IntervalRecord) -> list[tuple[int, int]]:
 
 
 def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
-    """Return the part of the time for which the job alone would keep each of its GPUs busy; None without a model."""
     utilisations = record.gpu_types[interval.configuration.gpu_type].utilisation
     return None if utilisations is None else utilisations[record.jobs[interval.job].application]
 

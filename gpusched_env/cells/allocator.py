@@ -172,7 +172,6 @@ class Allocator:
         return placed, cells
 
     def _usable(self, request: Request) -> Callable[[int], bool]:
-        """Return whether a physical cell has a node that is suggested."""
         if request.suggested is None:
             return lambda _: True
         allowed, side = request.suggested, self.binding.physical

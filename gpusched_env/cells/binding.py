@@ -44,32 +44,25 @@ class Side:
         self.priority = np.full(len(leaves), NOBODY, dtype=np.int64)
 
     def span(self, cell: int) -> slice:
-        """Return the numbers of the GPUs of a cell."""
         first = int(self.tree[cell, at.FIRST])
         return slice(first, first + int(self.tree[cell, at.SIZE]))
 
     def held(self, cell: int) -> Ints:
-        """Return the priorities at which the GPUs of a cell are held."""
         return self.priority[self.span(cell)]
 
     def highest(self, cell: int) -> int:
-        """Return the highest of them."""
         return int(self.held(cell).max())
 
     def gpus_of(self, cell: int) -> NDArray[np.int64]:
-        """Return the rows of a cell's GPUs."""
         return self.gpus[self.span(cell)]
 
     def parent(self, cell: int) -> int:
-        """Return the cell above a cell, or -1."""
         return int(self.tree[cell, at.PARENT])
 
     def size(self, cell: int) -> int:
-        """Return the GPUs of a cell."""
         return int(self.tree[cell, at.SIZE])
 
     def path(self, cell: int) -> Iterator[int]:
-        """Yield a cell and those around it, up to the top."""
         while cell >= 0:
             yield cell
             cell = self.parent(cell)
@@ -79,12 +72,10 @@ class Side:
         return list(self.path(cell))[-1]
 
     def children(self, cell: int) -> range:
-        """Return the cells of which a cell consists."""
         first = int(self.tree[cell, at.CHILD])
         return range(first, first + int(self.tree[cell, at.CHILDREN]))
 
     def parts(self, cell: int, size: int) -> list[int]:
-        """List the cells of a size in a cell, in their order."""
         inside = [c for gpu in self.gpus_of(cell) for c in self.path(int(gpu)) if self.size(c) == size]
         return list(dict.fromkeys(inside))
 
@@ -144,11 +135,9 @@ class Binding:
             self._as_found_healthy(name)
 
     def chain_of_piece(self, top: int) -> Chain:
-        """Return the chain of a whole piece."""
         return self.cluster.chain(self.cluster.pieces[self.physical.tops.index(top)].chain)
 
     def chain_of(self, virtual: int) -> Chain:
-        """Return the chain of a virtual cell."""
         return self.cluster.chains[self._kinds[self.virtual.tops.index(self.virtual.top(virtual))]]
 
     def level_of(self, virtual: int) -> int:

@@ -29,11 +29,9 @@ class GangTable:
     claimant: dict[int, Gang] = field(default_factory=dict)
 
     def victims(self, placed: Placement) -> frozenset[str]:
-        """Return the names of the gangs that run on some GPUs."""
         return frozenset(self.user[gpu].name for of_pod in placed for gpu in of_pod if gpu in self.user)
 
     def preemptors(self, placed: Placement) -> list[Gang]:
-        """Return the gangs that have reserved some of these GPUs."""
         found = (self.claimant.get(gpu) for of_pod in placed for gpu in of_pod)
         return list(dict.fromkeys(gang for gang in found if gang is not None))
 
@@ -46,7 +44,6 @@ class GangTable:
         self.gangs[gang.name] = gang
 
     def end(self, gang: Gang) -> None:
-        """End a gang that is placed."""
         for gpu in (gpu for of_pod in gang.placed for gpu in of_pod):
             del self.user[gpu]
             if self.use[gpu] is Use.USED:
@@ -110,7 +107,6 @@ class GangTable:
         gang.cells = []
 
     def revert(self, gang: Gang, cells: Placement) -> None:
-        """Give a gang that was preempted lazily its cells back."""
         for of_pod, own in zip(gang.placed, cells, strict=True):
             for gpu, cell in zip(of_pod, own, strict=True):
                 self.binding.release(gpu)

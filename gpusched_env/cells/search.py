@@ -146,14 +146,12 @@ class CellSearch:
         return None
 
     def _lay(self, wanted: Wanted, cell: int) -> bool:
-        """Lay a wanted cell, with its parts, on a physical one; return whether that is possible."""
         if not wanted.parts:
             self.found[wanted.cell] = cell
             return True
         return self._lay_all(wanted.parts, cell, ())
 
     def _lay_all(self, parts: Sequence[Wanted], around: int, taken: tuple[int, ...]) -> bool:
-        """Lay wanted cells on different parts of a physical one; return whether that is possible."""
         if not parts:
             return True
         return any(

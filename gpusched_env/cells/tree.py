@@ -89,7 +89,6 @@ def clear(tree: Ints) -> None:
 
 @lean_kernel
 def add(tree: Ints, cell: int) -> None:
-    """Add a cell to the free ones of its level, behind the others."""
     first = tree[cell, LIST]
     place = tree[first, FREE]
     tree[cell, PLACE] = place

@@ -282,7 +282,6 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return self._frames.frame(self._state)
 
     def __str__(self) -> str:
-        """Return a line with its name, its scenario and the sizes of its spaces."""
         name, instance = super().__str__()[1:-1], self._state.instance  # type: ignore[no-untyped-call]
         return (
             f"<{name}: {self.source.name}, {len(instance.jobs)} jobs, {len(instance.nodes)} nodes, "
@@ -347,7 +346,6 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._notes = Notes.of(self._state.board, job_features=self.job_features)
 
     def _first_round(self) -> None:
-        """Run to the first round of the episode, and open it."""
         run_to_round(self._state.board, self._state.hidden)
 
     def _next_round(self) -> None:

@@ -47,7 +47,6 @@ class FactoredActions:
 
     @property
     def space(self) -> spaces.MultiDiscrete:
-        """Return the action space."""
         return spaces.MultiDiscrete(np.array(self._of.shape[:2], dtype=np.int64))
 
     @property

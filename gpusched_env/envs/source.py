@@ -35,11 +35,9 @@ class FromScenario:
 
     @property
     def name(self) -> str:
-        """Return the name of the scenario."""
         return self.scenario.name
 
     def make(self, seed: int) -> Instance:
-        """Make the instance of `seed`."""
         return self.maker.make(seed)
 
     def building(self, seed: int) -> Generator[None, None, Instance]:
@@ -47,7 +45,6 @@ class FromScenario:
         return self.maker.building(seed)
 
     def identity(self) -> str:
-        """Return the scenario from others."""
         return self.scenario.model_dump_json()
 
 
@@ -64,20 +61,16 @@ class Replay:
 
     @property
     def name(self) -> str:
-        """Return the name of the instance."""
         return self.instance.name
 
     def make(self, seed: int) -> Instance:  # noqa: ARG002 - as a scenario is asked
-        """Return the instance."""
         return self.instance
 
     def building(self, seed: int) -> Generator[None, None, Instance]:  # noqa: ARG002
-        """Return it, as a generator without a step."""
         yield from ()
         return self.instance
 
     def identity(self) -> str:
-        """Return the instance from others."""
         return hashlib.sha256(instance_json(self.instance).encode()).hexdigest()
 
 
@@ -85,7 +78,6 @@ Source: TypeAlias = FromScenario | Replay
 
 
 def shape_of(instance: Instance) -> Shape:
-    """Return the values that fix the spaces of an environment that runs `instance`."""
     return tuple(v.name for v in instance.gpu_types), instance.configurations
 
 
@@ -256,7 +248,6 @@ class CostReward:
         checks.positive("reward_scale", self.scale_eur)
 
     def __call__(self, energy_eur: float, tardiness_eur: float) -> float:
-        """Return minus the cost over the scale."""
         return -(energy_eur + tardiness_eur) / self.scale_eur
 
 

@@ -332,7 +332,6 @@ def _site(read: dict[str, Any]) -> PowerCap:
 
 
 def _rows(where: str, read: dict[str, Any], make: Callable[..., T]) -> list[T]:
-    """Make one value per row of the table `where`."""
     rows = []
     for index, values in enumerate(zip(*read[where].values(), strict=True)):
         given = zip(read[where], values, strict=True)

@@ -172,12 +172,10 @@ class EpochDistribution:
         return fractions
 
     def __repr__(self) -> str:
-        """Return a line with its family and the mean epochs needed."""
         mean = float(np.sum(-np.diff(np.append(self.survival, 0.0)) * self.edges[1:]))
         return f"EpochDistribution({self.family!r}, {len(self.survival)} bins, mean {mean:.3g} of the maximum epochs)"
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

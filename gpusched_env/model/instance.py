@@ -249,7 +249,6 @@ class Instance:
         object.__setattr__(self, "saved_kw", rows)
 
     def __repr__(self) -> str:
-        """Return a line with its name and size."""
         types = ", ".join(v.name for v in self.gpu_types)
         return (
             f"Instance({self.name or 'no name'!r}, seed {self.seed}: {len(self.nodes):,} nodes of {types}, "
@@ -257,7 +256,6 @@ class Instance:
         )
 
     def _repr_html_(self) -> str:
-        """Return an HTML table with its name and size, for notebooks."""
         return instance_table(self)
 
     @classmethod

@@ -54,11 +54,9 @@ class Interference:
         return float(self.slowdown.max(initial=1.0))
 
     def __repr__(self) -> str:
-        """Return a line with its size."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:
@@ -183,11 +181,9 @@ class UtilisationModel:
         return moved + max(pairs, (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed)
 
     def __repr__(self) -> str:
-        """Return a line with its size."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

@@ -117,7 +117,6 @@ class JobTable:
         return checks.frozen_array(given, np.bool_)
 
     def _given(self, *columns: str) -> tuple[str, ...]:
-        """Return the given columns that the table has."""
         return tuple(column for column in columns if getattr(self, column) is not None)
 
     def _check_traced(self) -> None:
@@ -176,7 +175,6 @@ class JobTable:
             raise InputError(f"jobs[{first}].{column}", value.tolist(), allowed)
 
     def __repr__(self) -> str:
-        """Return a line with the number of jobs, of applications, and the times."""
         applications, distributions = len(self.applications), len(self.distributions)
         return (
             f"JobTable({len(self):,} jobs on {self.seconds_per_epoch.shape[1]} configurations, {applications} "
@@ -187,7 +185,6 @@ class JobTable:
         return len(self.submission_s)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

@@ -123,11 +123,9 @@ class PriceSeries:
         return np.exp(sigma * rng.standard_normal(len(self.start_s)) - sigma**2 / 2.0)
 
     def __repr__(self) -> str:
-        """Return a line with its size."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

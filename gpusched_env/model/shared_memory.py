@@ -66,11 +66,9 @@ class SharedMemory:
         return float((self.need_gib * self.added()).max(initial=0.0))
 
     def __repr__(self) -> str:
-        """Return a line with its size."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

@@ -175,11 +175,9 @@ class Synchronisation:
         return least
 
     def __repr__(self) -> str:
-        """Return a line with its size."""
         return checks.short_repr(self)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:

@@ -88,7 +88,6 @@ class Tenant:
 
 
 def name_of(tenant: str, gpu_type: str) -> str:
-    """Return the name of the GPU type that stands for one tenant's GPUs of a type."""
     return f"{tenant}{BETWEEN}{gpu_type}"
 
 

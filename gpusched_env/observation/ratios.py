@@ -26,5 +26,4 @@ class Names:
 
 @lean_kernel
 def squash(x: float) -> float:
-    """Return x / (1 + |x|)."""
     return x / (1.0 + abs(x))

@@ -39,7 +39,6 @@ class GanttFrames:
         self._frame: NDArray[np.uint8] = np.zeros((0, 0, 3), np.uint8)
 
     def __reduce__(self) -> tuple[type[GanttFrames], tuple[()]]:
-        """Keep no picture in copies."""
         return GanttFrames, ()
 
     def frame(self, state: State) -> NDArray[np.uint8]:

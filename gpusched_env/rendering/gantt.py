@@ -124,7 +124,6 @@ def _numbers(name: str, given: Sequence[int], count: int) -> tuple[int, ...]:
 
 
 def scene_of(run: State | Result, size_inches: tuple[float, float], dpi: float, window: Window | None = None) -> Scene:
-    """Return the scene of all nodes and jobs, in the given window or the usual one."""
     shown = window or window_of(run)
     # Bars from before the window decide which GPUs those in it are drawn on.
     since_s = shown.start_s - shown.width_s

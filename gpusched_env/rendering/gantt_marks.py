@@ -85,16 +85,13 @@ class GanttChart:
         self.row_points = self.row_px * 72 / scene.dpi
 
     def box(self, start_s: float, end_s: float, low: float, high: float) -> list[tuple[float, float]]:
-        """Return the corners of a rectangle."""
         x, right = start_s / self.unit_s, end_s / self.unit_s
         return [(x, low), (right, low), (right, high), (x, high)]
 
     def fill(self, boxes: list[list[tuple[float, float]]], **look: Any) -> None:
-        """Draw rectangles."""
         self.axes.add_collection(PolyCollection(boxes, **look), autolim=False)
 
     def lines(self, lines: list[list[tuple[float, float]]], **look: Any) -> None:
-        """Draw lines."""
         self.axes.add_collection(LineCollection(lines, **look), autolim=False)
 
 
@@ -266,7 +263,6 @@ def _dress_strip(axes: Axes, other: Axes, left: tuple[str, str, float], right: t
 
 
 def draw_power(axes: Axes, other: Axes, chart: GanttChart, power: Curve) -> None:
-    """Draw the area of the nodes' power and, on the twin axes, the line of the price at the meter."""
     window = chart.window
     begin, drawn = _part(*power, window.start_s, window.end_s)
     start_s, eur_per_kwh = prices_over_time(chart.timeline.instance)
@@ -279,7 +275,6 @@ def draw_power(axes: Axes, other: Axes, chart: GanttChart, power: Curve) -> None
 
 
 def draw_usage(axes: Axes, other: Axes, chart: GanttChart) -> None:
-    """Draw the area of busy GPUs and the line of waiting jobs."""
     scene = chart.scene
     (times, busy), (changes, waiting) = usage_in(scene.whole, scene.window, set(scene.nodes))
     axes.fill_between(times / chart.unit_s, busy, step="post", color=JOB_COLOURS[0], alpha=0.45, linewidth=0)

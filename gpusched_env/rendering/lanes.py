@@ -110,7 +110,6 @@ def pick_parts(taken: list[Run], size: float) -> list[Run]:
 
 
 def lanes_of(runs: Iterable[Run]) -> list[int]:
-    """List the lanes that runs cover, in part or whole, ascending."""
     return sorted({lane for first, height in runs for lane in range(int(first), int(first) + max(1, int(height)))})
 
 
@@ -260,11 +259,9 @@ class Rows:
         return top + GPU_GAP, top + 1 - GPU_GAP
 
     def largest(self, bar: GanttBar) -> tuple[float, float]:
-        """Return the edges of the bar's largest box."""
         return max(self.boxes(bar), key=lambda box: box[1] - box[0])
 
     def middle(self, bar: GanttBar) -> float:
-        """Return the middle of the bar's largest box."""
         return sum(self.largest(bar)) / 2
 
     def first_middle(self, bar: GanttBar) -> float:

@@ -69,11 +69,9 @@ class Timeline:
         return cls(run.instance, "", *known, float(clock[at.BILL]), float(clock[at.TARDINESS_COST]))
 
     def on_nodes(self, nodes: Container[int]) -> Timeline:
-        """Return the same run with the bars on these nodes alone."""
         return replace(self, bars=tuple(bar for bar in self.bars if bar.node in nodes))
 
     def of_jobs(self, jobs: Container[int]) -> Timeline:
-        """Return the same run with the bars of these jobs alone."""
         return replace(self, bars=tuple(bar for bar in self.bars if bar.job in jobs))
 
     @property
@@ -189,7 +187,6 @@ class Window:
 
     @property
     def width_s(self) -> float:
-        """Return its width [s]."""
         return self.end_s - self.start_s
 
 

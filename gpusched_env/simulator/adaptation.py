@@ -60,7 +60,6 @@ def _look_beside(board: Board, on: Residents, marks: Floats, equal: Floats) -> N
 
 @lean_kernel
 def _levels(demand: Floats) -> tuple[float, int, int]:
-    """Return the sum of utilisations by priority, and the highest and lowest priority that there is."""
     total, top, lowest = 0.0, -1, -1
     for p in range(demand.shape[0]):
         if demand[p] > 0.0:

@@ -33,7 +33,6 @@ HOST_COLUMNS = 5
 
 @lean_kernel
 def mask_of(start: int, size: int) -> int:
-    """Return the mask of a block."""
     return ((1 << size) - 1) << start
 
 
@@ -180,7 +179,6 @@ def let_empty_cells_go(board: Board) -> None:
 
 @kernel
 def remember(board: Board) -> None:
-    """Store the binding of the cells as a round begins."""
     cells = board.cells
     for n in range(cells.shape[0]):
         cells[n, at.CELL_OLD_HOST] = cells[n, at.CELL_HOST]

@@ -64,7 +64,6 @@ def next_review(now: float, interval: float) -> float:
 
 @kernel
 def milestone_s(board: Board, job: int) -> float:
-    """Return the time at which a running job reaches its next milestone; inf after the last."""
     jobs, milestones = board.jobs, board.count[at.MILESTONES]
     number = jobs[job, at.MILESTONE]
     if number >= milestones:
@@ -75,7 +74,6 @@ def milestone_s(board: Board, job: int) -> float:
 
 @kernel
 def seconds_per_epoch(board: Board, job: int) -> float:
-    """Return the true seconds per epoch of a running job."""
     jobs, tau = board.jobs, board.tau
     return tau[job, int(jobs[job, at.CONFIG])] * jobs[job, at.SLOWDOWN]
 
@@ -262,7 +260,6 @@ def complete(board: Board, hidden: Hidden) -> int:
 
 @kernel
 def anything_runs(board: Board) -> bool:
-    """Whether any job holds GPUs."""
     jobs, count, active = board.jobs, board.count, board.active
     for i in range(count[at.ACTIVE]):
         if jobs[active[i], at.CONFIG] >= 0:
@@ -334,7 +331,6 @@ def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
 
 @kernel
 def take_speeds(board: Board, hidden: Hidden) -> None:
-    """Take the speeds of the jobs that run on as they are beside each other now."""
     jobs, count, active = board.jobs, board.count, board.active
     slowdowns = np.empty(count[at.ACTIVE])
     write_slowdowns(board, slowdowns)
@@ -392,7 +388,6 @@ def _copy_row(source: Floats, target: Floats, row: int) -> None:
 
 @kernel
 def pass_milestones(board: Board, time: float) -> None:
-    """Count the milestones that running jobs have reached."""
     jobs, count, active = board.jobs, board.count, board.active
     for i in range(count[at.ACTIVE]):
         job = active[i]

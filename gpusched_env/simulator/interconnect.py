@@ -64,7 +64,6 @@ def help_of(facts: Facts, several: int, others: int) -> tuple[float, float, floa
 
 @kernel
 def help_now(board: Board) -> tuple[float, float, float]:
-    """Return what `help_of` says of the nodes as they are held now."""
     several, others = nodes_by_use(board)
     return help_of(board.facts, several, others)
 
@@ -143,5 +142,4 @@ def cpu_machines_rate(board: Board, job: int, part: float, cpu_part: float, busy
 
 @kernel
 def draws_cpu_power(facts: Facts) -> bool:
-    """Whether the bill has the power of CPU machines."""
     return facts.network.shape[0] > 0 and facts.network[at.CPU_KILOWATTS] > 0.0

@@ -117,7 +117,6 @@ def end_plan(board: Board, held: Floats, kept: Ints) -> None:
 
 @kernel
 def execute_plan(board: Board, order: Ints) -> None:
-    """Place the jobs of `order`, (A,), in turn, as planned."""
     for job in order:
         config, timer = planned(board, job)
         give(board, job, config, timer)
@@ -169,7 +168,6 @@ class PlannedPolicy:
         return Choice(int(config), float(timer), node=node, gpu=gpu if gpu >= 0 else None)
 
     def _plan(self, view: View) -> None:
-        """Write the plan of the open round to the memory."""
         raise NotImplementedError
 
 

@@ -127,7 +127,6 @@ def charge_demand(board: Board, begin: float, end: float, kilowatts: float) -> f
 
 @kernel
 def publish(board: Board, hidden: Hidden) -> None:
-    """Disclose the periods whose prices are published by now."""
     prices, count = hidden.prices, board.count
     while count[at.PUBLISHED] < prices.shape[0]:
         row = count[at.PUBLISHED]

@@ -174,7 +174,6 @@ class Result:
         )
 
     def __repr__(self) -> str:
-        """Return a line with the run and its costs."""
         instance = self.instance
         return (
             f"Result({self.policy} on {instance.name or 'instance'}, seed {self.seed}: {self.total_eur:,.2f} € = "

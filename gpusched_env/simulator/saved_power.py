@@ -12,7 +12,6 @@ from gpusched_env.simulator.run import Board, Facts
 
 @lean_kernel
 def saves_power(facts: Facts) -> bool:
-    """Whether any held GPU may draw less than a full busy one."""
     return facts.idle_saving.shape[0] > 0 or facts.saved_kw.shape[0] > 0
 
 

@@ -143,13 +143,11 @@ def _worst_with_memory(
 
 
 def _sharing_applications(instance: Instance, columns: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """List the applications of the jobs that may use one of the configurations `columns`."""
     may_share = np.isfinite(instance.jobs.seconds_per_epoch[:, columns]).any(axis=1)
     return np.unique(instance.jobs.application[may_share])
 
 
 def _most_others(configuration: Configuration, configurations: tuple[Configuration, ...]) -> int:
-    """Count the most co-runners that fit on a GPU with a job of this share."""
     shares = [c.share for c in configurations if c.kind == "shared" and c.gpu_type == configuration.gpu_type]
     return (at.UNITS - share_units(configuration.share)) // share_units(min(shares))
 

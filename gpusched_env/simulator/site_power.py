@@ -13,19 +13,16 @@ ROUNDED = 1.0 + 1e-9  # sums of powers differ by rounding
 
 @lean_kernel
 def has_site(board: Board) -> bool:
-    """Whether the power of the site counts."""
     return board.facts.site.shape[0] > 0
 
 
 @lean_kernel
 def has_hard_cap(board: Board) -> bool:
-    """Whether the site has a cap that is never exceeded."""
     return has_site(board) and board.facts.site[at.SOFT_EUR] == np.inf and board.clock[at.CAP_KW] < np.inf
 
 
 @lean_kernel
 def is_above_cap(board: Board, added_kw: float) -> bool:
-    """Whether the site with so much more power is above its cap."""
     return board.clock[at.KW] + added_kw > board.clock[at.CAP_KW] * ROUNDED
 
 
@@ -65,7 +62,6 @@ def site_kw(board: Board) -> float:
 
 @lean_kernel
 def measure_power(board: Board) -> None:
-    """Write the power of the site, if it counts."""
     if has_site(board):
         board.clock[at.KW] = site_kw(board)
 

@@ -110,7 +110,7 @@ def write_spread_slowdowns(board: Board, slowdowns: Floats) -> None:
 
 
 def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
-    """Return the least speed that each application can have on every configuration, with any co-runners, (A, C)."""
+    """Return the least slowdown that each application can have on every configuration, with any co-runners, (A, C)."""
     least = 1.0 / facts.planned
     if facts.iteration.shape[0] > 0:
         for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):
@@ -122,7 +122,7 @@ def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
 
 @kernel
 def write_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Write the true seconds per epoch over the planned ones of every active job to `speeds`, (A,)."""
+    """Write the true seconds per epoch over the planned ones of every active job to `slowdowns`, (A,)."""
     slowdowns[:] = 1.0
     if board.facts.slowdown.shape[0] > 0:
         write_pair_slowdowns(board, slowdowns)

@@ -45,11 +45,9 @@ class Common:
         return len(self._known)
 
     def once(self, array: NDArray[Any]) -> NDArray[Any]:
-        """Return `array`, or an equal one that is there already."""
         return self._known.setdefault((array.dtype.str, array.shape, array.tobytes()), array)
 
     def facts(self, facts: Facts) -> Facts:
-        """Return `facts`, or equal ones that are there already."""
         arrays = [(array.shape, array.tobytes()) for array in facts.__getstate__().values()]
         return self._known.setdefault(tuple(arrays), facts)
 
@@ -124,7 +122,6 @@ class State:
         self.view = View(self.board, instance.configurations)
 
     def __repr__(self) -> str:
-        """Return a line with the run and its progress."""
         count, now_s = self.board.count, self.board.clock[at.NOW]
         return f"State({self.instance!r} at {now_s:,.0f} s, {count[at.DONE]} of {len(self.instance.jobs)} jobs done)"
 
@@ -252,21 +249,18 @@ def _facts(instance: Instance, common: Common) -> Facts:
 
 
 def _site_numbers(instance: Instance) -> NDArray[np.float64]:
-    """Return the array `site`."""
     if instance.site is None:
         return np.empty(0)
     return np.array([np.inf if instance.site.is_hard else instance.site.soft_eur_per_kwh])
 
 
 def _caps(instance: Instance) -> NDArray[np.float64]:
-    """Return the array `caps`."""
     if instance.site is None:
         return np.empty((0, at.CAP_COLUMNS))
     return np.array([instance.site.start_s, instance.site.cap_kw, instance.site.noticed_s]).T.copy()
 
 
 def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
-    """Make the array of the nodes, of which the largest has `most` GPUs."""
     shared = 2 * most if any(c.kind == "shared" for c in instance.configurations) else 0
     nodes = np.zeros((len(instance.nodes), at.NODE_COLUMNS + shared), dtype=np.int64)
     nodes[:, at.NODE_TYPE] = instance.type_of_node
@@ -315,7 +309,6 @@ def _levels(gpus: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[int, ...
 
 
 def log_columns(instance: Instance) -> int:
-    """Return the columns of the log of a run."""
     if instance.most_spread:
         return at.LOG_GPUS + 1
     return at.LOG_HOST + 1 if instance.hosts else at.LOG_COLUMNS

@@ -63,7 +63,6 @@ def state_is_known(board: Board, job: int) -> bool:
 
 @lean_kernel
 def leave_pool(board: Board, job: int) -> None:
-    """Free the room that the state of a job has in host memory."""
     node = int(board.jobs[job, at.POOL_NODE])
     if node >= 0:
         board.nodes[node, at.POOL_FREE] += int(board.jobs[job, at.STATE_BYTES])
@@ -108,7 +107,6 @@ def pause_s(board: Board, job: int) -> float:
 
 @lean_kernel
 def _changes_share(board: Board, job: int) -> bool:
-    """Whether a job has another share of the same GPU as when the round began."""
     jobs, configs = board.jobs, board.facts.configs
     before, config = int(jobs[job, at.OLD_CONFIG]), int(jobs[job, at.CONFIG])
     if before < 0 or configs[before, at.CONFIG_UNITS] == 0 or configs[config, at.CONFIG_UNITS] == 0:

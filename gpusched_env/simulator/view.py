@@ -74,7 +74,6 @@ class View:
         return array
 
     def __repr__(self) -> str:
-        """Return a line with the time and the numbers of jobs."""
         return f"View(at {self.now_s:,.0f} s: {len(self.active)} active jobs, {len(self.nodes)} nodes)"
 
     def __getstate__(self) -> dict[str, Any]:
@@ -188,7 +187,6 @@ class View:
             set_preferred_node(self.board, job, node, gpu)
 
     def _place(self, choice: Choice) -> tuple[int, int]:
-        """Return the node and the GPU of a choice; -1 for None."""
         if choice.node is None:
             if choice.gpu is not None:
                 raise InputError("choice.gpu", choice.gpu, "None without a node")

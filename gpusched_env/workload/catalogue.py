@@ -81,7 +81,6 @@ class Catalogue:
         return cls(gpu_types, known, names, costs)
 
     def chosen(self) -> tuple[Application, ...]:
-        """List the applications that jobs draw from."""
         return tuple(self.applications[name] for name in self.names)
 
 
@@ -171,7 +170,6 @@ def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: 
 
 
 def _restart_s(scenario: Scenario, application: Application, own: bool) -> float | None:
-    """Return the seconds of a restart by the scenario or the application itself; None without one."""
     if application.name in scenario.restart_by_application:
         return scenario.restart_by_application[application.name]
     if scenario.restart_s == "measured":
@@ -248,17 +246,14 @@ class Site:
 
     @property
     def most_gpus(self) -> int:
-        """Count the GPUs of the largest node."""
         return max(node.gpus for node in self.nodes)
 
     @property
     def most_gpus_of_a_job(self) -> int:
-        """Count the GPUs of the largest node, or of the largest configuration over several nodes."""
         return max(self.most_gpus, *(c.gpus_per_node * c.nodes for c in self.configurations))
 
     @property
     def gpus(self) -> int:
-        """Count all GPUs."""
         return sum(node.gpus for node in self.nodes)
 
 
@@ -271,7 +266,6 @@ def of_size(gpu_type: GpuType, gpus: int) -> GpuType:
 
 
 def _built(cluster: Cluster, types: Mapping[str, GpuType]) -> tuple[tuple[GpuType, ...], tuple[Node, ...]]:
-    """Make the nodes of a cluster, and its GPU types as large as their largest nodes."""
     if cluster.pools:
         sizes = [(p.gpu_type, p.gpus_per_node or types[p.gpu_type].max_gpus_per_node) for p in cluster.pools]
         nodes = [Node(*size) for size, pool in zip(sizes, cluster.pools, strict=True) for _ in range(pool.nodes)]

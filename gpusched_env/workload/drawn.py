@@ -101,7 +101,6 @@ def _whole(rng: np.random.Generator, low: int, high: int) -> int:
 
 
 def _pools(rng: np.random.Generator, kind: str) -> dict[str, int]:
-    """Draw GPU types and how many nodes there are of each."""
     if kind == "multi-node":
         types = [["A100"], ["T4"], ["T4", "A100"]][rng.integers(3)]
         return {v: max(4, _whole(rng, 4, 20 // len(types))) for v in types}
@@ -144,7 +143,6 @@ def _own(rng: np.random.Generator, types: list[str], *, rented: bool) -> Setting
 
 
 def _rented(rng: np.random.Generator, name: str, gpus: int) -> Settings:
-    """Draw the rent of a node, which is paid while any of its GPUs is used."""
     rent = round(RENT_EUR_PER_H[name] * gpus * rng.uniform(0.5, 1.5), 2)
     return {"name": f"{name}-rent", "like": name, "node_eur_per_h": [rent] * gpus}
 

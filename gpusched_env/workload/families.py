@@ -119,7 +119,6 @@ def histogram_of_runs(
 
 
 def drawn_runs(mean: float, concentration: float, runs: int, rng: Generator) -> NDArray[np.float64]:
-    """Draw the needs of past runs, as `histogram_of_runs` does: fractions of the maximum epochs, shape (runs,)."""
     _fraction("mean", mean)
     checks.positive("concentration", concentration)
     return rng.beta(mean * concentration, (1.0 - mean) * concentration, checks.whole("runs", runs))

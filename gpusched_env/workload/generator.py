@@ -290,7 +290,6 @@ class _Maker:
         )
 
     def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        """Return the column of states of jobs with these applications, where host memory asks for it."""
         return {} if self._scenario.switching.host_memory is None else {"state_gib": self._state_gib[application]}
 
     def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:

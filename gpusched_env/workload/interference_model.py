@@ -191,7 +191,6 @@ def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:
 
 
 def interference_model(sharing: Sharing) -> InterferenceModel:
-    """Make the model that a scenario's `sharing` section names."""
     if sharing.interference == "utilisation":
         return ByUtilisation(sharing)
     if sharing.interference == "measured":

@@ -40,7 +40,6 @@ class PowerCurve(NamedTuple):
         return 1.0 + self.a * float(max(0.0, 1.0 / r - 1.0) ** self.b)
 
     def energy(self, r: float) -> float:
-        """Return the factor on the energy of the GPUs at a part r of the power."""
         return r * self.time(r)
 
 
@@ -123,12 +122,10 @@ def with_power(
 
 
 def _base_types(scenario: Scenario) -> Mapping[str, str]:
-    """Return the built-in type that each type of a scenario's own is like, where it is."""
     return {v.name: v.like for v in scenario.gpu_types if v.like is not None}
 
 
 def _drawn(application: str, gpu_type: str) -> tuple[float, PowerCurve]:
-    """Return the part of a full busy board's power that an application draws, and its curve."""
     own = builtin_application_power().get((application, gpu_type))
     return (1.0, power_of_type(gpu_type).curve) if own is None else (own[0], PowerCurve(*own[1:]))
 

@@ -136,7 +136,6 @@ def _rows(table: PriceTable, first: int, length_s: float) -> _Rows:
 def _published_s(
     prices: Prices, start_s: NDArray[np.float64], local_s: NDArray[np.float64]
 ) -> NDArray[np.float64] | None:
-    """Return from when policies know each period."""
     if prices.known == "all":
         return None
     if prices.known == "none":

@@ -77,7 +77,6 @@ def _cells(instance: Instance, tenant: Tenant, gpu_type: str) -> list[list[Node]
 
 
 def _racks(instance: Instance, gpu_type: str) -> list[list[Node]]:
-    """Return the nodes of each rack of a type."""
     nodes = instance.nodes
     return [[nodes[n] for n in rack] for rack in pieces(nodes, instance.racks) if nodes[rack[0]].gpu_type == gpu_type]
 

@@ -248,7 +248,6 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self._worth = self._measure()
 
     def _chosen(self, seed: int | None) -> int:
-        """Return the seed of the workload of an episode."""
         if seed is not None:
             return seed
         if self.workloads is None:

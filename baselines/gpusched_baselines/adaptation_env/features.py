@@ -154,7 +154,6 @@ def _look_at_quotas(board: Board, active: Ints, jobs: Floats) -> None:
 
 @kernel
 def _compare_jobs(need: Floats, density: Floats, jobs: Floats) -> None:
-    """Write the features of jobs relative to the other ones."""
     total, planned = max(1, need.shape[0]), 0
     mean, value = max(need.sum() / total, 1e-300), 0.0
     for i in range(need.shape[0]):
@@ -255,7 +254,6 @@ def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, types:
 
 
 def job_features(board: Board, rate: Floats) -> Floats:
-    """Return the features of the active jobs, (A, len(JOBS)); see `look_at_jobs`."""
     jobs = np.empty((board.count[at.ACTIVE], len(JOBS)))
     look_at_jobs(board, rate, jobs, np.empty(len(ROUND)), np.empty((board.capacity.shape[0], TYPES)))
     return jobs

@@ -43,12 +43,10 @@ def feature_names(gpu_types: Sequence[str], job_features: int = 0, controls: str
 
 
 def feature_count(gpu_types: int, job_features: int = 0, controls: str = "round") -> int:
-    """Return the number of entries of an observation for V GPU types and K rows of jobs."""
     return WHOLE + TYPES * gpu_types + (ENERGY if controls == "energy" else 0) + ROW * job_features
 
 
 def rows_of(inputs: int, gpu_types: int, controls: str = "round") -> int | None:
-    """Return the number of rows of jobs in an observation of this size; None if there is none of this size."""
     rows, rest = divmod(inputs - feature_count(gpu_types, 0, controls), ROW)
     return rows if rest == 0 and rows >= 0 else None
 

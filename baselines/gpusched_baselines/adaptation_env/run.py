@@ -48,7 +48,6 @@ class AdaptedRun:
 
     @property
     def over(self) -> bool:
-        """Return whether every job is done."""
         count = self.state.board.count
         return bool(count[at.DONE] == len(self.state.instance.jobs))
 
@@ -165,7 +164,6 @@ class BaseRun:
 
     @classmethod
     def of(cls, instance: Instance) -> BaseRun:
-        """Run STS-X on an instance."""
         run, action = AdaptedRun(instance), np.zeros(control_count(len(instance.gpu_types)))
         clock = run.state.board.clock
         points = [(0.0, 0.0), (float(clock[at.NOW]), run.waste())]

@@ -149,7 +149,6 @@ class _Prepared(GpuAdaptationEnv):
             self.prepare_reset(None, None)
 
     def prepare_reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Compute the next reset."""
         self._reset = super().reset(seed=seed, options=options)
         if self.reward == "saving":
             self.base_run()

@@ -136,7 +136,6 @@ def _least_known(tau: Floats, price: Floats, epochs: float, submission: float, d
 
 @kernel
 def _hull_of(tau: Floats, rate: Floats) -> tuple[Floats, Floats]:
-    """Return seconds and cost per epoch of the points of the hull over all configurations."""
     price = np.where(tau < np.inf, tau * rate, np.inf)
     hull = np.empty(tau.shape[0], dtype=np.int64)
     chosen = hull[: lower_hull(tau, price, hull)]
@@ -282,7 +281,6 @@ def _finer(found: CapacityPrices, periods: int) -> tuple[NDArray[np.float64], ND
 def _valued(
     instance: Instance, options: Options, grid_s: NDArray[np.float64], prices: NDArray[np.float64]
 ) -> CapacityPrices:
-    """Return these prices with their bound."""
     demand, supply = Demand.of(instance, options, grid_s), supply_of(instance, grid_s)
     return CapacityPrices(grid_s, prices, *value_and_used(demand, supply, grid_s, prices), len(instance.gpu_types))
 

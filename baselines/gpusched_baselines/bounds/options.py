@@ -171,7 +171,6 @@ def _parts_of_a_gpu(
 
 
 def _sets(kinds: list[_Kind], units: int, most: int | None = None) -> Iterator[tuple[_Kind, ...]]:
-    """Yield every non-empty multiset of jobs of these kinds that fits into so many units of a GPU."""
     for i, kind in enumerate(kinds):
         left = kind.jobs if i or most is None else most
         if kind.units <= units and left > 0:

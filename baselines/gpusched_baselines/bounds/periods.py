@@ -66,7 +66,6 @@ def least_factors(prices: PriceFactors, grid_s: NDArray[np.float64]) -> NDArray[
 
 
 def largest_factor(instance: Instance) -> float:
-    """Return the largest price over that of the rates."""
     prices = prices_of(instance)
     return 1.0 if prices is None else float(prices.factor.max())
 

@@ -52,7 +52,6 @@ class MarginalSteps(NamedTuple):
 
 @kernel
 def empty_steps(steps: int) -> MarginalSteps:
-    """Make an empty list for up to `steps` steps."""
     where = np.empty((steps, 3), dtype=np.int64)
     return MarginalSteps(np.empty((steps, 3)), where, np.zeros(1, dtype=np.int64), np.zeros(1))
 
@@ -155,7 +154,6 @@ def cost_with(bought_steps: MarginalSteps, offered: MarginalSteps) -> float:
 
 @lean_kernel
 def copy(source: MarginalSteps, target: MarginalSteps) -> None:
-    """Copy the steps of `source` to `target`."""
     for i in range(source.size[0]):
         for column in range(3):
             target.amount[i, column] = source.amount[i, column]

@@ -158,7 +158,6 @@ def attained_per_weight(view: View, job: int) -> tuple[float, float]:
 
 
 def epochs_left(view: View, job: int) -> float:
-    """Return the most epochs that a job may still need."""
     return float(view.jobs[job, at.MAX_EPOCHS] - view.jobs[job, at.EPOCHS])
 
 
@@ -182,7 +181,6 @@ def place_cheapest(view: View, job: int) -> None:
 
 
 def keeps(view: View, job: int) -> bool:
-    """Return whether a job keeps the configuration that it had when the round began."""
     now, before = (at.CONFIG, at.NODE, at.SLOT), (at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT)
     return bool(np.array_equal(view.jobs[job, now], view.jobs[job, before]))
 
@@ -243,7 +241,6 @@ def _decide(board: Board, order: Ints, estimated: int, opportunistic: bool) -> N
 
 @kernel
 def _is_opportunistic(board: Board, job: int) -> bool:
-    """Return whether the configurations of a job are opportunistic."""
     for c in range(board.tau.shape[1]):
         if board.tau[job, c] < np.inf:
             return sim.is_opportunistic_config(board, c)
@@ -268,7 +265,6 @@ def _away(board: Board, config: int) -> int:
 
 @kernel
 def _bits(mask: int) -> int:
-    """Count the GPUs of a mask."""
     count = 0
     while mask > 0:
         count += mask & 1

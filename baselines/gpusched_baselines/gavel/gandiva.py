@@ -69,7 +69,6 @@ def _gains(demand: GavelDemand, pairs: JobPairs, one: int, other: int) -> bool:
 
 
 def _draw(demand: GavelDemand, mate: NDArray[np.int64], rng: Generator) -> None:
-    """Write new pairs of the jobs that have none."""
     left = list(np.flatnonzero(mate < 0))
     for _ in range(len(left)):
         if len(left) < 2:

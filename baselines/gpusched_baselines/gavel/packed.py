@@ -141,12 +141,10 @@ class GavelPacked(ByRounds):
         checks.seconds("reset_s", self.reset_s)
 
     def memory_columns(self, instance: Instance) -> int:
-        """Return the columns of memory that it needs."""
         types = len(instance.gpu_types)
         return columns(types, types) + TABLE + 2 * types * min(MOST_PAIRED, len(instance.jobs))
 
     def demand(self, view: View) -> GavelDemand:
-        """Return the jobs with whole GPUs of every type."""
         return rigid(view, whole=True)
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:  # noqa: ARG002 - nothing is drawn
@@ -172,7 +170,6 @@ class GavelPacked(ByRounds):
         return x
 
     def fill(self, view: View, demand: GavelDemand, order: NDArray[np.int64]) -> None:
-        """Place jobs alone and pairs for a round."""
         types = len(view.capacity)
         half = pairs_of(view, demand.job).config
         new = view.memory[demand.job, 3 * types + KNOWN] == 0.0

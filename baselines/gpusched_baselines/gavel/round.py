@@ -34,7 +34,6 @@ TOTALS = 7  # first of the columns with the time of all jobs on each GPU type [s
 
 @lean_kernel
 def columns(options: int, types: int) -> int:
-    """Count the columns for so many options and GPU types."""
     return 3 * options + TOTALS + types
 
 
@@ -176,11 +175,9 @@ class ByRounds:
         return False
 
     def demand(self, view: View) -> GavelDemand:
-        """Return the jobs with their options."""
         raise NotImplementedError
 
     def shares(self, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
-        """Solve for the shares of time, (A, K)."""
         raise NotImplementedError
 
     def solve(self, view: View, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:  # noqa: ARG002
@@ -188,7 +185,6 @@ class ByRounds:
         return self.shares(demand, rng)
 
     def fill(self, view: View, demand: GavelDemand, order: NDArray[np.int64]) -> None:
-        """Place jobs for a round."""
         place_by_priority(view.board, demand.job, demand.config, demand.kind, order, self.round_s, self.fills)
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:
@@ -196,7 +192,6 @@ class ByRounds:
         raise NotImplementedError
 
     def memory_columns(self, instance: Instance) -> int:
-        """Return the columns of memory that it needs."""
         types = len(instance.gpu_types)
         return columns(len(instance.configurations) if self.any_configuration else types, types)
 
@@ -227,7 +222,6 @@ class ByRounds:
         reevaluate_all(board, view.now_s + self.round_s)
 
     def _is_due(self, view: View, own: int) -> bool:
-        """Return whether shares are to be solved for again."""
         first = view.memory[0]
         changed = first[own + SEEN] != 1.0 + view.count[at.ACTIVE] + 2 * view.count[at.DONE]
         reset_at = first[own + RESET_AT]

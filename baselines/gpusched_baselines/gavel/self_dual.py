@@ -51,20 +51,17 @@ class Scaled:
     kind: Floats
 
     def rows(self, v: Floats) -> Floats:
-        """Return the rows times a vector of variables."""
         x = v[:-1].reshape(self.bound.shape)
         gpus, time = (self.gpus * x).sum(axis=0) @ self.kind, (self.time * x).sum(axis=1)
         level = self.level * v[-1] - (self.worth * x).sum(axis=1)
         return np.concatenate([(-self.bound * x).ravel(), gpus, time, level])
 
     def split(self, r: Floats) -> tuple[Floats, Floats, Floats, Floats]:
-        """Return the parts of a vector of rows."""
         jobs, options = self.bound.shape
         n, types = jobs * options, self.kind.shape[1]
         return r[:n].reshape(jobs, options), r[n : n + types], r[n + types : n + types + jobs], r[n + types + jobs :]
 
     def columns(self, r: Floats) -> Floats:
-        """Return the transposed rows times a vector of rows."""
         bound, gpus, time, level = self.split(r)
         x = self.gpus * (self.kind @ gpus) - self.bound * bound
         x += self.time * time[:, None] - self.worth * level[:, None]

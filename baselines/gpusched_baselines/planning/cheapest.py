@@ -112,8 +112,6 @@ def epochs_left(view: View, jobs: Ints, epochs: Epochs) -> Floats:
 
 
 def by_pressure(epochs: Epochs) -> Callable[[ActiveJobs], Floats]:
-    """Make the order of decreasing pressure, with the epochs left estimated by `epochs`."""
-
     def order(active: ActiveJobs) -> Floats:
         return -sim.pressures(active.view.board, active.index, epochs_left(active.view, active.index, epochs))
 

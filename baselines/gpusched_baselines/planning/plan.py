@@ -255,7 +255,6 @@ class Scratch(NamedTuple):
 
 @kernel
 def new_scratch(size: int) -> Scratch:
-    """Make the scratch of a round, for so many configurations."""
     indices, figures = np.empty((3, size), dtype=np.int64), np.empty((5, size))
     return Scratch(indices[0], figures[0], figures[1], indices[1], figures[2:], np.empty(size + 1), indices[2])
 

@@ -58,7 +58,6 @@ class PricedJobProblem:
         object.__setattr__(self, "tardiness_weight_eur_per_s", weight)
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return what rebuilds the problem, arrays read-only again."""
         return checks.rebuilt(self)
 
     @cached_property
@@ -161,7 +160,6 @@ def solve_priced_job(problem: PricedJobProblem, points: int = GRID_POINTS) -> Pr
 
 
 def _priced_job(problem: PricedJobProblem) -> PricedJob:
-    """Return the job over the hull of its configurations."""
     job = problem.job
     tau, price = job.seconds_per_epoch, job.cost_eur_per_epoch
     scratch = new_scratch(len(tau))
@@ -186,7 +184,6 @@ def _cheapest(
 def _fastest(
     problem: PricedJobProblem, own: PricedJob, fastest_s: float
 ) -> tuple[PricedPath, NDArray[np.float64], NDArray[np.float64]]:
-    """Return the plan that runs the fastest configuration throughout, and its periods, in `fastest_s`."""
     seconds, price = problem.until(fastest_s)
     return kernels.path_without_prices(own, seconds, fastest_s)[1], seconds, price
 
@@ -219,7 +216,6 @@ def _plan_of(
 def _period(
     own: PricedJob, hull: NDArray[np.int64], path: PricedPath, h: int, start_s: float, end_s: float
 ) -> PeriodPlan:
-    """Return what the job does in period h."""
     first, last, restarts = float(path.epochs[h]), float(path.epochs[h + 1]), bool(path.action[h] == RESTARTS)
     if last <= first:
         return PeriodPlan(float(start_s), end_s, False, 0.0, ())

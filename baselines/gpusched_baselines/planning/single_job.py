@@ -113,7 +113,6 @@ class SingleJobProblem:
         object.__setattr__(self, "epochs_done", float(self.epochs_done))
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return what rebuilds the problem, arrays read-only again."""
         return checks.rebuilt(self)
 
     @cached_property
@@ -259,7 +258,6 @@ def solve_single_job(
 
 
 def solve_exactly(problem: SingleJobProblem) -> Plan:
-    """Return the optimal plan, as `solve_single_job` does."""
     tau, price = problem.seconds_per_epoch, problem.cost_eur_per_epoch
     scratch = new_scratch(len(tau))
     points = find_hull(tau, price, scratch)

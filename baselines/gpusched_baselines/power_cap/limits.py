@@ -105,7 +105,6 @@ def fits(board: Board, offers: Offers, level: Ints, part: float) -> bool:
 
 @kernel
 def lowest(offers: Offers, i: int) -> int:
-    """Return the lowest limit that a job is offered."""
     found = 0
     for k in range(offers.configs.shape[1]):
         found = k if offers.configs[i, k] >= 0 else found
@@ -163,7 +162,6 @@ def _tier_of(slack: float) -> int:
 
 @kernel
 def _lowest_within(board: Board, offers: Offers, i: int, loss: float) -> int:
-    """Return the lowest limit at which a job loses at most a part of its speed."""
     tau, found = board.tau[offers.jobs[i]], 0
     for k in range(lowest(offers, i) + 1):
         found = k if tau[offers.configs[i, 0]] >= (1.0 - loss) * tau[offers.configs[i, k]] else found

@@ -79,7 +79,6 @@ class CappedStsX(StsX):
 
 
 def _most_limits(board: Board) -> int:
-    """Return the most limits that the same GPUs have."""
     return int(np.bincount(board.facts.configs[:, at.CONFIG_UNLIMITED]).max())
 
 

@@ -30,12 +30,10 @@ class StartRule(Protocol):
 
 
 def at_once(signal: Signal, now_s: float, length_s: float, limit_s: float) -> float:  # noqa: ARG001 - it needs none
-    """Start now."""
     return now_s
 
 
 def at_limit(signal: Signal, now_s: float, length_s: float, limit_s: float) -> float:  # noqa: ARG001 - nor prices
-    """Start when the job may wait no longer."""
     return now_s + limit_s
 
 
@@ -147,7 +145,6 @@ def cheapest_hours(signal: Signal, now_s: float, length_s: float, end_s: float) 
 
 
 def joined(pieces: list[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Join pieces [s], in order, that touch."""
     found: list[tuple[float, float]] = []
     for begin, end in pieces:
         if found and begin <= found[-1][1]:

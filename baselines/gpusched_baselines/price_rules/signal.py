@@ -59,7 +59,6 @@ class Signal:
         return found
 
     def _until(self, time_s: ArrayLike) -> NDArray[np.float64]:
-        """Return the integral from the first start to a time, negative before it."""
         period = self._period(time_s)
         total: NDArray[np.float64] = (
             self._sum[period] + (np.asarray(time_s) - self.start_s[period]) * self.value[period]

@@ -112,7 +112,6 @@ class StartByPrice:
         return min(limit_s, max(terms.slack_s, 0.0)) if self.waiting.meets_due_dates else limit_s
 
     def _reserved_free(self, view: View) -> float:
-        """Count the reserved GPUs that no job runs on."""
         active = view.active
         running = active[(view.jobs[active, at.CONFIG] >= 0.0) & (view.memory[active, RESERVED] > 0.0)]
         sizes = view.configs[view.jobs[running, at.CONFIG].astype(np.int64), at.CONFIG_SIZE]

@@ -47,7 +47,6 @@ class Waiting:
             checks.seconds(f"waiting.limits_s[{i}]", limit_s)
 
     def limit_s(self, length_s: float) -> float:
-        """Return the limit of the queue of jobs of a length [s]."""
         return self.limits_s[int(length_s >= self.short_s)]
 
 

@@ -144,7 +144,6 @@ class RolloutSettings:
 
     @property
     def heats(self) -> tuple[int, int, int]:
-        """Return the numbers of samples of best-arm racing, by heat."""
         return self.first, self.second, self.challenger_samples
 
 

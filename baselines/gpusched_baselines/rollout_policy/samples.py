@@ -83,7 +83,6 @@ class SampledArrivals:
         self._uniform = rng.random(picked.shape)
 
     def come(self, copy: SimulationCopy, draw: int, outcome: Floats) -> None:
-        """Write the arrivals of a sample to the simulation copy, and their demand to `outcome`."""
         if not self._size:
             return
         first = len(copy.start.jobs) - self._size
@@ -277,5 +276,4 @@ def deviations(copy: SimulationCopy, rate: Floats, base: Base, own: Floats, most
 
 
 def same_plan(one: Floats, other: Floats) -> bool:
-    """Return whether two plans have the same configuration in the same place for every job."""
     return bool(np.array_equal(one[:, :TIMER], other[:, :TIMER]))

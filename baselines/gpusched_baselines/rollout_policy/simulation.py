@@ -84,7 +84,6 @@ def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
 
 
 def _longer(rows: NDArray[np.float64], more: int) -> NDArray[np.float64]:
-    """Return the rows and `more` rows of zeros, contiguous."""
     return np.concatenate([rows, np.zeros((more, rows.shape[1]))])
 
 

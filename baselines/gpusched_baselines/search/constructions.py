@@ -155,12 +155,10 @@ class Constructions:
         return cls(order, left, costs[found], held[found], kept[found])
 
     def restore(self, view: View, index: int) -> None:
-        """Place the jobs as in one of the constructions."""
         sim.restore(view.board, self.order, self.held[index], self.kept[index])
         sim.measure(view.board)
 
     def restore_best(self, view: View) -> None:
-        """Place the jobs as in the best construction."""
         self.restore(view, int(np.argmin(self.costs)))
 
 

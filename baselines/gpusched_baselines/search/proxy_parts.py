@@ -171,7 +171,6 @@ def tardiness(seen: SeenRound, first: float) -> float:
 
 @lean_kernel
 def _due_before(table: Floats, seconds: float) -> int:
-    """Count the jobs of `SeenRound.by_due` that are due before `seconds` have passed."""
     low, high = 0, table.shape[1] - 1
     while low < high:
         middle = (low + high) // 2

@@ -72,7 +72,6 @@ def preempt_opportunistic(board: Board, gpus: Gpus, node: int, needed: int) -> N
 
 @lean_kernel
 def _covers(board: Board, job: int, node: int, gpu: int) -> bool:
-    """Return whether a job has a share of this GPU."""
     jobs, configs = board.jobs, board.facts.configs
     config, slot, first = int(jobs[job, at.CONFIG]), int(jobs[job, at.SLOT]), int(jobs[job, at.NODE])
     if config < 0 or slot < 0:
@@ -83,7 +82,6 @@ def _covers(board: Board, job: int, node: int, gpu: int) -> bool:
 
 @kernel
 def _take_away(board: Board, gpus: Gpus, job: int) -> None:
-    """Preempt a job with a share, and update the state of its GPUs, on which all jobs are opportunistic."""
     jobs = board.jobs
     config, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     sim.release(board, job)
@@ -363,7 +361,6 @@ def _may_be_guaranteed(board: Board, opportunistic: Mask, config: int, job: int)
 
 @kernel
 def put_share(board: Board, opportunistic: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
-    """Place a job on a share of a GPU on which it fits, the first of several, and update the state of the GPUs."""
     sim.set_preferred_node(board, job, node, gpu)
     sim.place(board, job, config)
     look_again(board, opportunistic, gpus, config, node, gpu)

@@ -233,7 +233,6 @@ class HighsSolver:
         return problem.plan_at(repaired(problem, ends))
 
     def __reduce__(self) -> tuple[type[HighsSolver], tuple[()]]:
-        """Return the call that makes a new solver in another process."""
         return type(self), ()
 
 

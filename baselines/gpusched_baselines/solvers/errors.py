@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from gpusched_env.rendering import MissingExtraError
+from gpusched_env.errors import MissingExtraError
 
 
 class SolverMissingError(MissingExtraError):
@@ -30,7 +30,6 @@ class SolverMissingError(MissingExtraError):
         self.msg = f'{needs}; install it with: pip install "gpusched-env[{extra}]"{first}'
 
     def __reduce__(self) -> tuple[type[SolverMissingError], tuple[object, ...]]:  # type: ignore[override]
-        """Return what rebuilds the error in another process."""
         return type(self), (self.solver, self.package, self.extra, self.debian, self.reason)
 
 
@@ -47,7 +46,6 @@ class SolverFailedError(RuntimeError):
         super().__init__(f"the solver {solver} failed: {' '.join(reason.split())}")
 
     def __reduce__(self) -> tuple[type[SolverFailedError], tuple[str, str]]:
-        """Return what rebuilds the error in another process."""
         return type(self), (self.solver, self.reason)
 
 

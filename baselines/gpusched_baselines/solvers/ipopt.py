@@ -148,7 +148,6 @@ class NlpSolver:
             checks.whole("iterations", self.iterations)
 
     def __call__(self, problem: SingleJobProblem) -> Plan:
-        """Solve one problem; plan and errors are those of `solve_nlp`."""
         load_cyipopt()  # a missing solver shows at the first problem, not at the first hard one
         plan = problem.plan_without_choice()
         if plan is not None:

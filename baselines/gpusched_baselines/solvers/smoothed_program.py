@@ -101,7 +101,6 @@ class BreakpointProgram:
 
     @property
     def most(self) -> float:
-        """Return the greatest value of a variable, which stands for the maximum epochs."""
         return 1.0
 
     @property
@@ -155,7 +154,6 @@ class SmoothedProgram(BreakpointProgram):
 
     @classmethod
     def of(cls, problem: SingleJobProblem, width: float = WIDTH) -> SmoothedProgram:
-        """Scale `problem` and smooth its survival function over `width` of a bin."""
         done = problem.share_done
         alive = problem.alive if problem.alive > 0.0 else 1.0
         return cls(
@@ -184,7 +182,6 @@ class SmoothedProgram(BreakpointProgram):
         return np.full(count, -np.inf), np.append(self.time_left, np.zeros(count - 1))
 
     def objective(self, x: NDArray[np.float64]) -> float:
-        """Return the scaled expected cost."""
         ends = self.smoothed.integral(np.concatenate([[self.done], x, [1.0]]))
         return float(np.dot(self.price, np.diff(ends)))
 
@@ -194,7 +191,6 @@ class SmoothedProgram(BreakpointProgram):
         return np.append(np.dot(self.tau, lengths), x[:-1] - x[1:])
 
     def jacobianstructure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return rows and columns of the entries of `jacobian`."""
         count = len(self.tau) - 1
         order = np.arange(1, count)
         rows = np.concatenate([np.zeros(count, dtype=np.int64), order, order])
@@ -258,7 +254,6 @@ class PublishedProgram(BreakpointProgram):
 
     @property
     def most(self) -> float:
-        """Return the greatest value of a variable: E."""
         return self.largest
 
     @property
@@ -287,14 +282,12 @@ class PublishedProgram(BreakpointProgram):
         return np.concatenate([[np.dot(self.tau, np.diff(x)), x[0], x[-1]], x[:-1] - x[1:]])
 
     def jacobianstructure(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return rows and columns of the entries of `jacobian`."""
         count = len(self.tau)
         order = np.arange(count)
         rows = np.concatenate([np.zeros(count + 1, dtype=np.int64), [1, 2], order + 3, order + 3])
         return rows, np.concatenate([np.arange(count + 1), [0, count], order, order + 1])
 
     def jacobian(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the first derivatives of the constraints, which are linear."""
         ones = np.ones(len(x) - 1)
         seconds = np.append(0.0, self.tau) - np.append(self.tau, 0.0)
         return np.concatenate([seconds, [1.0, 1.0], ones, -ones])

@@ -110,7 +110,6 @@ def sees_prices(board: Board, parts: Parts) -> bool:
 
 @lean_kernel
 def restart_penalty(scale: float) -> float:
-    """Return the number of restarts that a change counts as, for a job that runs."""
     return 1.0 + RESTART_PENALTY * (scale - 1.0) / scale
 
 
@@ -123,7 +122,6 @@ def _standing(board: Board, job: int) -> float:
 
 @lean_kernel
 def holds(board: Board, job: int) -> bool:
-    """Return whether the job's last plan still holds."""
     memory, now = board.memory, board.clock[at.NOW]
     same = memory[job, of.HELD] == _standing(board, job) and memory[job, of.SCALE] > 0.0
     return same and now < memory[job, of.UNTIL] and now < memory[job, of.NEXT]
@@ -200,7 +198,6 @@ def plan_job(
 
 @kernel
 def _gpu_seconds(board: Board, job: int, points: int, scratch: Scratch) -> float:
-    """Return the GPU-seconds that the plan in `scratch` is expected to take."""
     jobs, configs, use = board.jobs, board.facts.configs, scratch.price[:points]
     for k in range(points):
         config = scratch.hull[k]

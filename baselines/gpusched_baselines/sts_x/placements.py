@@ -146,7 +146,6 @@ def _change(board: Board, job: int) -> float:
 
 @lean_kernel
 def _same(board: Board, job: int) -> bool:
-    """Whether a job holds the same GPUs on the board as when the round began."""
     jobs = board.jobs
     same = sim.same_gpus(board, int(jobs[job, at.CONFIG]), int(jobs[job, at.OLD_CONFIG]))
     return same and jobs[job, at.NODE] == jobs[job, at.OLD_NODE] and jobs[job, at.SLOT] == jobs[job, at.OLD_SLOT]

@@ -58,7 +58,6 @@ class Commands(TyperGroup):
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
         except (InputError, MissingExtraError, RunError) as error:
@@ -68,7 +67,6 @@ class Commands(TyperGroup):
             raise typer.Exit(2 if isinstance(error, InputError | MissingExtraError) else 1) from error
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's
-        """List the names in the order of the help."""
         return list(COMMANDS)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:

@@ -55,7 +55,7 @@ def compare_command(
 ) -> None:
     """Compare policies: every policy on the same workloads, one for each seed.
 
-    Ends in tables (costs, savings with 95 % intervals, gaps to the bounds; how metrics of jobs and machines) and an
+    Ends in tables (costs, savings with 95 % intervals, gaps to the bounds; metrics of jobs and machines) and an
     HTML report to send on, report.html; the folder also holds every run (results.json, runs.csv) and the scenario.
     Policies, seeds, reference and workers may also stand in the scenario file, in the section compare; options win.
     With --instance all run that instance, and seeds decide only the policies' own randomness. Finished runs are kept:

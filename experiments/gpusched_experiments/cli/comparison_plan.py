@@ -54,12 +54,10 @@ class ComparisonPlan:
 
     @property
     def count(self) -> int:
-        """Number of runs."""
         return len(self.policies) * len(self.seeds)
 
     @property
     def title(self) -> str:
-        """Return what is run."""
         policies, seeds = len(self.policies), len(self.seeds)
         return f"{policies} {'policies' if policies > 1 else 'policy'}, {seeds} {'seeds' if seeds > 1 else 'seed'}"
 

@@ -74,11 +74,9 @@ class _Part:
 
     @property
     def billing(self) -> Billing:
-        """Return what is billed."""
         return Billing.of(self.workload.scenario)
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
-        """Return what identifies every run, by seed and policy."""
         made_by = {policy.name: origin(policy.name) for policy in plan.policies}
         keys, billing = {}, asdict(self.billing)
         for seed in plan.seeds:
@@ -88,7 +86,6 @@ class _Part:
         return keys
 
     def modelled(self) -> tuple[str, ...]:
-        """Return what the figures depend on that a trace does not say."""
         scenario = self.workload.scenario
         if scenario is None:
             return ()
@@ -96,7 +93,7 @@ class _Part:
         return (*self.billing.said(), *modelled(scenario, self.trace), *off, *self._free_restarts())
 
     def _free_restarts(self) -> tuple[str, ...]:
-        """Return if changes cost nothing in a replay, where that decides much."""
+        """Return a sentence if changes of GPUs cost nothing in a replay; nothing otherwise."""
         restart_s = self.make(self.first).jobs.restart_s
         if self.trace is None or restart_s.any():
             return ()
@@ -142,7 +139,6 @@ def run_comparison(plan: ComparisonPlan, out: str | Path, pictures: Sequence[str
 
 
 def written(out: str | Path) -> list[Path]:
-    """List the files of a comparison that there are."""
     return [path for name in FILES if (path := Path(out) / name).exists()]
 
 
@@ -153,7 +149,6 @@ def instance_title(plan: ComparisonPlan) -> str | None:
 
 @contextmanager
 def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
-    """Return, where the body is interrupted, what is kept."""
     try:
         yield
     except KeyboardInterrupt:
@@ -163,7 +158,6 @@ def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
 
 
 def _print_what_is_run(part: _Part) -> None:
-    """Report on which cluster how many jobs are run, before it begins."""
     instance = part.make(part.first)
     nodes = machines(instance)
     count = Counter(node.gpu_type for node in nodes)

@@ -14,29 +14,28 @@ _COMPILE = "numba:compile"
 
 
 class _Listener(event.Listener):
-    """Counts the kernels that are compiled, and says so at the first."""
+    """Counts the kernels that are compiled, and writes a note at the first."""
 
     def __init__(self, *, tell: bool) -> None:
         self.tell, self.kernels = tell, 0
 
     def on_start(self, event: Any) -> None:  # noqa: ARG002 - Numba's
-        """Handle that a kernel was not found on the disk."""
         self.kernels += 1
         if self.tell:
             self.tell = False
             sys.stderr.write(f"note: {NOTE}\n")
 
     def on_end(self, event: Any) -> None:
-        """Handle that it is compiled."""
+        """Do nothing when it has been compiled."""
 
 
 _TELLER = _Listener(tell=True)
 
 
 def tell_of_compiling() -> None:
-    """Report on stderr, once, when a kernel has to be compiled in this process: it is not found on the disk.
+    """Write a note to stderr, once, when this process has to compile a kernel: it is not found on the disk.
 
-    Numba tells when it compiles; there is nothing to look up, and nothing to pay for when all is on the disk.
+    Numba reports when it compiles; there is nothing to look up, and nothing to pay for when all is on the disk.
     """
     event.register(_COMPILE, _TELLER)  # type: ignore[no-untyped-call]
 

@@ -83,7 +83,6 @@ def evaluate_command(
 
 
 def _unkept(plan: ComparisonPlan) -> tuple[RunSummary, ...]:
-    """Make the runs, and write nothing."""
     with counting(plan.title, plan.count) as bar:
         return compare(
             plan.policies, plan.workload.maker(), plan.seeds, workers=plan.workers,
@@ -115,7 +114,6 @@ def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None
 
 
 def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:
-    """Return the time that `policy` took to decide in all its runs, for each of their jobs [ms]."""
     own = [run for run in runs if run.policy == policy]
     return 1000.0 * sum(run.decision_s for run in own) / sum(run.jobs for run in own)
 

@@ -191,7 +191,6 @@ def _value(name: str) -> Callable[[dict[str, Any]], Any]:
 
 
 def _after(now_s: float, name: str, i: int, row: dict[str, Any]) -> str:
-    """Write a quantile of a time as the time from now on."""
     if name not in row:
         return ""
     return "after the horizon" if row[name][i] is None else _duration(row[name][i] - now_s)

@@ -71,12 +71,11 @@ def stopped() -> bool:
 
 
 def exit_code() -> int:
-    """Return the exit code of a command that was stopped."""
     return TERMINATED if _heard.signal == signal.SIGTERM else INTERRUPTED
 
 
 def say(kept: str = "") -> None:
-    """Report that the command was stopped, and what is kept; only once in a process that listens.
+    """Print that the command was stopped, and what is kept; only once in a process that listens.
 
     Args:
         kept: What is kept, and how to go on.

@@ -147,7 +147,6 @@ class _Limiting:
 
 
 def _numbers(text: str) -> tuple[float, ...]:
-    """Read the limits, from the largest on, 1 first."""
     allowed = "numbers above 0 and up to 1, separated by commas, each once"
     try:
         numbers = [float(part) for part in text.split(",")]

@@ -28,12 +28,10 @@ class Bar:
         self._last_s = monotonic()
 
     def advance(self) -> None:
-        """Count one more."""
         self.progress.advance(self._task)
         self._tell()
 
     def say(self, text: str) -> None:
-        """Change the text."""
         self.progress.update(self._task, description=text)
 
     def show(self, done: float, total: float | None = None, text: str | None = None) -> None:
@@ -42,7 +40,6 @@ class Bar:
         self._tell()
 
     def note(self, text: str) -> None:
-        """Print a line above the bar."""
         self.progress.console.print(escape(text), soft_wrap=True)
 
     def _tell(self) -> None:
@@ -66,7 +63,6 @@ def count_bar(text: str, total: int | None = None, *, passing: bool = False) -> 
 
 
 def decisions_bar(unit: str = "") -> Bar:
-    """Make a bar that counts decisions, with the time that is left."""
     counts = TextColumn(f"{{task.completed:,.0f}}{unit}")
     columns = (BarColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     return Bar(Progress(*columns, console=progress_output()), "starting")
@@ -90,7 +86,6 @@ class ExperimentWatcher:
     @classmethod
     @contextmanager
     def shown(cls) -> "Iterator[ExperimentWatcher]":
-        """Show the bar from the beginning of the runs to the end of the body."""
         watcher = cls()
         try:
             yield watcher
@@ -99,18 +94,14 @@ class ExperimentWatcher:
                 watcher._bar.progress.stop()
 
     def note(self, text: str) -> None:
-        """Print a note."""
         self._bar.note(f"note: {text}")
 
     def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
-        """Show the bar of an experiment."""
         self.start(experiment.name, runs, finished)
 
     def start(self, text: str, runs: int, finished: int) -> None:
-        """Show the bar with a text."""
         self._bar.show(finished, runs, text)
         self._bar.progress.start()
 
     def finished(self) -> None:
-        """Move the bar by one run."""
         self._bar.advance()

@@ -30,7 +30,6 @@ class Workload:
 
     @property
     def title(self) -> str:
-        """Return what it is."""
         return Path(self.file).name if self.scenario is None else self.scenario.name
 
     def maker(self) -> Callable[[int], Instance]:
@@ -44,7 +43,6 @@ class Workload:
         return InstanceMaker(self.scenario or Scenario()).make
 
     def facts(self) -> dict[str, Any]:
-        """Return where the instances come from, for the provenance of files."""
         if self.scenario is not None:
             return {"scenario": self.scenario.model_dump(mode="json")}
         return {"instance_file": self.file}
@@ -167,7 +165,6 @@ class ScenarioOptions:
     settings: SetOption = None
 
     def given(self) -> dict[str, list[Any]]:
-        """Return what was given, by option: every value of those that may be repeated."""
         values = {each: getattr(self, each.name) for each in fields(ScenarioOptions)}
         return {
             "--set" if each.name == "settings" else _flag(each.name): value if isinstance(value, list) else [value]
@@ -177,13 +174,11 @@ class ScenarioOptions:
 
     @property
     def written(self) -> list[str]:
-        """Return the settings of `--prices`, `--encoding` and `--set`, which wins."""
         series = str(Path(self.prices).resolve()) if self.prices and self.prices.endswith(".csv") else self.prices
         own = [] if series is None else [f"prices.series={series}"]
         return [*own, *([] if self.encoding is None else [f"trace.encoding={self.encoding}"]), *(self.settings or ())]
 
     def counts(self) -> dict[str, object]:
-        """Return the settings that `--jobs` and `--nodes` stand for."""
         counts = {"jobs.count": self.jobs, "cluster.nodes": self.nodes}
         return {name: count for name, count in counts.items() if count is not None}
 

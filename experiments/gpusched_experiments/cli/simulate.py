@@ -97,7 +97,6 @@ def simulate_command(
 
 
 def _hours(result: Result) -> str:
-    """Write a row for every hour as CSV."""
     columns = hours_of(result)
     if columns is None:
         allowed = "a run whose nodes draw power by their busy GPUs: no cells, shares by utilisation, or CPU machines"

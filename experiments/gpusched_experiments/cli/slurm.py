@@ -16,7 +16,6 @@ class SlurmCommands(TyperGroup):
     """The commands; each is imported when it is run or helped with."""
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's
-        """List the names in the order of the help."""
         return list(PARTS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:

@@ -50,12 +50,11 @@ def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
 
 
 def progress_output() -> Console:
-    """Return the console for progress."""
     return Console(stderr=True, highlight=False)
 
 
 def note_if_one_seed(seeds: str | None) -> None:
-    """Report what `--seeds 40` is, which may be meant as forty seeds."""
+    """Print a note that `--seeds 40` is one seed; it may be meant as forty."""
     if seeds is not None and seeds.strip().isdecimal() and int(seeds) > 1:
         count = int(seeds)
         typer.echo(f"note: --seeds {count} is the one seed {count}; {count} seeds are 0-{count - 1}", err=True)
@@ -71,7 +70,6 @@ def drawing_or_note(module: str) -> ModuleType | None:
 
 
 def a_policy(incomplete: str) -> list[str]:
-    """Complete the name of a policy or of a shipped agent."""
     from gpusched_agents.any_policy import known_policies  # noqa: PLC0415 - it takes time, and so does the next
     from gpusched_baselines.registry import policy_names  # noqa: PLC0415
 
@@ -80,18 +78,15 @@ def a_policy(incomplete: str) -> list[str]:
 
 
 def policies(incomplete: str) -> list[str]:
-    """Complete the last of names separated by commas."""
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in a_policy(last) if name not in before.split(",")]
 
 
 def a_scenario(incomplete: str) -> list[str]:
-    """Complete the name of a built-in scenario or track."""
     return [name for name in (*list_scenarios(), *list_tracks()) if name.startswith(incomplete)]
 
 
 def a_track(incomplete: str) -> list[str]:
-    """Complete the name of a built-in track."""
     return [name for name in list_tracks() if name.startswith(incomplete)]
 
 
@@ -138,7 +133,6 @@ def print_table(
 
 
 def print_outcome(title: str, outcome: Outcome) -> None:
-    """Print what a report came to: its table and notes, and where the files are."""
     print_table(output(), outcome.table, title=title)
     for name in outcome.files:
         typer.echo(f"wrote {outcome.folder / name}")

@@ -101,7 +101,6 @@ def _lines(trace: Trace, summary: TraceSummary, scenario: str, site: Site) -> It
 
 
 def _of_type(own: TypeLoad) -> str:
-    """Return how many jobs name a GPU type, and what they are for the cluster's GPUs of it."""
     text = f"{own.name or 'none':>6}  {own.jobs:,} jobs, {own.gpu_hours:,.1f} GPU-hours"
     if own.gpu_type is None or not own.gpus:
         return f"{text}; the cluster has none"

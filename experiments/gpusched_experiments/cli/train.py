@@ -137,7 +137,6 @@ def _callback(text: str) -> Any:
 
 
 def _going_on(training: "ResumableTraining | None", folder: Path) -> str:
-    """Return what the same command will do after an interrupt."""
     if training is not None and training.resumes_at is not None:
         return f"goes on at {training.resumes_at:,} steps"
     if training is None and (folder / CHECKPOINT).exists():
@@ -156,7 +155,7 @@ class _Screen:
 
     @contextmanager
     def shown(self, training: "ResumableTraining") -> "Iterator[None]":
-        """Return where the training goes on, and show it until the end of the body."""
+        """Show the progress of the training until the end of the body."""
         progress, config = training.progress, training.config
         self._curve, self._printed = progress.curve, len(progress.curve)
         self._first = first_agent(config)
@@ -178,12 +177,10 @@ class _Screen:
             self._print_evaluations()
 
     def on_progress(self, done: int, total: int, text: str) -> None:
-        """Show how far the training has come."""
         self._bar.show(done, total, text)
         self._print_evaluations()
 
     def _print_evaluations(self) -> None:
-        """Print the evaluations that are new."""
         for index in range(self._printed, len(self._curve)):
             point, former = self._curve[index], [cost_of(each) for each in self._curve[:index]]
             best = "   best so far" if all(cost_of(point) < cost for cost in former) else ""
@@ -206,7 +203,7 @@ def _draw_curve(training: "ResumableTraining") -> None:
 
 
 def _print_end(training: "ResumableTraining") -> None:
-    """Report how long it took, where the agent is, what it cost, and how to compare it."""
+    """Print how long it took, where the agent is, what it cost, and how to compare it."""
     config, progress = training.config, training.progress
     best = best_point(progress.curve)
     if progress.worse >= config.patience:
@@ -227,7 +224,6 @@ def _print_end(training: "ResumableTraining") -> None:
 
 
 def _as_options(name: str, value: object) -> list[str]:
-    """Write a setting of the scenario as options of `gpusched compare`."""
     if isinstance(value, dict):
         return [word for key, each in value.items() for word in _as_options(f"{name}.{key}", each)]
     return ["--set", f"{name}={json.dumps(value, ensure_ascii=False)}"]

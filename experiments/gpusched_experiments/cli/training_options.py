@@ -162,7 +162,6 @@ def _check_track(place: str) -> None:
 
 
 def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
-    """Return the names of the scenarios that `training_config` takes from the options."""
     if "track" in options:
         if "scenario" in options:
             raise InputError("--track", options["track"], "nothing beside --scenario")

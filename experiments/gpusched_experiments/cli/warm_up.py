@@ -86,6 +86,5 @@ def _decisions() -> None:
 
 
 def _place() -> str:
-    """Return the folder that holds all compiled kernels."""
     kernels: list[Any] = [place, solve]
     return commonpath([kernel.stats.cache_path for kernel in kernels])

@@ -59,7 +59,6 @@ class ComparedScenario:
 
     @property
     def ratio(self) -> float:
-        """Return the cost of the reference over that of the best other policy."""
         return 1.0 / (1.0 - self.saving.value)
 
     @property
@@ -94,7 +93,6 @@ COLUMNS: tuple[Column[ComparedScenario], ...] = (
 
 
 def summary(drawn: Sequence[ComparedScenario], reference: str) -> str:
-    """Return how often another policy is cheaper than the reference, and by how much, as a line."""
     ratios = np.array([each.ratio for each in drawn])
     lost = sum(each.saving.value > CHEAPER for each in drawn)
     surely = sum(each.surely for each in drawn)

@@ -238,7 +238,6 @@ def json_rows(forecast: Forecast) -> list[dict[str, Any]]:
 
 
 def json_cluster(forecast: Forecast) -> dict[str, Any]:
-    """Return what is told of all jobs together: quantiles, and means."""
     told: dict[str, Any] = {}
     for name, values in forecast.cluster().items():
         told[name] = [json_number(v) for v in quantiles_of(values, forecast.quantiles)]

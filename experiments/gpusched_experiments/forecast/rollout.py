@@ -160,7 +160,6 @@ class _Copy:
 
     @property
     def is_compiled(self) -> bool:
-        """Whether a rollout is one compiled call, beside which other threads run."""
         return self._compiled is not None
 
     def run(self, draws: Draws, draw: int) -> tuple[Floats, float, int, bool]:

@@ -89,7 +89,6 @@ def _cost_layout(rows: Sequence[PolicyStatistics], end_eur: float, bound_eur: fl
 
 
 def _line(x: float, colour: str, dash: str) -> dict[str, Any]:
-    """Make a vertical line over the whole figure."""
     line = {"color": colour, "width": 1.2, "dash": dash}
     return {"type": "line", "xref": "x", "yref": "paper", "x0": x, "x1": x, "y0": 0, "y1": 1, "line": line}
 
@@ -229,7 +228,6 @@ def _standings_view(name: str, rows: Sequence[Mapping[str, str]], bound: float) 
 
 
 def _ratios_axis(low: float, high: float) -> dict[str, Any]:
-    """Make the axis of ratios; what spans more is logarithmic."""
     if high <= WIDE:
         pad = 0.04 * (high - low or 1.0)
         return {"title": {"text": "cost / best"}, "range": [low - pad, high + pad]}

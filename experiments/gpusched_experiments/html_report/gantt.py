@@ -78,14 +78,12 @@ def gantt_view(timeline: Timeline, axis: TimeAxis) -> ReportView:
 
 
 def job_text(timeline: Timeline, job: int) -> str:
-    """Name the job: its number, and its application if that has a name."""
     jobs = timeline.instance.jobs
     name = jobs.applications[int(jobs.application[job])]
     return f"job {job}: {name}" if name else f"job {job}"
 
 
 def due_text(timeline: Timeline, job: int) -> str:
-    """Return when the job is due and by how much it ended before or after that."""
     due_s, end_s = float(timeline.instance.jobs.due_s[job]), float(timeline.completion_s[job])
     by = f"ended {duration_text(abs(end_s - due_s))} {'late' if timeline.late[job] else 'early'}"
     return f"due at {duration_text(due_s)}, {by}"
@@ -139,7 +137,6 @@ def _whole(bars: Iterable[GanttBar]) -> list[tuple[GanttBar, float, float]]:
 
 
 def _edges(rows: Rows, axis: TimeAxis, pieces: Iterable[tuple[GanttBar, float, float]]) -> list[list[float]]:
-    """Return left, right, upper and lower edges of parts of bars, from one time to another."""
     boxes = [(start / axis.unit_s, end / axis.unit_s, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
     return [short(edges, 5 if place < 2 else 3) for place, edges in enumerate(zip(*boxes, strict=True))]
 

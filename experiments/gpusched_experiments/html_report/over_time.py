@@ -75,7 +75,6 @@ def thinned(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[ND
 
 
 def workload_of(recorded: Sequence[Result]) -> str:
-    """Name the workload that the recorded runs share, with its size."""
     result = recorded[0]
     nodes = machines(result.instance)
     gpus = sum(node.gpus for node in nodes)
@@ -151,7 +150,6 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
 
 
 def _price_line(instance: Instance, axis: TimeAxis) -> Trace:
-    """Draw the price at the meter up to the end of the axis."""
     starts, prices = prices_over_time(instance)
     first, last = int(np.searchsorted(starts, 0.0, side="right")) - 1, int(np.searchsorted(starts, axis.end_s))
     shown = slice(max(0, first), last)

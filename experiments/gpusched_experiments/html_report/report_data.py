@@ -134,7 +134,6 @@ class ReportView:
     boxes: tuple[Boxes, ...] = ()
 
     def spec(self) -> dict[str, Any]:
-        """Return what the page's script draws."""
         return asdict(self)
 
 
@@ -173,5 +172,4 @@ def script_json(value: object) -> str:
 
 
 def short(values: Any, digits: int = 6) -> list[float]:
-    """Return numbers as the page keeps them, to so many decimals."""
     return [round(float(value), digits) for value in values]

@@ -22,7 +22,6 @@ def costs_of(runs: Sequence[RunSummary], policy: str, part: str = "total_eur") -
 
 
 def saving_against(runs: Sequence[RunSummary], policy: str, other: str) -> Estimate:
-    """Estimate which share of the other policy's cost this one saves, paired by seed."""
     return paired_saving(costs_of(runs, policy), costs_of(runs, other))
 
 

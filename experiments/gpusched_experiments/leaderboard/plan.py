@@ -136,7 +136,6 @@ def knowing_table(runs: Runs) -> Table:
 
 
 def _much_is_saved(pairs: Sequence[_Pair], tracks: int) -> tuple[str, ...]:
-    """Return for each policy on how many tracks it surely saves much by knowing."""
     surely = Counter(pair.informed.policy for pair in pairs if (pair.saving.interval or (-1.0, 0.0))[0] >= MUCH)
     counts = ", ".join(f"{policy} on {count}" for policy, count in surely.most_common())
     said = f"Surely {MUCH:.0%} or more (the interval's lower end) is saved by {counts} of {tracks} tracks."
@@ -176,7 +175,6 @@ MARGIN_INCHES = (1.7, 1.1)  # for the names
 
 
 def ratio_chart(runs: Runs) -> Chart:
-    """Draw the ratios as a map: a row for each policy, the best over all tracks first, and a column for each track."""
     results = track_results(runs)
     tracks = [result.name for result in results]
     rows = tuple(series(each.policy, ((s.track, s.to_best) for s in each.standings)) for each in overall(results))

@@ -40,12 +40,10 @@ class Standing:
 
     @cached_property
     def to_best(self) -> Estimate:
-        """Its cost over that of the best policy of the track, paired by seed."""
         return ratio(self.group.own, self.best.own)
 
     @property
     def policy(self) -> str:
-        """Name of the policy."""
         return self.group.policy
 
     @property
@@ -78,7 +76,6 @@ class TrackResult:
 
     @property
     def best(self) -> Standing:
-        """The policy with the least mean cost."""
         return self.standings[0]
 
     @property
@@ -108,7 +105,6 @@ class Overall:
 
     @property
     def mean_rank(self) -> float | None:
-        """Mean of its ranks; None without ranks."""
         ranks = [s.rank for s in self.standings if s.rank is not None]
         return sum(ranks) / len(ranks) if ranks else None
 
@@ -140,7 +136,6 @@ class Overall:
 
     @property
     def worst(self) -> Standing:
-        """Where its cost lies furthest above the best."""
         return max(self.standings, key=lambda s: s.to_best.value)
 
 

@@ -50,7 +50,6 @@ class Actions:
     refused: Mapping[str, str]
 
     def lines(self) -> list[str]:
-        """Say it, a line for each action."""
         again = {placement.job for placement in self.starts}
         return [
             *(f"stop {job}" for job in self.stops if job not in again),
@@ -134,7 +133,6 @@ def _check_stop(job: LiveJob, record: DrivenJob, description: JobDescription) ->
 
 
 def may_stop(job: LiveJob, record: DrivenJob, description: JobDescription) -> bool:
-    """Return whether a job that runs may be stopped and continued."""
     return description.checkpoints and job.can_requeue and not record.cannot_stop
 
 
@@ -183,7 +181,6 @@ def free_gpus(sight: Sight, records: Mapping[str, DrivenJob]) -> dict[str, int]:
 
 
 def held_by(job: LiveJob, record: DrivenJob | None) -> tuple[tuple[str, int], ...]:
-    """Return the GPUs that a job holds, by node."""
     if job.phase == "ending" and record is not None and record.configuration:
         return tuple((name, record.gpus_per_node) for name in record.nodes)
     return job.holds

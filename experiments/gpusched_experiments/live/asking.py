@@ -47,7 +47,6 @@ def decider_of(policy: str, key: bytes) -> Decider:
 
 
 def ask_here(decider: Decider) -> Ask:
-    """Return what asks a decider of this process."""
     return lambda fields: decider.decide(decider.parse(json.dumps(fields, allow_nan=False).encode()))
 
 

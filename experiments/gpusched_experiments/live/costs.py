@@ -262,7 +262,6 @@ def _hold(state: State, played: PlayedRun, job: int, interval: Interval) -> bool
 
 
 def _release(state: State, job: int, time_s: float) -> None:
-    """Let a job release what it holds, and write the interval that ends."""
     if state.board.jobs[job, at.CONFIG] >= 0:
         state.grow_arrays()
         log_interval(state.board, state.hidden, job, False, time_s)
@@ -270,7 +269,6 @@ def _release(state: State, job: int, time_s: float) -> None:
 
 
 def _end(state: State, job: int, time_s: float) -> None:
-    """Let a job be over."""
     board = state.board
     count, active = board.count, board.active
     if np.isnan(board.jobs[job, at.END_S]):

@@ -110,7 +110,6 @@ class DrivenJob:
 
     @property
     def must_be_undone(self) -> bool:
-        """Whether something of what was done to it is still to be undone."""
         return self.ours or self.changed
 
 
@@ -147,7 +146,6 @@ class DriveState:
 
     @property
     def holds_any(self) -> bool:
-        """Whether a job is held or changed by the driver."""
         return any(record.must_be_undone for record in self.jobs.values())
 
     def restarts_of(self, job: str) -> int | None:

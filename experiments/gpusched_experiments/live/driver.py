@@ -216,7 +216,6 @@ class Driver(Acting):
                 return
 
     def idle(self) -> bool:
-        """Return whether no job is left that the driver takes care of."""
         return self._sight is not None and all(record.given_back for record in self.state.jobs.values())
 
     def finish(self, why: str = "the driver ends") -> list[str]:
@@ -280,7 +279,6 @@ class Driver(Acting):
         return replace(sight.cluster, jobs=tuple(jobs))
 
     def _is_fixed(self, job: LiveJob) -> bool:
-        """Return whether the policy is not asked about a job that holds GPUs."""
         if job.phase == "pending":
             return False
         record = self.state.jobs.get(job.id)

@@ -182,7 +182,6 @@ def _end(driver: Driver, lease_s: float, say: Callable[[str], None]) -> None:
 
 
 def _keep_watchdog(folder: Path, settings: DriveSettings) -> None:
-    """Start a watchdog if there is none."""
     try:
         locked(folder / WATCHDOG_LOCK, "a watchdog is at work").close()
     except RunError:

@@ -51,7 +51,6 @@ _SYSTEM_PATH = "/usr/sbin:/usr/local/sbin:/sbin"
 
 
 def missing_programs() -> tuple[str, ...]:
-    """Return the programs of Slurm and munge that this machine lacks."""
     path = f"{os.environ.get('PATH', os.defpath)}:{_SYSTEM_PATH}"
     return tuple(name for name in PROGRAMS if shutil.which(name, path=path) is None)
 
@@ -161,7 +160,6 @@ class EmulatedCluster:
         return done.stdout
 
     def submit(self, *arguments: str) -> str:
-        """Submit a job with the arguments of `sbatch` and return its id."""
         return self.run("sbatch", "--parsable", *arguments).strip().split(";")[0]
 
     def node_states(self) -> dict[str, str]:
@@ -170,7 +168,6 @@ class EmulatedCluster:
         return dict(line.split() for line in lines if line)
 
     def start_node(self, name: str) -> None:
-        """Start the daemon of a node, as after a boot."""
         self._command("slurmd", "-b", "-f", str(self.conf), "-N", name, **{MARK_NODE: name})
 
     def crash_node(self, name: str) -> None:
@@ -178,7 +175,6 @@ class EmulatedCluster:
         end(self._pids(f"{MARK_NODE}={name}", f"SLURMD_NODENAME={name}"))
 
     def restart_controller(self) -> None:
-        """End the control daemon, which saves its state, and start it again."""
         pid = int((self.folder / "run" / "slurmctld.pid").read_text())
         os.kill(pid, signal.SIGTERM)
         self._wait_for("the control daemon ends", lambda: not is_there(pid))

@@ -118,12 +118,10 @@ class EmulatedLayout:
 
     @property
     def conf(self) -> Path:
-        """Return the path of slurm.conf."""
         return self.folder / "slurm.conf"
 
     @property
     def socket(self) -> Path:
-        """Return the path of the socket of its own munge daemon."""
         return self.short / "run" / "munge.socket"
 
 

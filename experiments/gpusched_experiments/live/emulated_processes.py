@@ -77,7 +77,6 @@ def is_there(pid: int) -> bool:
 
 
 def end(pids: Iterable[int]) -> None:
-    """End processes at once."""
     for pid in pids:
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)

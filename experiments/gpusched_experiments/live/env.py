@@ -155,6 +155,5 @@ class LiveSlurmEnv(GpuClusterEnv):
             self._show(self._rounds.next())
 
     def _show(self, state: State) -> None:
-        """Show a state from now on."""
         self._state = state
         self._notes = Notes.of(state.board, job_features=self.job_features)

@@ -46,7 +46,6 @@ class Sight:
 
 
 def holder(job: LiveJob, request: SubmittedRequest) -> str:
-    """Return as what a waiting job is held: `admin`, `user`, or nothing; a requeue that holds is one by a user."""
     if job.held and request.reason == "JobHeldAdmin":
         return "admin"
     return "user" if job.held == "requeue" else job.held
@@ -67,7 +66,6 @@ def is_held_by_user(job: LiveJob, record: DrivenJob, request: SubmittedRequest) 
 
 
 def launch_failed(job: LiveJob) -> bool:
-    """Return whether Slurm holds a job because its launch failed."""
     return "launch failed" in job.reason.replace("_", " ")
 
 
@@ -121,7 +119,6 @@ class Follower:
             self._waits(job, record, request, now_s)
 
     def progress(self) -> dict[str, JobProgress]:
-        """Return what jobs reported last, by id."""
         return {
             name: JobProgress(record.epochs, record.told_s)
             for name, record in self.state.jobs.items()
@@ -262,7 +259,6 @@ class Follower:
         )
 
     def _held_name(self, job: LiveJob, record: DrivenJob) -> str:
-        """Return the name of the configuration of what a job holds."""
         node = next((node for node in self._nodes if node.name in record.nodes), None)
         gpu_type = None if node is None else self.rules.gpu_type(node.gpu_type)
         even = len({count for _, count in job.holds}) == 1
@@ -394,14 +390,12 @@ class Follower:
             return float("inf")
 
     def look_at(self, sight: Sight) -> None:
-        """Take what Slurm says, and follow it."""
         self._here, self._nodes = self.rules.on(sight.cluster), sight.cluster.nodes
         self._jobs = {job.id: job for job in sight.cluster.jobs}
         self.follow(sight)
 
 
 def _is_limited(planned: str, held: str) -> bool:
-    """Return whether a configuration is another one with a power limit."""
     from gpusched_experiments.service.cluster import configuration_of  # noqa: PLC0415 - a release needs none of it
 
     try:

@@ -142,7 +142,6 @@ class InstanceJobs:
         }
 
     def named(self) -> dict[str, Any]:
-        """Return the fields `times` and `distributions` of a request."""
         curves = {
             f"d{k}": {"edges": each.edges.tolist(), "survival": each.survival.tolist()}
             for k, each in enumerate(self.instance.jobs.distributions)

@@ -95,24 +95,20 @@ class JobRules:
         return cls(RulesFile.of(fields))
 
     def on(self, cluster: LiveCluster) -> JobRules:
-        """Return the rules for the GPU types that a cluster has."""
         types = {self.gpu_type(node.gpu_type) for node in cluster.nodes if node.gpus}
         present = frozenset(each for each in types if each is not None)
         return self if present == self.present else replace(self, present=present)  # what is looked up is kept
 
     @property
     def clock(self) -> Clock:
-        """Return the clock of policies."""
         return Clock(self.file.clock.speed, self.file.clock.origin_s)
 
     @cached_property
     def own_gpu_types(self) -> tuple[OwnGpuType, ...]:
-        """Return the GPU types with figures of the user's own."""
         return self.file.own_gpu_types
 
     @cached_property
     def catalogue(self) -> Catalogue:
-        """Return the built-in GPU types and applications, with the user's own types."""
         prices = Prices(energy_price_eur_per_kwh=self.file.prices.energy_eur_per_kwh, pue=self.file.prices.pue)
         return Catalogue.of(Scenario(gpu_types=self.own_gpu_types, prices=prices))
 
@@ -128,7 +124,6 @@ class JobRules:
         return given.name if isinstance(given, OwnGpuType) else given
 
     def built_in(self, application: str) -> Application | None:
-        """Return the built-in application that one stands for; None: it stands for none."""
         own = self.file.applications.get(application)
         return self.catalogue.applications.get(application if own is None or own.like is None else own.like)
 
@@ -206,7 +201,6 @@ class _Describing:
         )
 
     def _taken(self, name: str, usual: Any, shown: str) -> Any:
-        """Return what was said in a field, or the default, which is then told."""
         if self.said[name] is not None:
             return self.said[name]
         self.defaults.append(shown)
@@ -242,7 +236,6 @@ class _Describing:
         return able
 
     def _sizes(self) -> tuple[tuple[int, int], ...]:
-        """Return numbers of GPUs as (nodes, GPUs of each)."""
         job, sizes = self.job, self.said["gpus"] or self.usual.gpus
         if sizes is not None:
             return tuple(sizes)
@@ -271,7 +264,6 @@ class _Describing:
         return both
 
     def _named(self, names: Iterable[str]) -> list[str]:
-        """Return GPU types by the model's names, each once."""
         found = []
         for name in names:
             gpu_type = self.rules.gpu_type(name)

@@ -127,13 +127,11 @@ class Journal:
         self._lock.close()
 
     def __enter__(self) -> Self:
-        """Return the journal."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close it."""
         self.close()
 
     def _name_of(self, now_s: float) -> str:
@@ -208,7 +206,6 @@ _DEFAULTS = {"nodes": _defaults(LiveNode), "jobs": _defaults(LiveJob)}
 
 
 def _plain(own: LiveNode | LiveJob) -> dict[str, Any]:
-    """Return the fields but the one that names it; the name of a job is one of its fields."""
     key = "id" if isinstance(own, LiveJob) else "name"
     return {each.name: getattr(own, each.name) for each in fields(own) if each.name != key}
 
@@ -227,7 +224,6 @@ def _changes(
 
 
 def _tuples(own: dict[str, Any]) -> dict[str, Any]:
-    """Return fields with tuples where JSON has lists."""
     return {name: _tuple(value) for name, value in own.items()}
 
 

@@ -91,18 +91,15 @@ def mapping_at(value: Any, *names: str) -> Mapping[str, Any]:
 
 
 def objects_at(value: Any, *names: str) -> list[Object]:
-    """Return the objects of the list that stands there."""
     found = at(value, *names)
     return [each for each in found if isinstance(each, Mapping)] if isinstance(found, list) else []
 
 
 def full_name(thing: Object) -> str:
-    """Return `namespace/name`."""
     return f"{at(thing, 'metadata', 'namespace') or 'default'}/{at(thing, 'metadata', 'name')}"
 
 
 def unix_time(value: Any) -> float | None:
-    """Return a time of Kubernetes as a Unix time [s]; None: there is none."""
     if isinstance(value, str) and value:
         try:
             value = datetime.fromisoformat(value)
@@ -119,12 +116,10 @@ def condition(thing: Object, kind: str) -> Object:
 
 
 def holds_true(thing: Object, kind: str) -> bool:
-    """Return whether a condition of an object is true."""
     return condition(thing, kind).get("status") in ("True", True)
 
 
 def gpu_type_of(labels: Mapping[str, Any]) -> str | None:
-    """Return the GPU type that labels tell or ask for; None: they tell none."""
     return next((str(labels[name]) for name in TYPE_LABELS if labels.get(name)), None)
 
 

@@ -137,7 +137,6 @@ class _Queues:
         return made
 
     def of_labels(self, labels: Mapping[str, Any]) -> list[str]:
-        """Return the cluster queues that may use a node with such labels."""
         return [queue for queue, names in self.flavours.items() if any(self._fits(name, labels) for name in names)]
 
     def _fits(self, flavour: str, labels: Mapping[str, Any]) -> bool:
@@ -204,7 +203,6 @@ def _comment(thing: Object) -> str:
 
 
 def _of(pod: Object, names: set[str]) -> bool:
-    """Return whether a pod belongs to a workload that has one of these names, or is owned by one with it."""
     labels, annotations = mapping_at(pod, "metadata", "labels"), mapping_at(pod, "metadata", "annotations")
     owners = {str(each.get("name")) for each in objects_at(pod, "metadata", "ownerReferences")}
     return bool(names & {str(annotations.get(WORKLOAD)), *owners, *(str(labels.get(name)) for name in JOB_LABELS)})
@@ -274,7 +272,6 @@ def _pod_group(thing: Object, pods: list[Object], bound: Mapping[str, Any]) -> L
 
 
 def _places(pods: Iterable[Object], bound: Mapping[str, Any]) -> Counter[str]:
-    """Return the GPUs that pods hold, by node."""
     found: Counter[str] = Counter()
     for pod in pods:
         node = at(pod, "spec", "nodeName") or bound.get(full_name(pod))

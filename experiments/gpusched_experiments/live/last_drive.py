@@ -50,7 +50,6 @@ class LiveRun:
     ran_before: bool = False
 
     def take(self, line: Mapping[str, Any]) -> None:
-        """Take what a line of the kind `told`, `interval` or `ended` says of it."""
         if line["kind"] == "told":
             self.told = line["fields"]
         elif line["kind"] == "interval":
@@ -126,7 +125,6 @@ def last_drive(lines: Iterable[Mapping[str, Any]]) -> LastDrive:
 
 
 def _tell_by_the_model(drive: LastDrive, clock: Clock) -> None:
-    """Tell Unix times of stays by the model's clock."""
     for stay in (stay for run in drive.runs.values() for stay in run.stays):
         stay.start_s, stay.end_s = clock.model_s(stay.start_s), clock.model_s(stay.end_s)
         stay.ready_s = None if stay.ready_s is None else clock.model_s(stay.ready_s)

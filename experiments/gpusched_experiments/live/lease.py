@@ -58,23 +58,19 @@ class Lease:
 
     @classmethod
     def mine(cls, lease_s: float, *, over: bool = False) -> Lease:
-        """Return a lease of this process, as of now."""
         return cls(os.getpid(), _began(os.getpid()), _boot(), time.monotonic(), lease_s, over)
 
     def save(self, folder: Path) -> None:
-        """Write it."""
         write_atomically(folder / LEASE_FILE, json.dumps(asdict(self)))
 
     @classmethod
     def load(cls, folder: Path) -> Lease | None:
-        """Read it; None: there is none that can be read."""
         try:
             return cls(**json.loads((folder / LEASE_FILE).read_text("utf-8")))
         except (OSError, ValueError, TypeError):
             return None
 
     def is_lost(self) -> bool:
-        """Return whether no round came for longer than the lease."""
         return self.boot != _boot() or time.monotonic() - self.beat_s > self.lease_s
 
     def end_driver(self) -> bool:
@@ -125,7 +121,6 @@ def partition_lock(partition: str, environment: Mapping[str, str] = os.environ) 
 
 
 def start_watchdog(folder: Path, partition: str, lease_s: float, environment: Mapping[str, str] | None = None) -> int:
-    """Start a watchdog that survives this process; return its process id. One that is there already stays."""
     words = [sys.executable, "-m", "gpusched_experiments", "slurm", "release", "--watch", "--until-over"]
     words += ["--partition", partition, "--state", str(folder), "--lease", f"{lease_s / 60.0:g}"]
     with (folder / "watchdog.log").open("ab") as log:

@@ -49,7 +49,6 @@ class MadeUpTraining:
     reports: bool = True
 
     def save(self, path: Path) -> Path:
-        """Write it to a file, and return the file's path."""
         draft = path.with_name(f".{path.name}")
         draft.write_text(json.dumps(asdict(self)), encoding="utf-8")
         draft.replace(path)
@@ -57,12 +56,10 @@ class MadeUpTraining:
 
     @classmethod
     def load(cls, path: Path) -> MadeUpTraining:
-        """Read a saved one."""
         return cls(**json.loads(path.read_text(encoding="utf-8")))
 
 
 def command(path: Path) -> str:
-    """Return the command line that runs a saved training, for `sbatch --wrap`."""
     return f"exec {shlex.join([sys.executable, '-m', __spec__.name if __spec__ else __name__, str(path)])}"
 
 
@@ -166,7 +163,6 @@ class _Run:
             report_progress(self.epochs)
 
     def _stop(self, _number: int, _frame: FrameType | None) -> NoReturn:
-        """Make a checkpoint of what is done, and end."""
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if self._each_s > 0.0:
             done = self._began + (time.monotonic() - self._begin_s) / self._each_s
@@ -179,7 +175,6 @@ class _Run:
 
 
 def main(path: str) -> int:
-    """Run a saved training within a job of Slurm; return its exit code."""
     return _Run(MadeUpTraining.load(Path(path)), dict(os.environ)).train()
 
 

@@ -115,8 +115,6 @@ class LiveMetrics:
             self._rounds.labels(result)
 
     def asking(self, ask: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Callable[..., Mapping[str, Any]]:
-        """Return what asks a policy, and counts what it answers."""
-
         def asked(fields: Mapping[str, Any]) -> Mapping[str, Any]:
             answer = ask(fields)
             self.answer(fields, answer)
@@ -125,8 +123,6 @@ class LiveMetrics:
         return asked
 
     def deciding(self, decide: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-        """Return what answers requests as JSON, and counts the answers."""
-
         def decided(body: bytes) -> bytes:
             text = decide(body)
             self.answer(json.loads(body), json.loads(text))
@@ -185,7 +181,6 @@ class LiveMetrics:
                 self._set_rate(_Rate.of(fields, answer, self._steady()))
 
     def text(self) -> bytes:
-        """Return all figures, as Prometheus reads them."""
         with self._lock:
             self._spend()
             age = self._steady() - self._round_s

@@ -140,7 +140,6 @@ class ProgressReports:
             return self._posted.get((job, self.restarts_of(job) or 0))
 
     def forget(self, job: str) -> None:
-        """Forget what a job that is over said."""
         self._ahead.pop(job, None)
         with self._lock:
             for key in [key for key in self._posted if key[0] == job]:
@@ -213,7 +212,6 @@ class ProgressServer:
         threading.Thread(target=self._server.serve_forever, name="progress", daemon=True).start()
 
     def close(self) -> None:
-        """Take no more reports."""
         self._server.shutdown()
         self._server.server_close()
 

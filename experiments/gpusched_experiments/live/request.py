@@ -165,7 +165,6 @@ class _Times:
 
 
 def _held(jobs: Iterable[LiveJob]) -> Counter[str]:
-    """Count the GPUs that jobs hold on each node."""
     held: Counter[str] = Counter()
     for job in jobs:
         held.update(dict(job.holds))

@@ -88,11 +88,9 @@ class Stepped:
 
     @property
     def preemption(self) -> bool:
-        """Whether a round begins from an empty cluster."""
         return self.asking.preemption
 
     def memory_columns(self, instance: Instance) -> int:
-        """Return the columns of memory that an environment has."""
         return environment_columns(instance)
 
     def decide(self, view: View, rng: Generator) -> None:
@@ -126,7 +124,6 @@ class LiveRounds:
         self._real = self.state
 
     def first(self) -> State:
-        """Open the first round."""
         self._read()
         self._begin_s = self._now_s
         return self._open_round()
@@ -175,7 +172,6 @@ class LiveRounds:
         self._memory = opened.session.taken_from(opened.state, opened.rng)
 
     def _advance(self) -> None:
-        """Wait for the next event, and read the cluster."""
         runs = self._opened is not None and bool(anything_runs(self.state.board))
         comes = runs or self.cluster.next_submission_s() < np.inf
         self._idle = 0 if comes else self._idle + 1
@@ -230,7 +226,6 @@ class LiveRounds:
         return self._fixed | given | own | {"policy": self._policy.name}
 
     def _end(self) -> None:
-        """Let all jobs be over, in the state."""
         board, count = self.state.board, self.state.board.count
         for job in board.active[: count[at.ACTIVE]].tolist():
             release(board, job)

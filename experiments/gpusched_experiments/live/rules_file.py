@@ -48,7 +48,6 @@ class RuleFields(JobSpec):
     partition: str = "*"
 
     def matches(self, job: LiveJob) -> bool:
-        """Return whether the rule is about a job."""
         return all(fnmatchcase(getattr(job, where), getattr(self, where)) for where in PATTERNS)
 
 
@@ -110,7 +109,6 @@ class RulesFile(Fields):
 
     @property
     def own_gpu_types(self) -> tuple[OwnGpuType, ...]:
-        """Return the GPU types with figures of the user's own, each once."""
         given = {each.name: each for each in self.gpu_types.values() if isinstance(each, OwnGpuType)}
         return tuple(given.values())
 

@@ -192,7 +192,6 @@ def _result(instance: Instance, cluster: Mapping[str, Any], drive: LastDrive) ->
 
 
 def _energy_eur(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return what each job pays for energy [€], (J,)."""
     types = {gpu_type.name: gpu_type for gpu_type in instance.gpu_types}
     eur_per_j = instance.energy_price_eur_per_kwh * instance.pue / 3.6e6
     held = []

@@ -161,7 +161,6 @@ class SlurmCluster:
         return np.inf if self._instance_jobs is None else self._instance_jobs.next_s()
 
     def real_run(self) -> RealRun:
-        """Return what has run until now, as the record of a driver's run takes it."""
         runs = {name: [replace(stay) for stay in stays] for name, stays in self._stays.items()}
         separate(runs.values())
         intervals = [
@@ -172,7 +171,6 @@ class SlurmCluster:
         return RealRun(intervals, {name: self._model_s(end_s) for name, end_s in self._ended.items()})
 
     def over(self) -> bool:
-        """Return whether all jobs have ended."""
         if self._instance_jobs is None:
             return self._began().idle()
         return self.next_submission_s() == np.inf and self._instance_jobs.ids.keys() <= self._ended.keys()

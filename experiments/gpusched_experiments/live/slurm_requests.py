@@ -153,7 +153,6 @@ def _text(value: Any) -> str:
 
 
 def _number(value: Any, otherwise: float = 0.0) -> float:
-    """Return a number; another one where it cannot be read."""
     try:
         return number_of(value, "a field of a job") or 0.0
     except InputError:
@@ -161,7 +160,6 @@ def _number(value: Any, otherwise: float = 0.0) -> float:
 
 
 def _unread(job: dict[str, Any]) -> str:
-    """Return the fields whose numbers cannot be read."""
     found = []
     for name in ("node_count", "eligible_time", "priority", "array_job_id", "het_job_id"):
         try:

@@ -206,7 +206,6 @@ def _held(record: Mapping[str, Any], reason: str) -> HeldBy:
 
 
 def _asked(record: Mapping[str, Any], nodes: int) -> tuple[GresGpus, ...]:
-    """Return the GPUs that a job asks for, in all."""
     tasks, sockets = _whole(record, "tasks") or 1, _whole(record, "sockets_per_node") or 1
     of_each = {"tres_per_node": nodes, "tres_per_job": 1, "tres_per_task": tasks, "tres_per_socket": nodes * sockets}
     for field, many in of_each.items():
@@ -235,7 +234,6 @@ def _holds(
 
 
 def _gpu_type(record: Mapping[str, Any], asked: tuple[GresGpus, ...]) -> str | None:
-    """Return the GPU type that a job asks for, by its GPUs or by features."""
     types = sorted({gpus.gpu_type for gpus in asked if gpus.gpu_type is not None})
     return "+".join(types) or "|".join(word for word in _features(record) if built_in_gpu_type(word)) or None
 

@@ -51,11 +51,9 @@ class PolicyAnswer:
 
     @property
     def told(self) -> int:
-        """Return how many jobs it was told."""
         return 0 if self.request is None else len(self.request.jobs)
 
     def jobs(self) -> dict[str, dict[str, Any]]:
-        """Return what it would do with each job, by id."""
         return {} if self.answer is None else {job["id"]: job for job in self.answer["jobs"]}
 
     def waits_s(self, now_s: float) -> dict[str, tuple[float | None, ...]]:
@@ -88,15 +86,12 @@ class Snapshot:
 
     @property
     def now_s(self) -> float:
-        """Return the present time on the clock of the request [s]."""
         return float(self.request.fields["now_s"])
 
     def entries(self) -> Mapping[str, dict[str, Any]]:
-        """Return the jobs that any policy is told, as requests tell them, by id."""
         return {entry["id"]: entry for each in self._requests() for entry in each.fields["jobs"]}
 
     def jobs(self) -> Mapping[str, JobDescription]:
-        """Return what the jobs are that any policy is told, by id."""
         return {name: what for each in self._requests() for name, what in each.jobs.items()}
 
     def _requests(self) -> list[LiveRequest]:

@@ -138,7 +138,6 @@ def jobs_table(snapshot: Snapshot) -> Table:
 
 
 def _long(seconds: float) -> str:
-    """Write a duration that is not broken into lines."""
     return duration_text(max(0.0, seconds)).replace(" ", FIXED_SPACE)
 
 

@@ -17,7 +17,6 @@ WORD = "gpusched"
 
 
 def opts_in(comment: str) -> bool:
-    """Return whether a comment has the word `gpusched`."""
     return WORD in comment.split()
 
 
@@ -129,9 +128,7 @@ class Clock:
     origin_s: float = 0.0
 
     def model_s(self, unix_s: float) -> float:
-        """Return the model's time at a Unix time."""
         return unix_s if self.speed == 1.0 else self.origin_s + (unix_s - self.origin_s) * self.speed
 
     def unix_s(self, model_s: float) -> float:
-        """Return the Unix time at a time of the model."""
         return model_s if self.speed == 1.0 else self.origin_s + (model_s - self.origin_s) / self.speed

@@ -55,7 +55,6 @@ class UsableNodes:
         object.__setattr__(self, "_many", Counter((self.types[name], n.gpus) for name, n in self.nodes.items()))
 
     def sizes(self, gpu_type: str) -> dict[int, int]:
-        """Return how many nodes of a type have how many GPUs."""
         many: Counter[tuple[str, int]] = getattr(self, "_many")  # noqa: B009 - set in a frozen value
         return {gpus: count for (name, gpus), count in many.items() if name == gpu_type}
 
@@ -187,7 +186,6 @@ def _to_its_limit(job: LiveJob, what: JobDescription, rules: JobRules, held: Con
 
 
 def _held(job: LiveJob, usable: UsableNodes) -> Configuration:
-    """Return the configuration that a job holds."""
     counts, types = {gpus for _, gpus in job.holds}, {usable.types[node] for node, _ in job.holds}
     if len(counts) != 1 or len(types) != 1:
         shown = ", ".join(f"{gpus} on {node}" for node, gpus in job.holds) or "none"

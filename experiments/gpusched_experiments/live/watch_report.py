@@ -28,7 +28,6 @@ HOUR_S = 3600.0
 
 
 def trace_csv(seen: SeenCluster) -> str:
-    """Write the jobs that were seen as a CSV file with the columns `COLUMNS`."""
     return csv_lines([COLUMNS, *seen.rows()])
 
 
@@ -118,7 +117,6 @@ class Drift:
 
     @property
     def ratio(self) -> Estimate:
-        """Estimate seen / modelled, Σ / Σ, with a bootstrap interval over runs."""
         seen_s, modelled_s = self.seen_s, self.modelled_s
         interval = bootstrap(len(seen_s), lambda draws: seen_s[draws].sum(axis=1) / modelled_s[draws].sum(axis=1))
         return Estimate(float(seen_s.sum() / modelled_s.sum()), interval, len(seen_s))
@@ -158,7 +156,6 @@ def _measured(seen: SeenCluster, job: SeenJob) -> Iterator[tuple[str, str, float
 
 
 def _is_said(job: SeenJob) -> bool:
-    """Return whether a job completed, and somebody said what it trains and for how many epochs."""
     taken = ("application", "most epochs", "epochs")
     return job.outcome == "completed" and job.is_known and not any(d.startswith(taken) for d in job.known["defaults"])
 

@@ -43,7 +43,6 @@ class Schedule:
 
     @classmethod
     def of_result(cls, result: Result) -> Schedule:
-        """Take that of a simulated run."""
         return cls(
             result.policy, result.instance.jobs.submission_s, result.start_s, result.completion_s,
             result.job_energy_eur, result.job_tardiness_eur,
@@ -81,7 +80,6 @@ class Schedule:
 
 
 def _is_taken(seen: SeenCluster, job: SeenJob) -> bool:
-    """Return whether a job is among those of the trace."""
     own = seen.partition in (None, job.fields.get("partition"))
     return own and job.is_known and job.duration_s > 0.0 and job.runs[-1].gpus > 0
 

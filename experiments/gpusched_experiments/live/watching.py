@@ -104,7 +104,6 @@ class ClusterWatch:
 
     @property
     def is_idle(self) -> bool:
-        """Whether no job of the partition ran or waited at the last reading."""
         if self.cluster is None or self.failures:
             return False
         return not any(job.phase != "ended" for job in self.cluster.jobs if self.partition in (None, job.partition))

@@ -15,7 +15,7 @@ from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.workload import Scenario, make_instance
-from gpusched_experiments.report.code_version import agent_version, code_version, machine
+from gpusched_experiments.report.code_version import agent_version, code_version, machine, version_beside
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.store import Store, key_of
@@ -126,23 +126,31 @@ class Cell:
         )
 
     def run(self) -> Values:
-        """Make the instance, run the policy, and give what was measured, by name."""
         return self.measure.of(self.instance(), make_any_policy(self.policy), self.seed)
 
     def instance(self) -> Instance:
-        """Make the instance."""
         instance = make_instance(self.scenario, self.seed)
         return instance if self.change is None else self.change(instance)
 
 
-def origin(policy: str, measure: Measure = WHOLE_RUN) -> str:
-    """Return what makes a cell: the version of the code, and of an agent; for times also the machine."""
-    parts = [code_version()]
+def origin(policy: str, measure: Measure = WHOLE_RUN, change: type[Change] | None = None) -> str:
+    """Return what makes a cell: the version of the code, and of an agent; for times also the machine.
+
+    Measures and changes of other modules than those that `code_version` covers add the version of these modules.
+    """
+    modules = {*_modules_of(measure.of), *(() if change is None else (change.__module__,))}
+    parts = [code_version(), version_beside(*sorted(modules))]
     if is_agent(policy):
         parts.append(agent_version(policy))
     if measure.timing:
         parts.append(machine())
-    return ", ".join(parts)
+    return ", ".join(part for part in parts if part)
+
+
+def _modules_of(call: Any) -> set[str]:
+    if isinstance(call, partial):
+        return {module for part in (call.func, *call.args, *call.keywords.values()) for module in _modules_of(part)}
+    return {call.__module__} if callable(call) else set()
 
 
 def run_cells(
@@ -183,7 +191,6 @@ def run_cells(
 
 
 def _weight(cell: Cell) -> float:
-    """Guess how long the cell takes, in any unit."""
     return cell.scenario.jobs.count**2 * (100.0 if is_slow(cell.policy) else 1.0)
 
 

@@ -94,7 +94,6 @@ class Drawing(Protocol):
 
 
 def series(name: str, points: Iterable[tuple[float | str, Estimate]]) -> Series:
-    """Make a series of the points that have a value."""
     return Series(name, tuple((x, estimate) for x, estimate in points if estimate.value == estimate.value))
 
 
@@ -109,7 +108,7 @@ STYLES: tuple[Style, ...] = (
 
 
 def styles_of(series: Iterable[str]) -> dict[str, Style]:
-    """Return every series its style: policies their own, what has none the first that no other of them has."""
+    """Return the style of every series: that of the policy, or else the first that no other series has."""
     names = dict.fromkeys(series)
     fixed = {name: STYLES[shipped.style] for name, shipped in POLICIES.items() if shipped.style is not None}
     after_them = [style for style in STYLES if style not in fixed.values()]

@@ -5,44 +5,19 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from importlib.metadata import version
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from importlib.util import find_spec
 from pathlib import Path
 
-from gpusched_agents.any_policy import SB3, TUNED, archive_path
+from gpusched_agents.any_policy import SB3, TUNED, archive_path, maker_of
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
+from gpusched_baselines.registry import POLICIES
 from gpusched_env.child_processes import usable_cores
+from gpusched_experiments.report.import_graph import ImportGraph
 
-# Everything that can change what a run gives. Reports, the command line and pictures cannot.
-_DECIDES = (
-    ("gpusched_env", "model"),
-    ("gpusched_env", "workload"),
-    ("gpusched_env", "simulator"),
-    ("gpusched_env", "kernel.py"),
-    ("gpusched_env", "named_arrays.py"),
-    ("gpusched_reproductions", "published/changes.py"),
-    ("gpusched_reproductions", "published/workloads.py"),
-    ("gpusched_reproductions", "published/reference_instances.py"),
-    ("gpusched_reproductions", "published/forecasts.py"),
-    ("gpusched_experiments", "forecast"),
-    ("gpusched_experiments", "report/cell.py"),
-    ("gpusched_experiments", "report/run_summary.py"),
-    ("gpusched_experiments", "report/metrics.py"),
-    ("gpusched_experiments", "report/usage.py"),
-    ("gpusched_baselines", ""),
-)
-# What turns a view into an agent's choice; how agents are trained cannot change what one that is there gives.
-_DECIDES_FOR_AGENTS = (
-    ("gpusched_env", "observation"),
-    ("gpusched_agents", "policy.py"),
-    ("gpusched_agents", "network/actors.py"),
-    ("gpusched_agents", "network/control_policy.py"),
-    ("gpusched_agents", "network/type_set.py"),
-)
+_RUN = ("gpusched_experiments.report.cell", "gpusched_experiments.report.compared_run")
+"""What makes an instance, runs a policy on it and measures the run."""
 _SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
 
@@ -51,10 +26,13 @@ _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
 def code_version() -> str:
     """Return a fingerprint of all that decides a run's result: sources, tables and the packages that compute it.
 
+    Sources are all modules that a run of any registered policy loads. Reports, the command line and pictures are not
+    among them.
+
     Returns:
         16 hexadecimal digits.
     """
-    digest = _digest(_DECIDES)
+    digest = _digest(_run_modules())
     for package in _PACKAGES:
         digest.update(f"{package} {version(package)}\n".encode())
     digest.update(platform.python_version().encode())
@@ -62,13 +40,23 @@ def code_version() -> str:
 
 
 @cache
-def systems_version() -> str:
-    """Return a fingerprint of what decides what is shown of systems, beside `code_version`: the code of their parts.
+def version_beside(*modules: str) -> str:
+    """Return a fingerprint of all that these modules load and that `code_version` does not cover.
+
+    Args:
+        *modules: Names of modules, or `module:name` for the module that defines a name.
 
     Returns:
-        16 hexadecimal digits.
+        16 hexadecimal digits; nothing if `code_version` covers all of it.
     """
-    return _digest((("gpusched_reproductions", "systems"),)).hexdigest()[:16]
+    beside = _graph().modules_of(modules) - _run_modules()
+    return _digest(beside).hexdigest()[:16] if beside else ""
+
+
+@cache
+def reproductions_version() -> str:
+    """Return a fingerprint of all reproductions, beside `code_version`; nothing where they are not installed."""
+    return version_beside(*_graph().modules_in("gpusched_reproductions"))
 
 
 @cache
@@ -106,7 +94,7 @@ def agent_version(name: str) -> str:
     Raises:
         InputError: There is no such agent.
     """
-    digest = _digest(_DECIDES_FOR_AGENTS)
+    digest = hashlib.sha256(version_beside(maker_of(name)).encode())
     if name.startswith(TUNED):
         paths = [Path(name.removeprefix(TUNED))]
     else:
@@ -121,27 +109,22 @@ def machine() -> str:
     return f"{platform.machine()}, {_processor()}, {usable_cores()} cores"
 
 
-def _digest(places: Iterable[tuple[str, str]]) -> hashlib._Hash:
-    """Hash every source and table in these places, each a package and a file or folder in it ("" for all of it)."""
+@cache
+def _graph() -> ImportGraph:
+    return ImportGraph.installed()
+
+
+@cache
+def _run_modules() -> frozenset[str]:
+    makers = (maker_of(name) for name in POLICIES)
+    return _graph().modules_of((*_RUN, *makers))
+
+
+def _digest(modules: Iterable[str]) -> hashlib._Hash:
     digest = hashlib.sha256()
-    for package, path in places:
-        if find_spec(package) is None:  # what is reproduced runs from a checkout only
-            continue
-        root = files(package)
-        for name, content in sorted(_contents(root.joinpath(path) if path else root, path)):
-            digest.update(f"{package}/{name} {len(content)}\n".encode())
-            digest.update(content)
+    for name, of_file in _graph().digests(modules):
+        digest.update(f"{name} {of_file}\n".encode())
     return digest
-
-
-def _contents(place: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and content of every source and table in `place`, a file or a folder."""
-    if place.is_file():
-        if name.endswith((".py", ".csv")):
-            yield name, place.read_bytes()
-        return
-    for submission in place.iterdir():
-        yield from _contents(submission, f"{name}/{submission.name}")
 
 
 def _processor() -> str:

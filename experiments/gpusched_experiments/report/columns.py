@@ -21,13 +21,11 @@ def _label(name: str) -> Callable[[Group], Label]:
 
 
 def places(*labels: str) -> tuple[GroupColumn, ...]:
-    """Make the columns that say where a group stands: its labels, the policy and the number of seeds."""
     own = (Column(name, TITLES.get(name, name), _label(name), COUNT if name == "nodes" else TEXT) for name in labels)
     return (*own, POLICY, SEEDS)
 
 
 def mean_of(name: str, title: str, form: Form = MONEY) -> GroupColumn:
-    """Make the column of the mean of something that was measured."""
     return Column(name, title, lambda group: mean(group.own, name), form, interval=True)
 
 
@@ -56,8 +54,6 @@ def saved(
 
 
 def saved_against(reference: str, *costs: str) -> tuple[GroupColumn, ...]:
-    """Make the columns of what is saved (energy, total) against the reference policy in the same place."""
-
     def other(group: Group) -> Runs | None:
         return None if group.policy == reference else group.beside(reference)
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Self, TypeAlias, cast
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_baselines.bounds.capacity import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.envs.source import AnyScenario, Replay, source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
-from gpusched_env.simulator import Policy, Result, simulate
-from gpusched_env.simulator.policy import check_fit
+from gpusched_env.simulator import Policy, Result
 from gpusched_experiments.report.cell import each_once
+from gpusched_experiments.report.compared_run import ComparedRun, ComparedWorkload
 from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
@@ -42,7 +41,6 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
     instance: str | None
 
     def __new__(cls, runs: Iterable[RunSummary], reference: str = "", instance: str | None = None) -> Self:
-        """Take the runs."""
         made = super().__new__(cls, runs)
         made.reference, made.instance = reference, instance
         return made
@@ -62,44 +60,10 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
         return replace(whole, columns=tuple(whole.columns[i] for i in chosen), rows=rows, notes=whole.notes[:2])
 
     def __repr__(self) -> str:
-        """Return the table as aligned text."""
         return text_table(self.table)
 
     def _repr_html_(self) -> str:
-        """Return the table for notebooks."""
         return html_table(self.table)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Workload:
-    """The instance of a seed, and its bounds."""
-
-    seed: int
-    instance: Instance
-    bounds_eur: tuple[float, float]
-
-    @classmethod
-    def of(cls, seed: int, instance: Instance, policies: Sequence[Policy]) -> _Workload:
-        """Take an instance that every policy can decide on."""
-        check_fit(policies, instance)
-        return cls(seed, instance, (clairvoyant_bound(instance), non_clairvoyant_bound(instance)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Run:
-    """One policy on one workload."""
-
-    workload: _Workload
-    policy: Policy
-    whole: bool
-    billing: Billing
-
-    def run(self) -> tuple[RunSummary, Result | None]:
-        """Return the summary, and if wanted the whole result with its intervals."""
-        seed = self.workload.seed
-        result = simulate(self.workload.instance, self.policy, seed=seed)
-        summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.billing)
-        return summary, result if self.whole else None
 
 
 def compare(
@@ -161,11 +125,11 @@ def compare(
     places = [(seed, name) for seed in seeds for name in names]
     done = {place: finished[place] for place in places if place in finished}
     left = [seed for seed in seeds if any((seed, name) not in done for name in names)]
-    workloads = {seed: _Workload.of(seed, make(seed), chosen) for seed in left}
+    workloads = {seed: ComparedWorkload.of(seed, make(seed), chosen) for seed in left}
     if left and (workers > 1 or backend is not PROCESSES):
         _check_picklable(chosen, workloads[left[0]], workers)
     runs = [
-        _Run(workloads[seed], policy, on_result is not None and seed == seeds[0], billing or billed)
+        ComparedRun(workloads[seed], policy, on_result is not None and seed == seeds[0], billing or billed)
         for seed in left
         for policy in chosen
         if (seed, policy.name) not in done
@@ -180,7 +144,6 @@ def compare(
 
 
 def _policies(given: Any) -> list[Policy]:
-    """Return the policies, made where a name is given."""
     each = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     for i, policy in enumerate(each):
         if not isinstance(policy, str) and (isinstance(policy, type) or not isinstance(policy, Policy)):
@@ -189,14 +152,13 @@ def _policies(given: Any) -> list[Policy]:
 
 
 def _workload(given: Workload) -> tuple[Callable[[int], Instance], str | None, Billing]:
-    """Return what makes the instance of a seed, the name of the instance if it is always one, and what is billed."""
     if callable(given):
         return given, None, Billing()
     source = Replay(given) if isinstance(given, Instance) else source_of(given, alike=lambda _: None)
     return source.make, source.name or "no name" if source.scenario is None else None, Billing.of(source.scenario)
 
 
-def _check_picklable(policies: Sequence[Policy], workload: _Workload, workers: int) -> None:
+def _check_picklable(policies: Sequence[Policy], workload: ComparedWorkload, workers: int) -> None:
     for policy in policies:
         try:
             pickle.dumps((policy, workload))

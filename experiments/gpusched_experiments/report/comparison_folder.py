@@ -87,7 +87,6 @@ class Compared:
 
     @property
     def replay(self) -> ReplayTimes | None:
-        """Return the recorded times beside those of the replay, if both are known."""
         return ReplayTimes.of(self.traced, self.rows)
 
     @property
@@ -97,7 +96,6 @@ class Compared:
 
     @property
     def best(self) -> str:
-        """Name the policy that costs least."""
         return min(self.rows, key=lambda row: row.total_eur).policy
 
     def tables(self, reference: str, instance: str | None = None) -> tuple[Table, ...]:
@@ -123,7 +121,6 @@ class Compared:
         )
 
     def markdown(self, reference: str, instance: str | None) -> str:
-        """Write its tables as Markdown."""
         texts = [tables_markdown(self.tables(reference, instance), titled=bool(self.gpu_demand))]
         if self.modelled:
             texts.append("What these figures depend on:\n\n" + "".join(f"- {each}\n" for each in self.modelled))
@@ -171,7 +168,6 @@ class ComparisonFolder:
         self._store.append(key, Place((), run.policy, run.seed), self.runs[key])
 
     def is_recorded(self, policy: str, key: str) -> bool:
-        """Return whether the folder holds the recorded run of `policy` that has this key."""
         return _key_of(self.recorded(policy)) == key
 
     def recorded(self, policy: str) -> Path:
@@ -181,7 +177,6 @@ class ComparisonFolder:
         return self.path / RECORDED / name
 
     def record(self, result: Result, key: str) -> None:
-        """Write a run with its intervals."""
         write_run(result, self.recorded(result.policy), facts={"key": key})
 
     def keep(self, policies: Iterable[str], keys: set[str]) -> None:
@@ -197,7 +192,6 @@ class ComparisonFolder:
 
 
 def can_be_recorded(instance: Instance) -> bool:
-    """Return whether files of its runs are small enough."""
     return len(instance.jobs) * len(instance.configurations) <= MOST_RECORDED
 
 
@@ -283,7 +277,6 @@ def check_ours(folder: Path) -> None:
 
 
 def _strangers(entry: Path, *, comparison: bool) -> list[str]:
-    """List what of an entry of the folder is not a comparison's."""
     if not comparison or entry.is_symlink():
         return [entry.name]
     if entry.name == RECORDED and entry.is_dir():
@@ -297,7 +290,6 @@ _DRAFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
 
 
 def _is_ours(run: Path) -> bool:
-    """Return whether this is a run that a comparison recorded, or the draft of one."""
     if run.is_symlink() or not run.is_dir():
         return False
     if _DRAFT.fullmatch(run.name):

@@ -149,7 +149,6 @@ def markdown_table(rows: Sequence[PolicyStatistics], reference: str, instance: s
 
 
 def tables_markdown(tables: Iterable[Table], *, titled: bool = False) -> str:
-    """Write tables with their notes, and with their titles if they have to be told apart."""
     return "\n".join(
         (f"### {t.title}\n\n" if titled else "") + f"{markdown_rows(t)}\n\n" + "  \n".join(t.notes) + "\n"
         for t in tables

@@ -107,7 +107,6 @@ def paired_saving(cost: ArrayLike, reference_cost: ArrayLike) -> Estimate:
 
 
 def mean(runs: Runs, name: str) -> Estimate:
-    """Estimate the mean of one measured value."""
     own = runs.by_seed(name)
     return pooled([(own, dict.fromkeys(own, 1.0))])
 

@@ -74,7 +74,6 @@ class Experiment:
 
 
 def page_markdown(experiment: Experiment, summary: Table, details: Table, more: Iterable[Table] = ()) -> str:
-    """Write the page `table.md`: what the experiment asks, what was reported, all tables, the long one last."""
     parts = [f"## {experiment.title}\n\n{experiment.question}\n"]
     if experiment.reported:
         lines = [f"| {r.what} | {r.figure} | {r.source} |" for r in experiment.reported]
@@ -144,7 +143,6 @@ class Sizes:
     first_seed: int = 0
 
     def nodes(self, choice: Selection) -> tuple[int, ...]:
-        """List the numbers of nodes that were chosen."""
         return choice.nodes or tuple(size.nodes for size in self._of(choice))
 
     def seeds(self, choice: Selection, nodes: int, policy: str) -> tuple[int, ...]:
@@ -162,5 +160,4 @@ class Sizes:
 
 
 def available(wanted: Sequence[str], registered: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Split the policies that an experiment wants into those that are registered and those that are not."""
     return tuple(name for name in wanted if name in registered), tuple(n for n in wanted if n not in registered)

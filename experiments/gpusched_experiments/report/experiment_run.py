@@ -32,16 +32,16 @@ RESULTS = ("table.md", "table.csv", "summary.csv", "figure.svg")
 
 
 class Watcher(Protocol):
-    """What is told of the progress of an experiment."""
+    """Receives the progress of an experiment."""
 
     def note(self, text: str) -> None:
-        """Handle what somebody who reads the results must know."""
+        """Take a note for readers of the results."""
 
     def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
-        """Handle that the runs begin, and how many of them are finished already."""
+        """Take the number of runs, and of those that are finished already, before the first run."""
 
     def finished(self) -> None:
-        """Handle that one more run is finished."""
+        """Count one more finished run."""
 
 
 def reproduce(
@@ -142,7 +142,10 @@ def planned_cells(experiment: Experiment, choice: Selection, watcher: Watcher) -
         watcher.note(f"{experiment.name}: without {', '.join(missing)}, which this version does not have")
     _check_agents(planned)
     made_by = cache(origin)
-    return tuple((cell.key(made_by(cell.policy, cell.measure)), cell) for cell in planned)
+    return tuple(
+        (cell.key(made_by(cell.policy, cell.measure, None if cell.change is None else type(cell.change))), cell)
+        for cell in planned
+    )
 
 
 def _check_agents(cells: Iterable[Cell]) -> None:

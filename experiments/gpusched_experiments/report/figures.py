@@ -69,12 +69,10 @@ def cost_figure(
 
 
 def figure_files(name: str, figure: Figure, forms: Sequence[str]) -> dict[str, bytes]:
-    """Return the figure as the contents of `NAME.FORM`, for each of `forms`: `png`, `svg` or `pdf`."""
     return {f"{name}.{form}": figure_bytes(figure, form) for form in forms}
 
 
 def gantt(result: Result) -> Figure:
-    """Draw the Gantt chart of a run."""
     return gantt_figure(result)
 
 
@@ -237,7 +235,6 @@ def _draw_dots(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> 
 
 
 def _whiskers(series: Series) -> tuple[list[float], list[list[float]]]:
-    """Return the values of a series, and how far their intervals reach below and above them."""
     values = [estimate.value for _, estimate in series.points]
     ends = [estimate.interval or (estimate.value, estimate.value) for _, estimate in series.points]
     low = [max(0.0, value - end[0]) for value, end in zip(values, ends, strict=True)]
@@ -302,7 +299,6 @@ def _dress(axes: Axes, panel: Panel) -> None:
 
 
 def _bare(axes: Axes, grid: Literal["x", "y", "both"]) -> None:
-    """Take away spines and ticks, and draw a grid below all else."""
     axes.tick_params(length=0, labelcolor=INK, which="both")
     axes.grid(visible=True, color=GRID, linewidth=0.6, axis=grid)
     axes.set_axisbelow(True)
@@ -310,5 +306,4 @@ def _bare(axes: Axes, grid: Literal["x", "y", "both"]) -> None:
 
 
 def _plain(value: float) -> str:
-    """Write a number without an exponent."""
     return f"{value:,.0f}" if abs(value) >= 1e6 else f"{value:,g}"

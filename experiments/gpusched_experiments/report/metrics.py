@@ -52,7 +52,6 @@ class Billing:
         return energy_kwh * self.co2_g_per_kwh / 1000.0 if known and self.co2_g_per_kwh is not None else None
 
     def said(self) -> tuple[str, ...]:
-        """Return, in sentences, what is not known of energy."""
         if self.rented:
             names = ", ".join(self.rented)
             return (

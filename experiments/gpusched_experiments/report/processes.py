@@ -57,7 +57,6 @@ class Processes:
     name: str = "processes"
 
     def cores(self) -> int:
-        """Return the number of cores that this process may use."""
         return usable_cores()
 
     def call_all(
@@ -114,6 +113,5 @@ def _in_a_pool(calls: Sequence[Callable[[], T]], policies: Sequence[Policy], pro
 
 
 def start_worker(policies: Sequence[Policy]) -> None:
-    """Tie this worker process to its parent's life, and compile what `policies` need."""
     end_with_parent()
     warm_up(policies)

@@ -40,12 +40,10 @@ class RunProgress:
 
 
 def fingerprint(keys: Iterable[str]) -> str:
-    """Return a fingerprint of a set of cells: their definitions and the code that runs them."""
     return hashlib.sha256("\n".join(sorted(set(keys))).encode()).hexdigest()[:16]
 
 
 def where_made() -> dict[str, Any]:
-    """Return by which code and on which machine results are made."""
     return {"code": code_version(), "commit": commit(), "machine": machine(), "cores": usable_cores()}
 
 

@@ -50,7 +50,6 @@ class Times:
 
     @classmethod
     def of_policy(cls, row: PolicyStatistics) -> Times:
-        """Return the times of a policy's runs, means over the seeds."""
         metrics = row.metrics
         return cls(metrics.waiting_s, metrics.p95_waiting_s, row.mean_completion_s, metrics.p95_completion_s)
 
@@ -79,7 +78,6 @@ class Traced:
 
     @classmethod
     def of(cls, trace: Trace) -> Traced:
-        """Take what this trace knows."""
         return cls(trace.due_s is not None, Times.of_trace(trace))
 
     @classmethod
@@ -133,7 +131,6 @@ class ReplayTimes:
         )
 
     def table(self) -> Table:
-        """Make the table of both."""
         rows = (("recorded", self.recorded), (f"{AS_TRACED}, replayed", self.replayed))
         columns: tuple[Column[tuple[str, Times]], ...] = (
             Column("schedule", "schedule", lambda row: row[0]),

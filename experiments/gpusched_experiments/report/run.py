@@ -61,12 +61,10 @@ class Runs:
         return Runs(self.frame.filter(tests)) if tests else self
 
     def labels(self, name: str) -> tuple[Label, ...]:
-        """List the values of one label, each once, in the order in which they come."""
         return self._each_once(_LABEL + name)
 
     @property
     def policies(self) -> tuple[str, ...]:
-        """List the policies, each once, in the order in which they come."""
         return self._each_once("policy")
 
     def by_seed(self, name: str) -> dict[int, float]:
@@ -123,7 +121,6 @@ class Group:
 
 
 def _alike(labels: list[Label | None]) -> list[Label | None]:
-    """Return labels of one kind."""
     if len({type(label) for label in labels if label is not None}) <= 1:
         return labels
     return [None if label is None else str(label) for label in labels]

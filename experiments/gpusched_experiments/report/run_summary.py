@@ -30,7 +30,7 @@ class RunSummary:
         decision_s: Seconds of wall clock that the policy took in all; compilation is not among them.
         clairvoyant_eur: Clairvoyant bound of the instance [€].
         non_clairvoyant_eur: Non-clairvoyant bound of the instance [€].
-        metrics: How metrics of its jobs and machines.
+        metrics: Metrics of its jobs and machines.
         co2_kg: What its energy emitted [kg CO₂]; None where that is not known.
         groups: Metrics of the jobs of every tenant and class, where there are several.
     """

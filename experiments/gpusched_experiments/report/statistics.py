@@ -102,7 +102,6 @@ def summarise(runs: Iterable[RunSummary], reference: str) -> tuple[PolicyStatist
 
 
 def without_savings(row: PolicyStatistics) -> PolicyStatistics:
-    """Return the row with savings that are not known."""
     return replace(row, saving=NAN, saving_interval=None, energy_saving=NAN, energy_saving_interval=None)
 
 
@@ -157,7 +156,6 @@ def _statistics(group: list[RunSummary], reference: list[RunSummary]) -> PolicyS
 
 
 def _mean_of(kind: type[T], values: Sequence[T]) -> T:
-    """Return the mean of every number of these; texts are alike."""
     first = {each.name: getattr(values[0], each.name) for each in fields(kind)}
     means: dict[str, Any] = {
         name: value if isinstance(value, str) else _mean(getattr(each, name) for each in values)

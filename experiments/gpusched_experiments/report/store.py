@@ -47,7 +47,6 @@ def document_json(form: str, provenance: Mapping[str, Any], **content: Any) -> s
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:
-    """Write rows as lines of CSV."""
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(rows)
     return buffer.getvalue()
@@ -99,7 +98,6 @@ class Store:
         self._whole = False
 
     def write(self, finished: Iterable[Finished]) -> None:
-        """Write the file again with these runs; without any there is none."""
         rows = list(finished)
         if not rows:
             self.path.unlink(missing_ok=True)
@@ -125,7 +123,6 @@ class Store:
         self._whole = True
 
     def keep(self, keys: Collection[str]) -> None:
-        """Write the file again with the runs of these keys alone."""
         rows = _rows(self.path)
         write_atomically(self.path, csv_lines([*rows[:1], *(row for row in rows[1:] if row[0] in keys)]))
 

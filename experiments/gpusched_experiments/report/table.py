@@ -76,16 +76,13 @@ class Table:
 
     @classmethod
     def of(cls, title: str, columns: Iterable[Column[T]], subjects: Iterable[T], notes: tuple[str, ...] = ()) -> Table:
-        """Make the table that has a row for every subject."""
         chosen = tuple(columns)
         return cls(title, chosen, tuple(tuple(column.value(each) for column in chosen) for each in subjects), notes)
 
     def as_dicts(self) -> list[dict[str, Value]]:
-        """Return every row as its values by the names of the columns."""
         return [{c.name: value for c, value in zip(self.columns, row, strict=True)} for row in self.rows]
 
     def texts(self) -> list[list[str]]:
-        """Write every value as a text, row by row."""
         return [[_text(value, c.form) for value, c in zip(row, self.columns, strict=True)] for row in self.rows]
 
 
@@ -105,13 +102,11 @@ class Outcome:
 
 
 def markdown(table: Table) -> str:
-    """Write the table with its title and notes."""
     notes = "".join(f"\n{note}" for note in table.notes)
     return f"### {table.title}\n\n{markdown_rows(table)}\n" + (notes + "\n" if notes else "")
 
 
 def markdown_rows(table: Table) -> str:
-    """Write the headings and rows of the table alone, without a last line break."""
     align = ["---" if column.form is TEXT else "---:" for column in table.columns]
     cells = ([text.replace("|", "\\|") for text in line] for line in table.texts())
     lines = [[column.title for column in table.columns], align, *cells]
@@ -119,7 +114,6 @@ def markdown_rows(table: Table) -> str:
 
 
 def text_table(table: Table) -> str:
-    """Write headings and rows with aligned columns, and the notes below them, without a last line break."""
     lines = [[column.title for column in table.columns], *table.texts()]
     widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
     sides = ["<" if column.form is TEXT else ">" for column in table.columns]
@@ -139,7 +133,6 @@ def csv_text(table: Table) -> str:
 
 
 def _plain(value: Value, column: Column[Any]) -> list[Value]:
-    """Return the cells of a value, with the ends of its interval where the column has them."""
     low, high = value.interval or (None, None) if isinstance(value, Estimate) else (None, None)
     cells = [value.value if isinstance(value, Estimate) else value, *((low, high) if column.interval else ())]
     return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]

@@ -104,7 +104,6 @@ class JobTimes:
 
     @classmethod
     def by_label(cls, result: Result) -> dict[str, JobTimes]:
-        """Measure guaranteed and opportunistic jobs, those of which there are any."""
         label = result.instance.jobs.opportunistic
         classes = {"guaranteed": ~label, "opportunistic": label}
         return {name: cls.of(result, chosen) for name, chosen in classes.items() if chosen.any()}

@@ -116,7 +116,7 @@ class _OtherProcess(event.Listener):
                 )
 
     def on_end(self, event: Any) -> None:
-        """Handle that a kernel is compiled."""
+        """Do nothing when a kernel has been compiled."""
 
     def end(self) -> None:
         """End it, wherever it is: a kernel is on the disk as a whole, or not."""
@@ -222,12 +222,10 @@ NAME = "gpusched-warm-up.json"
 
 
 def is_compiled(steps: Iterable[str]) -> bool:
-    """Return whether all these steps were compiled, by this very code, Numba and Python, for this processor."""
     return set(steps) <= set(_noted())
 
 
 def note_compiled(steps: Iterable[str]) -> None:
-    """Note that these steps are compiled."""
     text = json.dumps({"of": _origin(), "steps": sorted({*_noted(), *steps})})
     write_atomically(_file(), text + "\n")
 
@@ -251,7 +249,6 @@ def _file() -> Path:
 
 
 def _stamp() -> tuple[float, int]:
-    """Return the newest change and the total size of all sources."""
     folders = [Path(str(files(package))) for package in PACKAGES]
     stats = [path.stat() for folder in folders for path in folder.rglob("*.py")]
     return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)

@@ -69,7 +69,6 @@ class ApiKeys:
 
 
 def authorization() -> dict[str, str]:
-    """Return the headers that a client sends: the key of its environment, if there is one."""
     key = os.environ.get(API_KEY, "").strip()
     return {"Authorization": f"Bearer {key}"} if key else {}
 

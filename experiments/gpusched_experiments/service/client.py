@@ -102,13 +102,11 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
 
 
 def _reference(instance: Instance) -> dict[str, float]:
-    """Return the prices that do not change."""
     own = {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue}
     return own | ({"gpu_hour_eur": instance.gpu_hour_eur} if instance.gpu_hour_eur else {})
 
 
 def _site(view: View, instance: Instance) -> dict[str, Any]:
-    """Return the field `site`: the cap now, and the next one if policies are told of it."""
     if instance.site is None:
         return {}
     soft, clock = instance.site.soft_eur_per_kwh, view.clock
@@ -325,7 +323,6 @@ class _UnixConnection(http.client.HTTPConnection):
         self._socket_path = socket_path
 
     def connect(self) -> None:
-        """Connect."""
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(self.timeout)
         self.sock.connect(self._socket_path)

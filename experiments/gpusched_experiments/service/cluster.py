@@ -91,7 +91,6 @@ class ClusterNames:
 
 @lru_cache(maxsize=64)
 def _catalogue(own: tuple[OwnGpuType, ...], eur_per_kwh: float, pue: float) -> Catalogue:
-    """Return the built-in GPU types and applications, with those types of one's own."""
     return Catalogue.of(Scenario(gpu_types=own, prices=Prices(energy_price_eur_per_kwh=eur_per_kwh, pue=pue)))
 
 
@@ -178,7 +177,6 @@ def configuration_of(name: str) -> Configuration:
 
 
 def no_node_now(name: str, names: ClusterNames) -> bool:
-    """Return whether a name is that of a configuration of a GPU type of the request that no node can hold now."""
     try:
         configuration = configuration_of(name)
     except InputError:

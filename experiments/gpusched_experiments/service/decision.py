@@ -87,7 +87,6 @@ class PolicyCatalogue:
         return _made(self._given(name))
 
     def version(self, name: str) -> str:
-        """Return a fingerprint of the code and the files that decide."""
         return f"{code_version()}-{agent_version(self._given(name))}" if is_agent(name) else code_version()
 
     def entries(self) -> list[dict[str, object]]:
@@ -103,7 +102,6 @@ class PolicyCatalogue:
         ]
 
     def _given(self, name: str) -> str:
-        """Return the name under which the other packages know a policy."""
         own = self.agents.get(name.removeprefix(PREFIX)) if is_agent(name) else None
         return name if own is None else f"{PREFIX}{own}"
 
@@ -352,7 +350,6 @@ def open_request(
 
 
 def _decide(state: State, policy: Policy, rng: Generator) -> None:
-    """Make one round, as `simulate` does."""
     state.begin_round(policy.preemption)
     policy.decide(state.view, rng)
     state.commit_round()

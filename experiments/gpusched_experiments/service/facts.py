@@ -37,18 +37,15 @@ class DecisionFacts:
 
     @classmethod
     def of(cls, request: DecideRequest, answer: Mapping[str, Any], seconds: Mapping[str, float]) -> Self:
-        """Count what a request asks and what is answered."""
         nodes = request.cluster.nodes
         actions = Counter(job["action"] for job in answer["jobs"])
         return cls(len(request.jobs), len(nodes), sum(node.gpus for node in nodes), actions, seconds)
 
     def written(self) -> bytes:
-        """Write it for another process."""
         return json.dumps({name: getattr(self, name) for name in type(self).__slots__}).encode()
 
     @classmethod
     def read(cls, text: bytes) -> Self:
-        """Read what `written` wrote."""
         return cls(**json.loads(text))
 
 

@@ -21,7 +21,6 @@ def url_of(host: str, port: int) -> str:
 
 
 def address_of(bound: socket.socket) -> str:
-    """Return the address at which clients find a socket."""
     name = bound.getsockname()
     return f"{UNIX}{name}" if isinstance(name, str) else url_of(*name[:2])
 

@@ -70,7 +70,6 @@ class _AsJson(logging.Formatter):
     """An object with `time`, `level` and `event`, and the fields of the event."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         return json.dumps(_told(record), default=str)
 
 
@@ -78,7 +77,6 @@ class _AsText(logging.Formatter):
     """The time, the level and the event, and `name=value` for the fields."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the line."""
         told = _told(record)
         head = f"{told.pop('time')} {told.pop('level').upper()} {told.pop('event')}"
         return " ".join([head, *(f"{name}={_plain(value)}" for name, value in told.items())])

@@ -107,7 +107,6 @@ class ServiceMetrics:
                 self._actions.labels(policy, action).inc(number)
 
     def text(self) -> bytes:
-        """Return all figures, as Prometheus reads them."""
         return prometheus_client.generate_latest(self._registry)
 
 
@@ -118,7 +117,6 @@ class _Figures(Collector):
         self._figures = figures
 
     def collect(self) -> Iterator[Metric]:
-        """Give them as they are now."""
         for figure in self._figures:
             kind = CounterMetricFamily if figure.name.endswith("_total") else GaugeMetricFamily
             yield kind(f"{PREFIX}_{figure.name}", figure.said, value=figure.number())

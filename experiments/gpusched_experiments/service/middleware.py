@@ -31,7 +31,6 @@ _PLAIN_ID = re.compile(r"[\w.:-]{1,100}", re.ASCII)
 def error_response(
     status: int, field: str | None, value: Any, allowed: str, headers: MutableMapping[str, str] | None = None
 ) -> Response:
-    """Return an answer that says what is wrong, in the one form of errors."""
     return Response(error_body(field, value, allowed), status, headers, JSON)
 
 

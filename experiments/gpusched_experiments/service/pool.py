@@ -67,7 +67,6 @@ class Reply:
 
 
 def error_reply(status: int, allowed: str) -> Reply:
-    """Return what went wrong with no field of the request."""
     return Reply(status, error_body(None, None, allowed))
 
 
@@ -125,7 +124,6 @@ class WorkerPool:
             threading.Thread(target=self._start_another, daemon=True).start()
 
     def __call__(self, body: bytes) -> Reply:
-        """Return the reply to a request, in time."""
         if not self._free.acquire(blocking=False):
             return error_reply(BUSY, "too many requests wait; try again in a second")
         try:
@@ -134,7 +132,6 @@ class WorkerPool:
             self._free.release()
 
     def close(self) -> None:
-        """End all processes."""
         self._closed.set()
         for worker in list(self._all):
             worker.end()
@@ -216,7 +213,6 @@ class _Worker:
         theirs.close()
 
     def wait_until_ready(self) -> None:
-        """Wait until everything is compiled."""
         try:
             if self._pipe.poll(START_S) and self._pipe.recv_bytes() == READY:
                 return
@@ -226,18 +222,15 @@ class _Worker:
         raise WorkerError("a worker process ended before it was ready, perhaps out of memory; try fewer workers")
 
     def ask(self, body: bytes, longest_s: float) -> Reply | None:
-        """Return the reply; None if it takes too long."""
         self._pipe.send_bytes(body)
         if not self._pipe.poll(longest_s):
             return None
         return _read(self._pipe.recv_bytes())
 
     def is_alive(self) -> bool:
-        """Return whether the process is there."""
         return self._process.is_alive()
 
     def end(self) -> None:
-        """End the process, whatever it does."""
         self._process.kill()
         self._process.join()
         self._pipe.close()

@@ -204,7 +204,6 @@ def expected_costs(board: Board) -> Floats:
 
 @kernel
 def _epochs_after(board: Board, job: int, epochs: float) -> float:
-    """Return the epochs that a job is expected to do after the next `epochs` ones."""
     largest, done, curve = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS], curve_of(board, job)
     then = min(1.0, (done + epochs) / largest)
     alive = curve.survival[bin_of(curve.edges, done / largest)]

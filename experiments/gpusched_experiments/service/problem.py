@@ -155,7 +155,7 @@ class Problem:
         return tuple(tuple(given.get(name, usual)) for name in self._applications)
 
     def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
-        """Return an error the place that its field has in the request."""
+        """Return the error with the place of its field in the request."""
         name = error.field
         if name.startswith("prices."):
             return InputError(f"prices.series{name[6:]}", error.value, error.allowed)
@@ -221,7 +221,6 @@ class Problem:
         }
 
     def _application(self, where: str, name: str | None) -> tuple[ApplicationFields | None, Application | None]:
-        """Return the entry of the request and the built-in application that a name stands for."""
         if name is None:
             return None, None
         own, known = self.request.applications.get(name), self.names.catalogue.applications
@@ -236,13 +235,11 @@ class Problem:
         given, where = job.distribution, f"jobs[{index}].distribution"
         if given is None and own is not None and own.distribution is not None:
             given, where = own.distribution, f"applications.{job.application}.distribution"
-        submission, where = self._named("distributions", where, given)
-        key = id(submission), most[0] if submission is not None and submission.history_epochs is not None else None
+        entry, where = self._named("distributions", where, given)
+        key = id(entry), most[0] if entry is not None and entry.history_epochs is not None else None
         if key not in self._distributions:
             self._distributions[key] = len(self._made)
-            self._made.append(
-                EpochDistribution.certain() if submission is None else distribution_of(where, submission, most)
-            )
+            self._made.append(EpochDistribution.certain() if entry is None else distribution_of(where, entry, most))
         return self._distributions[key]
 
     def _named(self, field: str, where: str, given: Any) -> tuple[Any, str]:

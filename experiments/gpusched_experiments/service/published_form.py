@@ -124,7 +124,6 @@ def _gpu_types(data: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _types_of_nodes(data: Mapping[str, Any]) -> list[str]:
-    """List the GPU types of the nodes, each once, in their order."""
     types = (str(_of(f"nodes.{name}", node, "GPUtype")) for name, node in data["nodes"].items())
     return list(dict.fromkeys(types))
 

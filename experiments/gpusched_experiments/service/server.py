@@ -210,7 +210,6 @@ def serve(
 
 
 def figures_of(pool: WorkerPool, connections: Callable[[], int]) -> tuple[Figure, ...]:
-    """Return what `/metrics` says of a pool, and of the number of connections."""
     return (
         Figure("waiting_requests", "Requests that wait for a worker.", lambda: pool.waiting),
         Figure("workers", "Worker processes that are ready.", pool.alive),
@@ -231,7 +230,6 @@ class _Server(uvicorn.Server):
     def of_pool(
         cls, pool: WorkerPool, policies: PolicyCatalogue, keys: ApiKeys | None, ready: Callable[[], None]
     ) -> _Server:
-        """Make the server before a pool."""
         figures = figures_of(pool, lambda: len(made.server_state.connections))
         app = create_app(
             pool, policies, pool.limits, pool.most_at_once + 1, pool.alive, keys=keys, crowded=lambda: made.crowded(),  # noqa: PLW0108 - it is made below
@@ -243,12 +241,10 @@ class _Server(uvicorn.Server):
         return made
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Listen, and say so."""
         await super().startup(sockets=sockets)
         self._ready()
 
     async def on_tick(self, counter: int) -> bool:
-        """Look after the connections, several times a second."""
         self._end_unfinished(time.monotonic())
         self.crowded()
         return await super().on_tick(counter)
@@ -271,7 +267,6 @@ class _Server(uvicorn.Server):
         return excess > len(without)
 
     def _end_unfinished(self, now: float) -> None:
-        """End the connections that have been at one header, or at one request and its answer, for too long."""
         seen = {}
         for connection in list(self.server_state.connections):
             is_open = _is_open(connection)

@@ -111,18 +111,15 @@ def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
 
 
 def _arguments(episodes: Episodes, limits: EpisodeLimits) -> bytes:
-    """Return the arguments of an environment from others."""
     return hashlib.sha256(episodes.fingerprint + limits.told).digest()
 
 
 def _words_of(generator: Generator) -> list[int]:
-    """Return the state of a PCG64 generator as six words of 64 bits."""
     whole: Any = generator.bit_generator.state
     state, increment = whole["state"]["state"], whole["state"]["inc"]
     return [state >> 64, state & LOW, increment >> 64, increment & LOW, whole["has_uint32"], whole["uinteger"]]
 
 
 def _generator_of(words: Sequence[int]) -> Generator:
-    """Make the generator whose words these are."""
     numbers = {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3]}
     return generator_of({"bit_generator": "PCG64", "state": numbers, "has_uint32": words[4], "uinteger": words[5]})

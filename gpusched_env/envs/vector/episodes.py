@@ -125,6 +125,5 @@ class Episodes:
         return self._generator_seeds[i]
 
     def resume(self, seeds: list[int], generators: list[Generator]) -> None:
-        """Go on with the instances of these seeds and with these generators."""
         self.seeds = seeds
         self._generators, self._generator_seeds = list(generators), [-1] * len(generators)

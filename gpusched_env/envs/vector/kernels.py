@@ -81,7 +81,7 @@ board_at, hidden_at, notes_at = element_of(Board), element_of(Hidden), element_o
 
 
 @unlocked_kernel
-def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
+def work(thread: int, queue: Ints, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
     """Do a thread's part of a step: apply the actions, count those that cannot be placed, and observe.
 
     Thread 0 opens the step with `actions` and `seen`, unless it has before and calls itself `OPENED`, and returns when
@@ -89,14 +89,14 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
     when none has begun for a moment; they read only the shapes of `actions` and `seen`.
     """
     if thread == 0:
-        open_step(board, actions, seen)
+        open_step(queue, actions, seen)
     thread = max(thread, 0)
-    size, idle, number = invalid.shape[0], 0, load(board, ROUND, 0)
-    while thread == 0 or (idle < PATIENCE and load(board, STOP, 0) == 0):
-        first = take(board, thread, size) if idle == 0 else -1
+    size, idle, number = invalid.shape[0], 0, load(queue, ROUND, 0)
+    while thread == 0 or (idle < PATIENCE and load(queue, STOP, 0) == 0):
+        first = take(queue, thread, size) if idle == 0 else -1
         if first >= 0:
-            last = chunk_end(board, first, size)
-            where = board[PLACES]
+            last = chunk_end(queue, first, size)
+            where = queue[PLACES]
             step_some(
                 first, last, elsewhere(actions, where[0]), (
                     elsewhere(seen[0], where[1]), elsewhere(seen[1], where[2]), elsewhere(seen[2], where[3]),
@@ -105,22 +105,22 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
                     elsewhere(seen[9], where[10]), elsewhere(seen[10], where[11]), elsewhere(seen[11], where[12]),
                 ), handles, invalid,
             )  # fmt: skip
-            add(board, DONE, 0, last - first)
+            add(queue, DONE, 0, last - first)
         elif thread == 0:
-            if load(board, DONE, 0) == size or load(board, FAILED, 0) != 0:
+            if load(queue, DONE, 0) == size or load(queue, FAILED, 0) != 0:
                 return
             relax()
-        elif load(board, ROUND, 0) != number:
-            idle, number = 0, load(board, ROUND, 0)
+        elif load(queue, ROUND, 0) != number:
+            idle, number = 0, load(queue, ROUND, 0)
         else:
             idle += 1
             relax()
 
 
 @lean_kernel
-def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
-    """Report where the actions are and where observations go, and open the round: workers that are awake begin."""
-    where = board[PLACES]
+def open_step(queue: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
+    """Write the addresses of actions and observations, and open the round: workers that are awake begin."""
+    where = queue[PLACES]
     where[0] = actions.ctypes.data
     where[1] = seen[0].ctypes.data
     where[2] = seen[1].ctypes.data
@@ -134,7 +134,7 @@ def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
     where[10] = seen[9].ctypes.data
     where[11] = seen[10].ctypes.data
     where[12] = seen[11].ctypes.data
-    open_round(board)
+    open_round(queue)
 
 
 @lean_kernel

@@ -81,7 +81,6 @@ class EpisodeRuns:
         self._move(range(len(states)))
 
     def begin(self, states: Mapping[int, State]) -> None:
-        """Replace runs by new ones, and run those to their first round."""
         for i, state in states.items():
             self.states[i] = state
             self._notes[i] = Notes.of(state.board, self._common, self.single.job_features)
@@ -89,7 +88,6 @@ class EpisodeRuns:
         self.open(states)
 
     def open(self, environments: Iterable[int]) -> None:
-        """Run new runs to their first round."""
         for i in environments:
             self.invalid[i] = 0
             run_to_round(self.states[i].board, self.states[i].hidden)
@@ -114,12 +112,10 @@ class EpisodeRuns:
         return seen
 
     def look(self) -> Seen:
-        """Observe all runs; all that steps need is compiled by then."""
         self.share_left()  # else compiled when a step first has time for it, which may be long after
         return self.step(np.full(len(self.invalid), LOOK))
 
     def look_again(self, seen: Seen, some: NDArray[np.int64]) -> None:
-        """Observe some runs, by index, and overwrite their rows in `seen`."""
         actions = np.full(len(seen.current_job), SKIP)
         actions[some] = LOOK
         self._step(actions, seen)

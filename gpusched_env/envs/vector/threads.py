@@ -11,7 +11,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpusched_env.envs.vector.kernels import OPENED, open_step, work
-from gpusched_env.envs.vector.work_queue import ASLEEP, FAILED, PLAIN, STOP, THREADS, new_board
+from gpusched_env.envs.vector.work_queue import ASLEEP, FAILED, PLAIN, STOP, THREADS, new_queue
 
 TRIAL = 12  # steps that are timed with workers, and as many without
 BETWEEN = 600  # steps until the next trial
@@ -75,7 +75,7 @@ class ThreadPool:
 
     def __init__(self, threads: int) -> None:
         self._threads = 1 if PLAIN else threads
-        self._board = new_board(self._threads)
+        self._queue = new_queue(self._threads)
         self._work_lists: list[WorkList] = []
         self._errors: list[BaseException] = []
         self._stable: tuple[Any, ...] = ()
@@ -123,7 +123,7 @@ class ThreadPool:
         if self._compiled and self._work_lists:
             self._trial.took(time.perf_counter() - begin)
         self._compiled = True
-        if self._board[FAILED, 0]:
+        if self._queue[FAILED, 0]:
             self._recall()
             self.close()
             raise self._errors[0]
@@ -145,34 +145,33 @@ class ThreadPool:
         if stable is not self._stable:
             self._recall()
             self._stable = stable
-        arguments, at_work = (self._board, actions, tuple(seen), *stable), bool(self._work_lists)
+        arguments, at_work = (self._queue, actions, tuple(seen), *stable), bool(self._work_lists)
         if not self._compiled and self._work_lists:
-            open_step(new_board(self._threads), *arguments[1:3])  # compiled now, not by the first step that needs it
+            open_step(new_queue(self._threads), *arguments[1:3])  # compiled now, not by the first step that needs it
         if not self._trial.helped:
             self._recall()
         elif self._compiled:  # until then only this thread compiles, which can be interrupted
             for worker, work_list in enumerate(self._work_lists, start=1):
-                if self._board[THREADS + worker, ASLEEP]:
-                    self._board[THREADS + worker, ASLEEP], at_work = 0, False
+                if self._queue[THREADS + worker, ASLEEP]:
+                    self._queue[THREADS + worker, ASLEEP], at_work = 0, False
                     work_list.put((worker, *arguments))
         return arguments, at_work
 
     def _recall(self) -> None:
-        """Make the workers release the arrays that they work with, and sleep."""
-        if self._board[THREADS + 1 :, ASLEEP].all():
+        if self._queue[THREADS + 1 :, ASLEEP].all():
             return
-        self._board[STOP, 0] = 1
-        while not self._board[THREADS + 1 :, ASLEEP].all():
+        self._queue[STOP, 0] = 1
+        while not self._queue[THREADS + 1 :, ASLEEP].all():
             time.sleep(0.0)
-        self._board[STOP, 0] = 0
+        self._queue[STOP, 0] = 0
 
     def _start(self) -> None:
         """Start the workers, unless they run: a forked process has none of its parent's threads."""
         if self._threads == 1 or (self._work_lists and self._process == os.getpid()):
             return
-        self._board, self._work_lists, self._errors = new_board(self._threads), [], []
+        self._queue, self._work_lists, self._errors = new_queue(self._threads), [], []
         self._process = os.getpid()
-        self._closer = weakref.finalize(self, _dismiss, self._work_lists, self._board)
+        self._closer = weakref.finalize(self, _dismiss, self._work_lists, self._queue)
         for _ in range(1, self._threads):
             work_list: WorkList = SimpleQueue()
             self._work_lists.append(work_list)
@@ -190,17 +189,17 @@ def _work_after(other: Callable[[], None], arguments: tuple[Any, ...]) -> None:
 
 def _help(work_list: WorkList, errors: list[BaseException]) -> None:
     while (arguments := work_list.get()) is not None:
-        worker, board = arguments[:2]
+        worker, queue = arguments[:2]
         try:
             work(*arguments)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that called
             errors.append(error)
-            board[FAILED, 0] = 1
+            queue[FAILED, 0] = 1
         del arguments
-        board[THREADS + worker, ASLEEP] = 1
+        queue[THREADS + worker, ASLEEP] = 1
 
 
-def _dismiss(work_lists: Sequence[WorkList], board: Ints) -> None:
-    board[STOP, 0] = 1
+def _dismiss(work_lists: Sequence[WorkList], queue: Ints) -> None:
+    queue[STOP, 0] = 1
     for work_list in work_lists:
         work_list.put(None)

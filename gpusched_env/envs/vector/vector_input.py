@@ -127,7 +127,6 @@ class EpisodeLimits:
 
     @property
     def told(self) -> bytes:
-        """Return these limits from others."""
         return f"{self._idle} {self._most}".encode()
 
     def stalled(self, idle: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -145,5 +144,4 @@ class EpisodeLimits:
         return self.cut_off(stalled, self.steps)
 
     def cut_off(self, stalled: NDArray[np.bool_], steps: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which environments are truncated, given which have stalled and how many steps they have had."""
         return stalled | (steps >= self._most)

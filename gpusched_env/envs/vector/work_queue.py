@@ -1,4 +1,4 @@
-"""The work list from which threads take the environments of a step, without the interpreter's lock.
+"""The queue from which threads take the environments of a step, without the interpreter's lock.
 
 Every thread begins with a contiguous share of its own, takes a few environments at a time, and then helps the others:
 a thread that is late or delayed does not delay the others.
@@ -18,7 +18,7 @@ from numba.extending import intrinsic
 from gpusched_env.arrays import Ints
 from gpusched_env.kernel import lean_kernel
 
-# board: int64 (THREADS + T, WIDTH), rows so wide that no two of them share a line of a processor's cache.
+# queue: int64 (THREADS + T, WIDTH), rows so wide that no two of them share a line of a processor's cache.
 DONE = 0  # column 0: environments that are done in this round
 ROUND = 1  # column 0: number of the round
 STOP = 2  # column 0: 1 asks the workers to stop looking for work
@@ -36,38 +36,37 @@ X86 = {"x86_64", "AMD64", "amd64"}
 
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Return the pointer to `board[row, column]`."""
     of = signature.args[0]
     place = context.make_array(of)(context, builder, arguments[0])
     return build.get_item_pointer(context, builder, of, place, arguments[1:3], wraparound=False)
 
 
-def _load(typing_context: Any, board: Any, row: Any, column: Any) -> Any:  # noqa: ARG001 - as Numba calls it, and below
+def _load(typing_context: Any, queue: Any, row: Any, column: Any) -> Any:  # noqa: ARG001 - as Numba calls it, and below
     """Read a number that other threads write; what they wrote before it is then seen too."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(_element(context, builder, signature, arguments), "acquire", 8)
 
-    return types.int64(board, types.intp, types.intp), generate
+    return types.int64(queue, types.intp, types.intp), generate
 
 
-def _store(typing_context: Any, board: Any, row: Any, column: Any, number: Any) -> Any:  # noqa: ARG001
+def _store(typing_context: Any, queue: Any, row: Any, column: Any, number: Any) -> Any:  # noqa: ARG001
     """Write a number that other threads read, after all that was written before it."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         builder.store_atomic(arguments[3], _element(context, builder, signature, arguments), "release", 8)
         return context.get_dummy_value()
 
-    return types.void(board, types.intp, types.intp, types.int64), generate
+    return types.void(queue, types.intp, types.intp, types.int64), generate
 
 
-def _add(typing_context: Any, board: Any, row: Any, column: Any, number: Any) -> Any:  # noqa: ARG001
+def _add(typing_context: Any, queue: Any, row: Any, column: Any, number: Any) -> Any:  # noqa: ARG001
     """Add to a number that other threads add to as well; return its former value."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.atomic_rmw("add", _element(context, builder, signature, arguments), arguments[3], "acq_rel")
 
-    return types.int64(board, types.intp, types.intp, types.int64), generate
+    return types.int64(queue, types.intp, types.intp, types.int64), generate
 
 
 def _relax(typing_context: Any) -> Any:  # noqa: ARG001
@@ -95,17 +94,17 @@ def _elsewhere(typing_context: Any, array: Any, address: Any) -> Any:  # noqa: A
     return array(array, types.int64), generate
 
 
-def _plain_load(board: Ints, row: int, column: int) -> int:
-    return int(board[row, column])
+def _plain_load(queue: Ints, row: int, column: int) -> int:
+    return int(queue[row, column])
 
 
-def _plain_store(board: Ints, row: int, column: int, number: int) -> None:
-    board[row, column] = number
+def _plain_store(queue: Ints, row: int, column: int, number: int) -> None:
+    queue[row, column] = number
 
 
-def _plain_add(board: Ints, row: int, column: int, number: int) -> int:
-    board[row, column] += number
-    return int(board[row, column]) - number
+def _plain_add(queue: Ints, row: int, column: int, number: int) -> int:
+    queue[row, column] += number
+    return int(queue[row, column]) - number
 
 
 def _plain_elsewhere(array: Any, _address: int) -> Any:
@@ -128,49 +127,49 @@ load, store, add = _compiled(_load, _plain_load), _compiled(_store, _plain_store
 relax, elsewhere = _compiled(_relax, _nothing), _compiled(_elsewhere, _plain_elsewhere)
 
 
-def new_board(threads: int) -> Ints:
-    """Make an empty work list for so many threads; all but the first are asleep."""
-    board = np.zeros((THREADS + threads, WIDTH), dtype=np.int64)
-    board[THREADS:, 0] = EMPTY
-    board[THREADS + 1 :, ASLEEP] = 1
-    return board
+def new_queue(threads: int) -> Ints:
+    """Make an empty queue for n threads; all but the first are asleep."""
+    queue = np.zeros((THREADS + threads, WIDTH), dtype=np.int64)
+    queue[THREADS:, 0] = EMPTY
+    queue[THREADS + 1 :, ASLEEP] = 1
+    return queue
 
 
 @lean_kernel
-def open_round(board: Ints) -> None:
+def open_round(queue: Ints) -> None:
     """Begin a round, when the last one is done: every share is whole again.
 
     What a thread should see when it takes from one is written before. A thread that is late with a draw of the last
     round finds its share empty, or draws from the new round, as any other may.
     """
-    store(board, DONE, 0, 0)
-    for row in range(THREADS, board.shape[0]):
-        store(board, row, 0, 0)
-    add(board, ROUND, 0, 1)
+    store(queue, DONE, 0, 0)
+    for row in range(THREADS, queue.shape[0]):
+        store(queue, row, 0, 0)
+    add(queue, ROUND, 0, 1)
 
 
 @lean_kernel
-def take(board: Ints, thread: int, size: int) -> int:
+def take(queue: Ints, thread: int, size: int) -> int:
     """Take the next few of `size` environments, of the thread's own share if any are left there, else of another's.
 
     Returns:
         The first of them, up to `chunk_end`; -1 if none are left.
     """
-    threads = board.shape[0] - THREADS
+    threads = queue.shape[0] - THREADS
     for k in range(threads):
         share = (thread + k) % threads
         first, last = size * share // threads, size * (share + 1) // threads
-        if first + load(board, THREADS + share, 0) * CHUNK < last:
-            start = first + add(board, THREADS + share, 0, 1) * CHUNK
+        if first + load(queue, THREADS + share, 0) * CHUNK < last:
+            start = first + add(queue, THREADS + share, 0, 1) * CHUNK
             if start < last:
                 return start
     return -1
 
 
 @lean_kernel
-def chunk_end(board: Ints, start: int, size: int) -> int:
+def chunk_end(queue: Ints, start: int, size: int) -> int:
     """Return the end of the environments that `take` returned from `start` on."""
-    threads = board.shape[0] - THREADS
+    threads = queue.shape[0] - THREADS
     for share in range(threads):
         last = size * (share + 1) // threads
         if start < last:

@@ -58,7 +58,6 @@ def gpus_on(board: Board, job: int, config: int, node: int, old: bool) -> int:
 
 @lean_kernel
 def nodes_held(board: Board, job: int, config: int) -> int:
-    """Count the nodes on which a job holds `config`."""
     count, n = 0, int(board.jobs[job, at.NODE])
     while n >= 0:
         count += 1

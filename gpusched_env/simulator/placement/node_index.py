@@ -75,7 +75,6 @@ def new_capacity(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
 
 @kernel
 def clear_index(board: Board) -> None:
-    """Empty all buckets."""
     capacity = board.capacity
     capacity[:, at.CAPACITY_COLUMNS :] = 0
 

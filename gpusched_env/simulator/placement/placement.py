@@ -198,7 +198,6 @@ def _hold_one(board: Board, job: int, i: int, node: int) -> None:
 
 @kernel
 def _enter_spread(board: Board, job: int, config: int) -> None:
-    """Write that a job holds a spread configuration, of which all GPUs are held."""
     count_in(board, job, config, 1)
     board.jobs[job, at.CONFIG], board.jobs[job, at.NODE] = config, board.jobs[job, at.JOB_COLUMNS]
 

@@ -35,7 +35,6 @@ def count_in(board: Board, job: int, config: int, times: int) -> None:
 
 @kernel
 def recount(board: Board) -> None:
-    """Count what the active jobs of every tenant hold, if there are quotas."""
     quota, jobs, active = board.quota, board.jobs, board.active
     if quota.shape[0] == 0:
         return

@@ -132,7 +132,6 @@ def _best_block(board: Board, job: int, config: int) -> tuple[int, int]:
 
 @kernel
 def join_all(board: Board, config: int, node: int, slot: int) -> None:
-    """Hold the share of a configuration on each of its GPUs, from `slot` of `node` on."""
     configs = board.facts.configs
     for n in range(node, node + configs[config, at.CONFIG_NODES]):
         for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
@@ -141,7 +140,6 @@ def join_all(board: Board, config: int, node: int, slot: int) -> None:
 
 @kernel
 def leave_all(board: Board, config: int, node: int, slot: int) -> None:
-    """Release the share of a configuration on each of its GPUs, from `slot` of `node` on."""
     configs = board.facts.configs
     for n in range(node, node + configs[config, at.CONFIG_NODES]):
         for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):

@@ -46,7 +46,6 @@ def speed_now(board: Board, job: int, config: int) -> float:
 
 @kernel
 def _speed_of_several(board: Board, job: int, config: int) -> float:
-    """Return `speed_now` where the job holds, or would hold, a share of several GPUs."""
     held, modelled = int(board.jobs[job, at.CONFIG]), board.facts.utilisation.shape[0] + board.facts.slowdown.shape[0]
     if held != config and not can_place(board, job, config):
         return 0.0
@@ -86,7 +85,6 @@ def memory_now(board: Board, job: int, config: int) -> tuple[float, float]:
 
 @lean_kernel
 def _speed_on_several(board: Board, job: int, config: int) -> float:
-    """Return the speed that `job` would have with a configuration of several nodes, or of spread GPUs, which fits."""
     if board.facts.configs[config, at.CONFIG_SPREAD] > 0:
         return 1.0 / factor_now(board, job, config)
     return 1.0 / slowdown_if_placed(board, job, config) if board.facts.iteration.shape[0] > 0 else 1.0

@@ -15,7 +15,6 @@ from gpusched_env.simulator.run import Board
 
 @lean_kernel
 def remember_spread(board: Board, job: int) -> None:
-    """Store where a job's spread GPUs are as the round begins."""
     most = most_spread(board)
     for i in range(at.JOB_COLUMNS, at.JOB_COLUMNS + most):
         board.jobs[job, most + i] = board.jobs[job, i]
@@ -23,7 +22,6 @@ def remember_spread(board: Board, job: int) -> None:
 
 @lean_kernel
 def exchange_spread(board: Board, job: int, other: int) -> None:
-    """Exchange where the spread GPUs of two jobs are."""
     jobs = board.jobs
     for i in range(at.JOB_COLUMNS, at.JOB_COLUMNS + most_spread(board)):
         jobs[job, i], jobs[other, i] = jobs[other, i], jobs[job, i]
@@ -45,7 +43,6 @@ def can_return(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def let_spread_go(board: Board, job: int, config: int) -> None:
-    """Release the GPUs of a spread configuration."""
     for i in range(board.facts.configs[config, at.CONFIG_NODES]):
         let_go(board, int(board.jobs[job, at.JOB_COLUMNS + i]), 1)
 

@@ -160,7 +160,6 @@ class JobClass(Settings):
 
 
 def _conditions(value: object) -> object:
-    """Turn a list of conditions into a tuple; each must be one."""
     given = as_tuple(value)
     for text in given if isinstance(given, tuple) else ():
         try:

@@ -64,7 +64,6 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
 
 @cache
 def _drawn(seed: int, index: int) -> str:
-    """Return the text of the file of a drawn scenario."""
     from gpusched_env.workload.drawn import draw_scenario  # noqa: PLC0415 - it stands on the files of scenarios
     from gpusched_env.workload.scenario.scenario_file import scenario_toml  # noqa: PLC0415
 
@@ -111,5 +110,4 @@ def list_environments(kind: str = "") -> tuple[str, ...]:
 
 
 def track_header(place: str | Path) -> dict[str, Any] | None:
-    """Return the section `track` of a scenario's file, if it has one."""
     return tomllib.loads(text_of(place)[0]).get("track")

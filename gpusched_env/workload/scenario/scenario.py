@@ -221,7 +221,6 @@ class Scenario(Settings):
             raise InputError(name, value, allowed)
 
     def __repr__(self) -> str:
-        """Return a line with its name and size."""
         if self.mixture:
             return f"Scenario({self.name!r}: a mixture of {len(self.mixture)} scenarios)"
         cluster = self.cluster
@@ -231,7 +230,6 @@ class Scenario(Settings):
         )
 
     def _repr_html_(self) -> str:
-        """Return an HTML table of the settings that differ from the defaults, for notebooks."""
         settings = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description"})
         sizes = [("nodes", self.cluster.nodes), ("jobs", self.jobs.count)]
         facts = [("what it is for", self.description), *sizes, *dotted_names(settings)]

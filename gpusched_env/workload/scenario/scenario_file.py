@@ -157,7 +157,6 @@ def _table(settings: Settings, name: str, header: str) -> list[str]:
 
 
 def setting_line(settings: Settings, name: str) -> str:
-    """Write one setting with its description."""
     info, value = type(settings).model_fields[name], getattr(settings, name)
     return _unset(name, info) if value is None else f"{name} = {_toml(value)}  # {info.description}"
 
@@ -240,7 +239,6 @@ def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _resolve(data: dict[str, Any], folder: Path) -> None:
-    """Resolve the paths of files from the scenario's folder."""
     _from_folder(data, "applications", folder, NAMED_TABLES)
     _from_folder(data.get("trace"), "path", folder)
     _from_folder(data.get("prices"), "series", folder, only=".csv")

@@ -75,7 +75,6 @@ def range_check(each: str, test: Callable[[float], bool]) -> Callable[[object], 
 
 
 def as_tuple(value: object) -> object:
-    """Turn a list, the type of TOML, into an immutable tuple."""
     return tuple(value) if isinstance(value, list) else value
 
 
@@ -87,7 +86,6 @@ Many = Annotated[tuple[T, ...], BeforeValidator(as_tuple)]
 
 
 def setting(default: Any, description: str) -> Any:
-    """Make a setting that has a default."""
     return Field(default=default, description=description)
 
 

@@ -42,16 +42,13 @@ class _Layers(list[Layer]):
         self.append(Layer(f"{name}.norm", (outputs, outputs), 2.0 * outputs * side**2))
 
     def linear(self, name: str, inputs: int, outputs: int, positions: int = 1, more: float = 0.0) -> None:
-        """Add a linear layer with bias at `positions` of the sample, and `more` operations."""
         weights = inputs * outputs
         self.append(Layer(name, (weights, outputs), 2.0 * weights * positions + more))
 
     def norm(self, name: str, width: int, positions: int) -> None:
-        """Add a layer normalisation."""
         self.append(Layer(name, (width, width), 8.0 * width * positions))
 
     def embedding(self, name: str, rows: int, width: int, positions: int) -> None:
-        """Add a table of embeddings."""
         self.append(Layer(name, (rows * width,), 1.0 * width * positions))
 
 

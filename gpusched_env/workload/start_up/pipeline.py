@@ -127,7 +127,6 @@ class Pass:
 
     @property
     def total_s(self) -> float:
-        """Return the seconds that all layers compute."""
         return sum(self.compute_s)
 
 

@@ -9,6 +9,5 @@ Row = dict[str, str]
 
 
 def read_table(name: str) -> list[Row]:
-    """Read a table of the package as texts, one dictionary per row."""
     text = files("gpusched_env").joinpath("workload", "tables", "data", name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

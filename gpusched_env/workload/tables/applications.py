@@ -137,7 +137,6 @@ class Application:
         return self.seconds_per_epoch.get((c.gpu_type, c.gpus_per_node), math.inf)
 
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value; the read-only views cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
         rest = self.restart_s, self.state_gib, self.batches_per_epoch, dict(self.spread_factor)
         return type(self), (self.name, self.max_epochs, self.memory_gib, *times, *rest)
@@ -312,7 +311,6 @@ class ArrivalProfile:
 
 @cache
 def arrival_profile(name: str) -> ArrivalProfile:
-    """Return the profile `name`, a column of the package's table."""
     where = "arrival_profiles.csv"
     factors = np.array([number(f"{where}.{name}", row[name]) for row in read_table(where)])
     factors /= factors.mean()

@@ -41,7 +41,6 @@ def missing(text: pl.Series) -> pl.Series:
 
 
 def plain(text: pl.Series) -> pl.Series:
-    """Read numbers, null where there is none."""
     return text.cast(pl.Float64, strict=False)
 
 
@@ -270,7 +269,6 @@ class TraceColumns:
         self._dates: bool | None = None
 
     def leave_out(self, rows: Flags, reason: str) -> None:
-        """Leave rows out, (rows,)."""
         rows = rows & self.taken
         if np.any(rows):
             self.skipped[reason] += int(np.sum(rows))
@@ -298,7 +296,6 @@ class TraceColumns:
             raise InputError(where, self.table[column][first], f"{allowed}{said}")
 
     def has(self, field: str) -> bool:
-        """Return whether the file has this field."""
         return field in self.column_of
 
     def missing(self, field: str) -> Flags:
@@ -307,7 +304,6 @@ class TraceColumns:
         return cells
 
     def zero(self, field: str) -> Flags:
-        """Return which cells are the number 0, shape (rows,)."""
         cells: Flags = (plain(self._text(field)) == 0.0).fill_null(value=False).to_numpy()
         return cells
 

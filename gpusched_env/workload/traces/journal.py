@@ -28,7 +28,6 @@ def journal_files(folder: str | Path) -> list[Path]:
 
 
 def is_journal(path: str | Path) -> bool:
-    """Return whether a path is a journal: its folder, or one of its files by its name."""
     own = Path(path)
     try:
         if own.is_dir():

@@ -48,7 +48,6 @@ class Preset:
 
     @property
     def product(self) -> str:
-        """Name the column that is made of `factors`."""
         unit = "" if self.unit == 1.0 else f" / {1.0 / self.unit:g}"
         return f"{' x '.join(self.factors)}{unit}"
 
@@ -129,12 +128,10 @@ def check_format(name: object) -> None:
 
 
 def table_preset(name: str) -> Preset:
-    """Return the format of this name as a table with a header."""
     return next(preset for preset in TABLES if preset.format == name)
 
 
 def preset_of_columns(names: Collection[str]) -> Preset:
-    """Return a format by the columns of a table."""
     return next(
         preset for preset in TABLES if preset.key_columns <= set(names) and (preset.key_columns or preset is GENERIC)
     )

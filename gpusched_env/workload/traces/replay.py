@@ -220,7 +220,6 @@ _SHOWN = 3
 
 
 def jobs_by_name(trace: Trace) -> Counter[str]:
-    """Count the jobs by the GPU type that their rows name, the most frequent first; empty: those that name none."""
     return Counter(dict(Counter(trace.gpu_type or [""] * len(trace)).most_common()))
 
 
@@ -280,7 +279,6 @@ def names_a_type(scenario: Scenario, trace: Trace) -> NDArray[np.bool_]:
 
 
 def ways_out(scenario: Scenario, types: dict[str, str | None]) -> str:
-    """Return the options that fix names that the cluster does not have."""
     unknown = [name for name, of in types.items() if of is None]
     had = [shell_word(name) for name, of in types.items() if of is not None and name]
     likely = {name: likely_gpu_type(name, scenario.cluster.gpu_types) or "TYPE" for name in unknown[:_SHOWN]}

@@ -249,7 +249,6 @@ def _row(job: dict[str, Any]) -> tuple[str | None, ...]:
 
 
 def _time(value: object) -> datetime | None:
-    """Read a time; nothing, or the word None, is none."""
     return None if value in (None, "", "None") else datetime.fromisoformat(str(value))
 
 

@@ -64,7 +64,6 @@ class Trace:
     skipped: tuple[tuple[str, int], ...] = ()
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        """Return the constructor and arguments that rebuild the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __post_init__(self) -> None:
@@ -76,7 +75,6 @@ class Trace:
         object.__setattr__(self, "asked_gpus", asked)
 
     def __repr__(self) -> str:
-        """Return a line with its name and size."""
         days, hours = float(self.submission_s[-1]) / 86_400.0, self.gpu_seconds / 3600.0
         return f"Trace({self.name!r}: {len(self):,} jobs in {days:,.3g} days, {hours:,.4g} GPU-hours)"
 

@@ -85,7 +85,6 @@ class CertifiedRun:
 
     @property
     def solver_gap(self) -> float:
-        """Return how far the solver's own solution is from the optimum at most; NaN if the bound is 0."""
         return self.best_eur / self.bound_eur - 1.0 if self.bound_eur > 0.0 else math.nan
 
     @property
@@ -94,7 +93,6 @@ class CertifiedRun:
         return self.cost_eur <= self.bound_eur * (1.0 + OPTIMAL)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all values, derived ones included, by name."""
         return {**asdict(self), "gap": self.gap, "solver_gap": self.solver_gap, "optimal": self.optimal}
 
 
@@ -180,7 +178,6 @@ def _first_round(instance: Instance, preemption: bool = True) -> View:
 
 
 def _round_eur(instance: Instance, policy: Policy, seed: int) -> float:
-    """Return the proxy cost of what a policy decides in the first round."""
     view = _first_round(instance, policy.preemption)
     policy.decide(view, np.random.default_rng(seed))
     return float(proxy_cost(view.board, view.active))
@@ -232,7 +229,6 @@ def gap_text(gap: float) -> str:
 
 
 def notes(runs: Sequence[CertifiedRun], limit_s: float) -> tuple[str, ...]:
-    """Return what the figures are, a sentence each."""
     solved = {(run.problem, run.seed): run.solver_gap for run in runs}
     closed = sum(not gap > 1e-4 for gap in solved.values())
     return (
@@ -264,7 +260,6 @@ def _gap_of(policy: str) -> Column[dict[str, CertifiedRun]]:
 
 
 def _of_gaps(runs: Sequence[CertifiedRun], statistic: Callable[[list[float]], float]) -> float:
-    """Return a statistic of the gaps that are numbers; NaN without any."""
     gaps = [run.gap for run in runs if not math.isnan(run.gap)]
     return float(statistic(gaps)) if gaps else math.nan
 

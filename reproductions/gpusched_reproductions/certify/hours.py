@@ -49,7 +49,6 @@ class Hours:
 
     @property
     def change(self) -> bool:
-        """Whether anything changes with time."""
         return self.prices is not None or len(self.cap_start_s) > 1
 
     def starts_s(self) -> list[float]:

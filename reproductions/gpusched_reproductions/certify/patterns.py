@@ -65,7 +65,6 @@ class Patterns:
         return Patterns(self.held[left], self.rate_eur_per_s[left], self.speed[left])
 
     def rates(self) -> dict[Held, float]:
-        """Return the energy cost rate of every pattern [€/s]."""
         return {tuple(row): float(rate) for row, rate in zip(self.held.tolist(), self.rate_eur_per_s, strict=True)}
 
 

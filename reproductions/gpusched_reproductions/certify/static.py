@@ -191,7 +191,6 @@ class StaticSchedule:
 
     @property
     def total_eur(self) -> float:
-        """Return the total cost [€]."""
         return self.energy_eur + self.tardiness_eur
 
 
@@ -243,13 +242,11 @@ class _Maker:
     hours: Hours
 
     def after(self, made: StaticSchedule, parts: Iterable[tuple[Held, float]]) -> StaticSchedule:
-        """Go on with `parts`."""
         for held, seconds in parts:
             made = self._hold(made, held, made.now_s + seconds)
         return made
 
     def finished(self, made: StaticSchedule, patterns: Patterns) -> StaticSchedule:
-        """Go on until every job is done."""
         for j in np.flatnonzero(made.epochs_left > 0.0).tolist():
             ways = np.flatnonzero(patterns.speed[:, j] > 0.0)
             alone = [self._alone(j, int(patterns.held[p, j])) for p in ways]

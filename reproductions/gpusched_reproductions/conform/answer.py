@@ -34,9 +34,7 @@ class Answer:
 
 
 class _Kind(Protocol):
-    def answers(self, paths: Sequence[Path]) -> Iterator[Answer]:
-        """Yield the answers of files."""
-        ...  # pragma: no cover
+    def answers(self, paths: Sequence[Path]) -> Iterator[Answer]: ...  # pragma: no cover
 
 
 def answers(name: str, paths: Sequence[Path]) -> Iterator[Answer]:

@@ -95,7 +95,6 @@ def _sums(case: str, row: dict[str, str], ours: ReplayOfTrace, relative: float) 
 
 
 def _starts(case: str, theirs: set[tuple[int, int, int]], ours: ReplayOfTrace) -> Answer:
-    """Compare the starts and lengths of all jobs or pieces."""
     columns = ours.job, ours.begin_s / TICK_S, ours.length_s / TICK_S
     own = {(int(job), round(begin), round(length)) for job, begin, length in zip(*columns, strict=True)}
     same, pieces = len(own & theirs), len(theirs)
@@ -124,7 +123,6 @@ def _jobs(path: Path) -> dict[str, set[tuple[int, int, int]]]:
 
 
 def _files(given: Path) -> list[Path]:
-    """List the signals of a folder, or the one file that was given."""
     if given.is_file():
         return [given]
     found = sorted(given.glob(SIGNAL))

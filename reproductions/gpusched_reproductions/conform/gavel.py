@@ -64,13 +64,11 @@ def _level(demand: GavelDemand, x: NDArray[np.float64]) -> float:
 
 
 def _ratio(demand: GavelDemand, x: NDArray[np.float64]) -> float:
-    """Return the worst time to completion over that in isolation."""
     alone = demand.left / demand.isolated
     return float(((demand.age_s + demand.left / np.maximum(demand.thr(x), 1e-300)) / alone).max())
 
 
 def _per_price(demand: GavelDemand, x: NDArray[np.float64]) -> float:
-    """Return the sum of mini-batches per second and price of a GPU."""
     return float((demand.speed * x / np.array(PRICE_PER_H)).sum())
 
 
@@ -80,7 +78,6 @@ def _duration(demand: GavelDemand, x: NDArray[np.float64]) -> float:
 
 
 def _kept(demand: GavelDemand, x: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Return which jobs keep their due dates."""
     late = demand.due_in_s <= 0.0
     return late | (demand.thr(x) >= demand.left / np.where(late, 1.0, demand.due_in_s) * (1.0 - KEPT))
 
@@ -107,7 +104,6 @@ def _files(given: Path) -> list[Path]:
 
 
 def read_demands(path: Path) -> list[tuple[GavelDemand, dict[str, NDArray[np.float64]]]]:
-    """Read the demands of a file with the shares of time that every policy gave."""
     try:
         text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         return [(_demand(case["demand"]), _shares(case["answer"])) for case in json.loads(text)]

@@ -47,7 +47,6 @@ def answers(paths: Sequence[Path]) -> Iterator[Answer]:
 
 
 def _files(given: Path) -> list[Path]:
-    """List the instances of a folder, or the one file that was given."""
     if given.is_file():
         return [given]
     found = sorted(path for path in given.rglob("*-*-*.csv") if (path.parent / RESULTS).is_file())

@@ -35,7 +35,6 @@ def answers(paths: Sequence[Path]) -> Iterator[Answer]:
 
 
 def _files(given: Path) -> list[Path]:
-    """List the episodes of a folder, or the one file that was given."""
     if given.is_file():
         return [given]
     found = sorted(given.rglob(EPISODES))

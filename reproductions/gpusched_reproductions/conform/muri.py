@@ -46,7 +46,6 @@ def _name(path: Path) -> str:
 
 
 def _files(given: Path) -> list[Path]:
-    """List the traces of a folder, or the one file that was given."""
     if given.is_file():
         return [given]
     found = sorted(given.glob("trace*.csv"))

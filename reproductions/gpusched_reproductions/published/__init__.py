@@ -1,28 +1,12 @@
 """The published experiments, run again: tables with intervals, figures, and beside them what the sources reported."""
 
-from gpusched_reproductions.published.conformance import CONFORMANCE
-from gpusched_reproductions.published.cost import COST, MEAN_TIMES
-from gpusched_reproductions.published.forecasts import FORECASTS
-from gpusched_reproductions.published.load import LOAD, SHARING_EXPERIMENT
-from gpusched_reproductions.published.scaling import SCALING
-from gpusched_reproductions.published.sts_x import AGENTS, STS_X
-from gpusched_reproductions.published.value_of_information import VALUE_OF_INFORMATION_EXPERIMENT
-from gpusched_reproductions.published.why import WHY
+from typing import TYPE_CHECKING
 
-_ORDER = (
-    CONFORMANCE,
-    COST,
-    MEAN_TIMES,
-    SHARING_EXPERIMENT,
-    WHY,
-    LOAD,
-    STS_X,
-    VALUE_OF_INFORMATION_EXPERIMENT,
-    AGENTS,
-    FORECASTS,
-    SCALING,
-)
-EXPERIMENTS = {each.name: each for each in _ORDER}
-"""The experiments by name, in the order in which `all` runs them: timings come last, when nothing else runs."""
+from gpusched_env.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gpusched_reproductions.published.experiments import EXPERIMENTS
 
 __all__ = ["EXPERIMENTS"]
+
+__getattr__ = lazy_names(__name__, __file__)

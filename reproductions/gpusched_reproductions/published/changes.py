@@ -55,7 +55,6 @@ class Slower:
         checks.positive("factor", self.factor)
 
     def __call__(self, instance: Instance) -> Instance:
-        """Return the instance with other times and due dates."""
         names = [c.gpu_type for c in instance.configurations]
         if self.gpu_type not in names:
             raise InputError("gpu_type", self.gpu_type, f"one of {', '.join(dict.fromkeys(names))}")
@@ -80,7 +79,6 @@ class BasePower:
         checks.not_negative("share", self.share)
 
     def __call__(self, instance: Instance) -> Instance:
-        """Return the instance with other powers."""
         types = []
         for v in instance.gpu_types:
             extra = self.share * v.power_w(1)
@@ -117,7 +115,6 @@ class SpeedUp:
             raise InputError("greatest", self.greatest, f"a number >= least ({self.least})")
 
     def __call__(self, instance: Instance) -> Instance:
-        """Return the instance with other times and due dates."""
         rng = np.random.default_rng([instance.seed, _EXPONENT_STREAM])
         return with_times(instance, self._seconds(instance, rng.uniform(self.least, self.greatest, len(instance.jobs))))
 
@@ -206,6 +203,5 @@ class Misspecified:
             raise InputError("way", self.way, f"one of {', '.join(WAYS)}")
 
     def __call__(self, instance: Instance) -> Instance:
-        """Return the instance with other distributions and the same epochs needed."""
         distributions, index = _WAYS[self.way](instance.jobs, instance.seed)
         return replace(instance, jobs=replace(instance.jobs, distributions=distributions, distribution=index))

@@ -52,23 +52,19 @@ class _Compared:
 
     @property
     def deviations(self) -> NDArray[np.float64]:
-        """Our energy over theirs, less 1, by instance."""
         ours = self.own.frame["energy_eur"].to_numpy()
         return ours / np.array([answer.energy_eur for answer in self.answers]) - 1.0
 
     @property
     def mean(self) -> Estimate:
-        """The mean deviation."""
         return Estimate(float(self.deviations.mean()), mean_interval(self.deviations), len(self.deviations))
 
     @property
     def largest(self) -> float:
-        """The largest deviation, with its sign."""
         return float(self.deviations[np.argmax(np.abs(self.deviations))])
 
     @property
     def late_jobs(self) -> int:
-        """How many jobs we let be late, on all instances."""
         return int(self.own.frame["late_jobs"].sum())
 
 

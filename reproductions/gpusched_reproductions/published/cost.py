@@ -163,7 +163,6 @@ def _plans_on(policy: str) -> str:
 
 
 def _worst_case_of(runs: Runs, policy: str) -> str | None:
-    """Return the worst-case form of a policy, if it has one that ran."""
     name = _worst_case(policy)
     return name if name in runs.policies else None
 

@@ -154,7 +154,6 @@ def _load_chart(runs: Runs) -> Chart:
 
 
 def _numbers(drawn: tuple[Series, ...]) -> tuple[Series, ...]:
-    """Let rates be numbers, which runs have as texts."""
     return tuple(Series(s.name, tuple((float(x), estimate) for x, estimate in s.points)) for s in drawn)
 
 
@@ -199,7 +198,6 @@ def _sharing_places(sizes: tuple[int, ...]) -> Iterator[Place]:
 def _with_and_without(
     scenario: Scenario, arrivals: str, nodes: int, memory: str, ways: tuple[str, ...]
 ) -> Iterator[Place]:
-    """List a workload with sharing in several ways."""
     values: dict[str, dict[str, object]] = {OFF: {"sharing": {}}, PAIRS: {"sharing.interference": "measured"}}
     for way in ways:
         offered = scenario.replace({"jobs.count": JOBS_PER_NODE * nodes, **values.get(way, {})})

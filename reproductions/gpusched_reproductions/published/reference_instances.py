@@ -30,7 +30,6 @@ class ReferenceAnswer(NamedTuple):
 
 
 def reference_names(folder: Path) -> tuple[str, ...]:
-    """List the reference instances, sorted: KIND-NODES-SEED; none if there is no such folder."""
     return tuple(sorted(path.stem for path in folder.glob("reference/*-*.csv")))
 
 
@@ -44,7 +43,6 @@ def reference_digest(folder: Path, name: str) -> str:
 
 
 def reference_answers(folder: Path) -> dict[tuple[str, str], ReferenceAnswer]:
-    """Read the answers of the reference instances of a folder; as `read_answers`."""
     return read_answers(folder / "reference" / "results.csv")
 
 
@@ -61,7 +59,6 @@ def read_answers(path: Path) -> dict[tuple[str, str], ReferenceAnswer]:
 
 
 def reference_instance(folder: Path, name: str) -> Instance:
-    """Build the reference instance `name` of a folder; as `read_instance`."""
     return read_instance(folder / "reference" / f"{name}.csv")
 
 
@@ -139,5 +136,4 @@ class Reference:
     digest: str
 
     def __call__(self, instance: Instance) -> Instance:  # noqa: ARG002 - nothing of it is kept
-        """Return the reference instance."""
         return reference_instance(Path(self.folder), self.name)

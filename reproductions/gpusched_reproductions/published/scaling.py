@@ -105,7 +105,6 @@ class _Line:
         return max((nodes for nodes in sizes if nodes <= REPORTED_NODES), default=sizes[0]), sizes[-1]
 
     def runs(self, largest: bool = False) -> Runs:
-        """Return the runs of one of both sizes."""
         return self.own.where(nodes=self.sizes[largest])
 
 

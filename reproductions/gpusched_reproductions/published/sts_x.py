@@ -161,8 +161,6 @@ def _agents_groups(runs: Runs) -> Iterator[Group]:
 
 
 def _saving_of(subject: str) -> of.GroupColumn:
-    """Make the column of what a policy saves against each group's."""
-
     def value(group: Group) -> Estimate | None:
         return None if group.policy == subject else saving(group.beside(subject), group.own, "total_eur")
 

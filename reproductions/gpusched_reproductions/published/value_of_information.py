@@ -47,11 +47,9 @@ class Contrast:
 
     @property
     def name(self) -> str:
-        """Its name, in tables and legends."""
         return f"{self.policy} against {self.against if self.informed == TRUTH else f'itself assuming {self.informed}'}"
 
     def sides(self, runs: Runs) -> tuple[Runs, Runs]:
-        """Return the runs that save, and those that they are compared with."""
         return runs.where(self.policy, distribution=TRUTH), runs.where(self.against, distribution=self.informed)
 
     def saved(self, runs: Runs) -> dict[str, Estimate]:
@@ -183,7 +181,6 @@ def _details(runs: Runs) -> Table:
 
 
 def _ablation_chart(ablation: Ablation, runs: Runs) -> Chart:
-    """Draw a dot for every contrast and track, the tracks in falling order of what the first contrast saves."""
     answers = _answers(ablation, runs)
     tracks = tuple(answers[0].ranked[::-1]) if answers else _tracks(runs)
     dots = tuple(series(each.contrast.name, each.by_track.items()) for each in answers)

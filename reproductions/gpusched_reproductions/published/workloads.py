@@ -35,7 +35,6 @@ JOBS_PER_NODE = 10
 def published_scenario(
     arrivals: str, nodes: int, jobs_per_node: int = JOBS_PER_NODE, settings: Mapping[str, object] | None = None
 ) -> Scenario:
-    """Make the published workload of an arrival rate, or the measured one, on so many nodes."""
     name = "default" if arrivals == MEASURED else f"published-{arrivals}"
     values = {"cluster.nodes": nodes, "jobs.count": jobs_per_node * nodes}
     return load_scenario(name).replace({**values, **(settings or {})})
@@ -49,7 +48,6 @@ def cells_of(
     sizes: Sizes,
     change: Change | None = None,
 ) -> Iterator[Cell]:
-    """List the whole runs of every policy on a scenario, with the seeds of its size."""
     from_labels = tuple(labels.items())
     for policy in policies:
         for seed in sizes.seeds(choice, scenario.cluster.nodes, policy):
@@ -59,8 +57,6 @@ def cells_of(
 def listed(
     sizes: Sizes, places: Callable[[tuple[int, ...]], Iterable[Place]]
 ) -> Callable[[Selection, tuple[str, ...]], tuple[Cell, ...]]:
-    """Return what lists the cells of an experiment: every policy in every place of the chosen numbers of nodes."""
-
     def cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
         found: list[Cell] = []
         for labels, scenario, change in places(sizes.nodes(choice)):
@@ -71,7 +67,6 @@ def listed(
 
 
 def published_places(sizes: tuple[int, ...]) -> Iterator[Place]:
-    """List the published workloads, and the measured one: all sizes."""
     for kind, nodes in product((*ARRIVALS, MEASURED), sizes):
         yield {"arrivals": kind, "nodes": nodes}, published_scenario(kind, nodes), None
 

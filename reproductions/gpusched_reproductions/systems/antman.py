@@ -11,6 +11,7 @@ from gpusched_env import Result, simulate
 from gpusched_experiments.report.chart import Chart, Level, Panel, Series, series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.usage import JobTimes, Usage
+from gpusched_reproductions.systems.checks import Check, Kind, Measured, Part
 from gpusched_reproductions.systems.muri.ratios import (
     COMPLETION,
     MAKESPAN,
@@ -21,7 +22,6 @@ from gpusched_reproductions.systems.muri.ratios import (
     ratios,
 )
 from gpusched_reproductions.systems.muri.traces import GPUS, MURI, NODES, TraceJob, muri_instance, path_of, read_trace
-from gpusched_reproductions.systems.validation import Check, Kind, Measured, Part
 
 QUICK = 200
 """Jobs of a quick run."""
@@ -47,7 +47,6 @@ def traces(quick: bool) -> Measured:
 
 
 def trace_3(quick: bool) -> Measured:
-    """Compare the same on trace 3."""
     return _beside_published(TRACE_3, quick)
 
 

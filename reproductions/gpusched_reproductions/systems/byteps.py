@@ -17,7 +17,7 @@ from gpusched_env.workload import builtin_applications
 from gpusched_env.workload.tables.applications import RDMA
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.validation import Check, Measured, Part
+from gpusched_reproductions.systems.checks import Check, Measured, Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -67,7 +67,6 @@ def compute_s(model: str, batch: int = BATCH) -> float:
 
 
 def all_reduce_s(network: Network, model: str, nodes: int = NODES) -> float:
-    """Return the time of a ring of all GPUs [s]."""
     return network.machine.all_reduce_s(nodes, network.nic_gb_per_s) * MODEL_GB[model]
 
 
@@ -84,7 +83,6 @@ def gain(network: Network, model: str, spare: float, reached: float = 1.0) -> fl
 
 
 def reached_by(network: Network) -> float:
-    """Return the part of the bandwidth that all-reduce must reach for the published gain of one model."""
     model = FITTED_TO[network]
     alone, published = compute_s(model), PUBLISHED[network, model] / 100.0
     took = (1.0 + published) * (alone + byteps_s(network, model, NODES)) - alone
@@ -157,7 +155,6 @@ def horovod_efficiency(model: str, nodes: int, load: Callable[[int], float]) -> 
 
 
 def ring_load(nodes: int) -> float:
-    """Return what a ring of all GPUs of Horovod's machines sends."""
     return Machine(HOROVOD_GPUS, 1).all_reduce_s(nodes, 1.0)
 
 

@@ -16,6 +16,7 @@ from gpusched_baselines.gavel.packed import GavelPacked
 from gpusched_baselines.gavel.policy import Gavel
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.checks import Check, Measured, Part
 from gpusched_reproductions.systems.gavel_workload import (
     cluster,
     drawn_jobs,
@@ -23,7 +24,6 @@ from gpusched_reproductions.systems.gavel_workload import (
     makespan_h,
     mean_completion_h,
 )
-from gpusched_reproductions.systems.validation import Check, Measured, Part
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
@@ -137,7 +137,7 @@ MULTI_GPU = _part("multi-gpu", "Time to completion of jobs of 1 to 8 GPUs: our s
 
 SEEDS = (0, 1, 2)
 MAKESPAN_SHARE = 0.02  # by which a mean may differ
-QUICK_H = 2.0  # the same where one number of jobs is run_makespan
+QUICK_H = 2.0  # the same where one number of jobs is run
 
 
 def mean_makespan_h(policy: Policy, jobs: int) -> float:
@@ -151,7 +151,7 @@ def run_makespan(quick: bool) -> Measured:
     if quick:
         what, there = "Gavel, makespan of 100 jobs [h]", GAVEL_MAKESPAN_H[100]
         return Measured((Check.around(what, mean_makespan_h(gavel, 100), there, QUICK_H, MAKESPAN_CELL),))
-    fifo = Gavel(fifo_as_run, aware=False, idle_too=False, name="fifo-as-run_makespan")
+    fifo = Gavel(fifo_as_run, aware=False, idle_too=False, name="fifo-as-run")
     ours: dict[str, dict[int, float]] = {}
     checks = []
     for name, policy, theirs in (

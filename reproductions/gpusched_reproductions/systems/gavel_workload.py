@@ -166,7 +166,7 @@ FASTEST_LAST = (2, 1, 0)  # K80, P100, V100: the order in which their program lo
 
 
 def fifo_as_run(demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:
-    """Return the jobs in order all the time of a type, and keep it: what their FIFO that knows no speeds gave, (A, V).
+    """Return shares as the FIFO of the authors assigns them, without speeds, (A, V): each job keeps one type.
 
     It draws a type that has room, but assigns the last of those that are still on its list, which is V100 if it is
     there; and when that is exactly full it takes the drawn type off the list, not that one. So V100 is given to more
@@ -221,5 +221,4 @@ def mean_completion_h(instance: Instance, policy: Policy, first: int = FIRST, la
 
 
 def makespan_h(instance: Instance, policy: Policy) -> float:
-    """Return when the last job is done [h]."""
     return float(simulate(instance, policy, record=False).completion_s.max()) / 3600.0

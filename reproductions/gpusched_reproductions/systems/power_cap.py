@@ -26,7 +26,6 @@ A100_W, REST = 382.0, 0.31  # a busy GPU of a server of 8, and the rest of the n
 
 
 def seconds_factor(limit: float) -> float:
-    """Return the time of an epoch under a limit over that without one."""
     return 1.0 + A * (1.0 / limit - 1.0) ** B
 
 

@@ -8,119 +8,24 @@ import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks as check_values
 from gpusched_env.provenance import provenance
-from gpusched_experiments.report.code_version import code_version, commit, machine, systems_version
+from gpusched_experiments.report.code_version import code_version, commit, machine, version_beside
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.store import document_json, write_results
 from gpusched_experiments.report.table import TEXT, Column, Outcome, Table, csv_text, markdown, markdown_rows
+from gpusched_reproductions.systems.checks import Check, Measured, Part
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from gpusched_experiments.cli.progress import ExperimentWatcher
-    from gpusched_experiments.report.chart import Chart, Drawing
-
-
-Kind = Literal["prediction", "fitted", "input", "own formula"]
-"""What a figure can tell of a model.
-
-- `prediction`: a published figure that nothing was fitted to; it could have come out otherwise. Only these are counted.
-- `fitted`: a published figure to which a parameter, a subset or the band itself was chosen.
-- `input`: what was put in, or what is true by construction.
-- `own formula`: compared with a formula or a program of ours; nothing was published.
-"""
-KINDS: tuple[str, ...] = get_args(Kind)
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One figure: what was published, what we get, and where ours should lie.
-
-    Args:
-        what: What is measured, with its unit.
-        ours: Our figure.
-        low: Lower end of the band, included; -inf where there is none.
-        high: Upper end, included; inf where there is none.
-        published: The published figure, or None where there is only a band.
-        source: Where the published figure stands, or where the band comes from.
-        kind: What the figure can tell; a prediction has a band.
-
-    Raises:
-        InputError: The band is empty, there is no such kind, or a prediction has no band.
-    """
-
-    what: str
-    ours: float
-    low: float = -math.inf
-    high: float = math.inf
-    published: float | None = None
-    source: str = ""
-    kind: Kind = "own formula"
-
-    def __post_init__(self) -> None:
-        if not self.low <= self.high:
-            raise InputError("check.low", self.low, f"a number <= check.high ({self.high})")
-        if self.kind not in KINDS:
-            raise InputError("check.kind", self.kind, f"one of {', '.join(KINDS)}")
-        if self.kind == "prediction" and not self.banded:
-            raise InputError("check.low and check.high", (self.low, self.high), "a finite end for a prediction")
-
-    @property
-    def banded(self) -> bool:
-        """Return whether there is a band; a figure without one is there to be looked at."""
-        return math.isfinite(self.low) or math.isfinite(self.high)
-
-    @property
-    def met(self) -> bool:
-        """Return whether our figure lies in the band; NaN lies in none."""
-        return self.low <= self.ours <= self.high
-
-    @classmethod
-    def around(
-        cls, what: str, ours: float, published: float, tolerance: float, source: str = "", kind: Kind = "prediction"
-    ) -> Check:
-        """Make the check that our figure lies within `tolerance`, in its unit, of the published one."""
-        return cls(what, ours, published - tolerance, published + tolerance, published, source, kind)
-
-    @classmethod
-    def within(
-        cls, what: str, ours: float, published: float, share: float, source: str = "", kind: Kind = "prediction"
-    ) -> Check:
-        """Make the check that our figure lies within `share` of the published one, 0.02 for 2 %."""
-        return cls.around(what, ours, published, abs(published) * share, source, kind)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """What a part came to: its figures, and a chart, if it has one."""
-
-    checks: tuple[Check, ...]
-    chart: Chart | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One experiment on one system: it runs in a process of its own, so `run` must be a function of a module.
-
-    Attributes:
-        system: The system, as its page is called: `pipeswitch`, `antman`, `fikit`, `gavel`, `byteps`, `hived`.
-        name: Name of the part, unique within the system, which its files take: letters, digits and hyphens.
-        title: What it shows, in a line.
-        run: Runs it; told whether a quick version is wanted, of some tens of seconds at most.
-        needs: Public data that it needs, a file or folder; without it the part is left out, and said to be.
-    """
-
-    system: str
-    name: str
-    title: str
-    run: Callable[[bool], Measured]
-    needs: Path | None = None
+    from gpusched_experiments.report.chart import Drawing
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,12 +38,10 @@ class PartResult:
 
 
 def file_of(part: Part) -> str:
-    """Name the files of a part, without their ending."""
     return f"{part.system}-{part.name}"
 
 
 def store(folder: Path, results: PartResult, *, quick: bool) -> None:
-    """Write what a part came to, and how it was made."""
     facts = {**_key(results.part, quick), "commit": commit(), "machine": machine(), "run_s": round(results.run_s, 3)}
     checks = [asdict(check) | {"met": check.met} for check in results.checks]
     text = document_json("gpusched system", provenance(None, **facts), title=results.part.title, checks=checks)
@@ -158,7 +61,7 @@ def stored(folder: Path, part: Part, *, quick: bool) -> PartResult | None:
 
 
 def _key(part: Part, quick: bool) -> dict[str, Any]:
-    code = f"{code_version()}-{systems_version()}"
+    code = f"{code_version()}-{version_beside(_module_of(part.system))}"
     return {"system": part.system, "part": part.name, "quick": quick, "code": code}
 
 
@@ -186,8 +89,11 @@ def parts_of(name: str) -> tuple[Part, ...]:
     """
     if name not in (*SYSTEMS, ALL):
         raise InputError("system", name, f"one of {', '.join(SYSTEMS)}, or {ALL}")
-    here = __name__.rpartition(".")[0]
-    return tuple(part for each in SYSTEMS if name in (each, ALL) for part in import_module(f"{here}.{each}").PARTS)
+    return tuple(part for each in SYSTEMS if name in (each, ALL) for part in import_module(_module_of(each)).PARTS)
+
+
+def _module_of(system: str) -> str:
+    return f"{__name__.rpartition('.')[0]}.{system}"
 
 
 NOTE = (
@@ -274,13 +180,11 @@ def summary_table(results: Iterable[PartResult], *, quick: bool = False) -> Tabl
 
 
 def _met(checks: Sequence[Check]) -> str:
-    """Write how many predictions lie in their bands, of all; empty if there is none."""
     predictions = [check.met for check in checks if check.kind == "prediction"]
     return f"{sum(predictions)} of {len(predictions)}" if predictions else ""
 
 
 def checks_table(results: Iterable[PartResult], *, quick: bool = False) -> Table:
-    """Make the long table: every figure beside the published one, its kind, its band, and whether it is met."""
     rows = [(s.part, check) for s in results for check in s.checks]
     columns: tuple[Column[tuple[Part, Check]], ...] = (
         Column("system", "system", lambda row: row[0].system),
@@ -299,7 +203,6 @@ def _short(number: float) -> str:
 
 
 def _band(check: Check) -> str:
-    """Write the band as a text, which has an end or two."""
     if math.isinf(check.low):
         return f"≤ {_short(check.high)}" if math.isfinite(check.high) else ""
     return f"≥ {_short(check.low)}" if math.isinf(check.high) else f"{_short(check.low)} to {_short(check.high)}"
@@ -320,7 +223,6 @@ def _check_columns(quick: bool) -> tuple[Column[tuple[Part, Check]], ...]:
 
 
 def page(results: Sequence[PartResult], folder: Path, *, quick: bool) -> str:
-    """Write the page of all parts: the summary, then every part's figures and its chart."""
     parts = [markdown(summary_table(results, quick=quick)), NOTE + "\n"]
     for each in results:
         table = Table.of("", _check_columns(quick), [(each.part, check) for check in each.checks])

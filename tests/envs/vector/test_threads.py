@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gpusched_env import GpuClusterVectorEnv
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.envs.vector import threads as threads_module
-from gpusched_env.envs.vector.work_queue import ASLEEP, CHUNK, THREADS, chunk_end, new_board, open_round, take
+from gpusched_env.envs.vector.work_queue import ASLEEP, CHUNK, THREADS, chunk_end, new_queue, open_round, take
 from vector_twins import assert_same, few_jobs, random_actions
 
 STEPS = """
@@ -72,25 +72,25 @@ def test_python_gives_the_same_steps_as_compiled_threads():
 @given(st.data())
 def test_every_environment_is_taken_once_whoever_comes_when(data):
     size, threads = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 5))
-    board = new_board(threads)
-    assert [take(board, thread, size) for thread in range(threads)] == [-1] * threads
+    queue = new_queue(threads)
+    assert [take(queue, thread, size) for thread in range(threads)] == [-1] * threads
     for _ in range(2):
-        open_round(board)
+        open_round(queue)
         taken, left = [], list(range(threads))
         while left:
             thread = data.draw(st.sampled_from(left))
-            first = take(board, thread, size)
+            first = take(queue, thread, size)
             if first < 0:
                 left.remove(thread)
             else:
-                taken += range(first, chunk_end(board, first, size))
+                taken += range(first, chunk_end(queue, first, size))
         assert sorted(taken) == list(range(size))
 
 
 def test_a_thread_takes_its_own_share_first_and_then_helps_the_others():
-    board = new_board(2)
-    open_round(board)
-    firsts = [take(board, 1, 4 * CHUNK) for _ in range(5)]
+    queue = new_queue(2)
+    open_round(queue)
+    firsts = [take(queue, 1, 4 * CHUNK) for _ in range(5)]
     assert firsts == [2 * CHUNK, 3 * CHUNK, 0, CHUNK, -1]
 
 
@@ -123,12 +123,12 @@ def test_dropping_the_environment_ends_the_threads():
 def test_helpers_that_sleep_are_woken_and_those_that_look_out_take_part_at_once():
     one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
     assert_same(one.reset(seed=0), two.reset(seed=0))
-    rng, board = np.random.default_rng(0), two._pool._board
+    rng, queue = np.random.default_rng(0), two._pool._queue
     for pause_s in (0.0, 0.0, 0.05, 0.05, 0.0, 0.0, 0.0, 0.05):
         actions = random_actions(one.action_masks(), rng)
         assert_same(one.step(actions), two.step(actions))
         if pause_s:
-            assert wait_for(lambda: board[THREADS + 1, ASLEEP] == 1)
+            assert wait_for(lambda: queue[THREADS + 1, ASLEEP] == 1)
             before = time.thread_time_ns(), time.process_time_ns()
             time.sleep(pause_s)
             own, all_threads = time.thread_time_ns() - before[0], time.process_time_ns() - before[1]
@@ -200,7 +200,7 @@ def test_an_error_of_a_helper_is_raised_by_the_step(stepped, monkeypatch):
             raise Broken
         own(thread, *rest)
 
-    assert wait_for(lambda: stepped[1]._pool._board[THREADS + 1, ASLEEP] == 1)
+    assert wait_for(lambda: stepped[1]._pool._queue[THREADS + 1, ASLEEP] == 1)
 
     def step_often() -> None:
         for _ in range(1000):

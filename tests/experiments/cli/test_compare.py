@@ -13,7 +13,7 @@ from gpusched_env.rendering import MissingExtraError
 from gpusched_env.workload import generator, load_scenario
 from gpusched_experiments.cli import comparison_run
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.report import comparison
+from gpusched_experiments.report import compared_run
 from gpusched_experiments.report.comparison_folder import ComparisonFolder
 
 FIGURES = {f"{name}.{form}" for name in ("costs", "gantt") for form in ("svg", "pdf")}
@@ -150,11 +150,16 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
         ran.append((instance.seed, policy.name))
         return simulate(instance, policy, **others)
 
-    monkeypatch.setattr(comparison, "simulate", stopping)
+    monkeypatch.setattr(compared_run, "simulate", stopping)
     assert gpusched(*arguments).exit_code == 130
     assert {path.name for path in (tmp_path / "a").iterdir()} == {"cells.csv", "runs"}
     first = list(ran)
-    monkeypatch.setattr(comparison, "simulate", lambda *a, **b: ran.append((a[0].seed, a[1].name)) or simulate(*a, **b))
+
+    def spied(instance, policy, **others):
+        ran.append((instance.seed, policy.name))
+        return simulate(instance, policy, **others)
+
+    monkeypatch.setattr(compared_run, "simulate", spied)
     done = gpusched(*arguments)
     assert done.exit_code == 0, done.output
     assert "4 of 9 runs are finished already" in done.stderr

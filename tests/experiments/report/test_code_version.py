@@ -1,117 +1,170 @@
-import ast
+"""Which code made a run."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
 import subprocess
 import sys
-from importlib.resources import files
-from importlib.util import find_spec
+from functools import partial
+from hashlib import sha256
 from pathlib import Path
+
+import pytest
 
 from agent_folders import description, weights
 from gpusched_agents.files.storage import save_agent
 from gpusched_env.child_processes import usable_cores
-from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
+from gpusched_experiments.report.cell import WHOLE_RUN, Measure, origin
+from gpusched_experiments.report.code_version import (
+    agent_version,
+    code_version,
+    commit,
+    machine,
+    reproductions_version,
+    version_beside,
+)
+from gpusched_experiments.report.import_graph import ImportGraph
+from gpusched_reproductions.published.changes import SpeedUp
+from gpusched_reproductions.published.workloads import ONE_ROUND
 
 module = sys.modules[code_version.__wrapped__.__module__]
-READS = {
-    f"gpusched_agents.{name}"
-    for name in ("spec", "files.description", "files.find_agent", "files.storage", "training.config")
+RUN = """
+import json, sys
+from gpusched_env.workload import load_scenario
+from gpusched_experiments.report.cell import Cell
+tiny = load_scenario("tiny").replace({"jobs.count": 3})
+for policy in ("sts-x", "gavel-las", "random-greedy"):
+    Cell((), tiny, policy, 0).run()
+print(json.dumps([name for name in sys.modules if name.startswith("gpusched_")]))
+"""
+NAMES_AT_RUN_TIME = {
+    "gpusched_agents.any_policy",
+    "gpusched_baselines.registry",
+    "gpusched_baselines.solvers.errors",
+    "gpusched_env.lazy",
+    "gpusched_env.renamed",
 }
-"""What reads agents: that they are read as they were written is tested elsewhere."""
+"""Modules that import by names that no source spells out: of policies, agents, extras, and lazy packages."""
 
 
-def version_of(root, monkeypatch):
-    monkeypatch.setattr(module, "files", lambda package: root / package)
-    return code_version.__wrapped__()
+class Changed(ImportGraph):
+    """The installed packages, with one byte more in the file of one module or table."""
+
+    changed: Path | None = None
+
+    def digest(self, path: Path) -> str:
+        return sha256(path.read_bytes() + b"#").hexdigest() if path == self.changed else super().digest(path)
 
 
-def write_places(folder: Path) -> list[Path]:
-    """Write a source at every place that decides a run; give them."""
-    paths = [folder / package / path for package, path in module._DECIDES]
-    sources = [path if path.suffix == ".py" else path / "one.py" for path in paths]
-    for source in sources:
-        source.parent.mkdir(parents=True, exist_ok=True)
-        source.write_text("one")
-    return sources
+@pytest.fixture
+def graph(monkeypatch) -> Changed:
+    """Stand in for the packages whose version is asked."""
+    made = Changed.installed()
+    modules = made.modules_of(module._run_modules())
+    monkeypatch.setattr(module, "_graph", lambda: made)
+    monkeypatch.setattr(module, "_run_modules", lambda: modules)
+    return made
 
 
-def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path, monkeypatch):
-    sources = write_places(tmp_path)
-    versions = {version_of(tmp_path, monkeypatch)}
-    assert versions == {version_of(tmp_path, monkeypatch)}
-    (tmp_path / "gpusched_experiments" / "report" / "table.py").write_text("reports do not decide")
-    (tmp_path / "gpusched_env" / "model" / "notes.md").write_text("nor do notes")
-    assert versions == {version_of(tmp_path, monkeypatch)}
-    table = tmp_path / "gpusched_env/workload/tables/data/times.csv"
-    table.parent.mkdir(parents=True)
-    for path in (*sources, table, tmp_path / "gpusched_env/simulator/new.py"):
-        path.write_text("two")
-        versions.add(version_of(tmp_path, monkeypatch))
-    assert len(versions) == len(sources) + 3
-    assert {"named_arrays.py", "workloads.py", "cell.py", "run_summary.py"} <= {path.name for path in sources}
+@pytest.fixture(scope="module")
+def loaded() -> set[str]:
+    """Return our modules that some runs load in a process of their own."""
+    plain = os.environ | {"NUMBA_DISABLE_JIT": "1"}
+    done = subprocess.run([sys.executable, "-c", RUN], env=plain, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
 
 
-def test_where_nothing_is_reproduced_the_rest_decides(tmp_path, monkeypatch):
-    write_places(tmp_path)
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "gpusched_reproductions" else name)
-    before = version_of(tmp_path, monkeypatch)
-    (tmp_path / "gpusched_reproductions/published/workloads.py").write_text("two")
-    assert version_of(tmp_path, monkeypatch) == before
+def test_one_byte_more_in_any_module_that_a_run_loads_is_another_version(loaded, graph):
+    assert {"gpusched_env.cells.tree", "gpusched_env.arrays", "gpusched_env.errors"} <= loaded
+    assert loaded <= module._run_modules()
+    versions = {code_version.__wrapped__()}
+    assert versions == {code_version()}
+    for name in loaded:
+        graph.changed = graph._file(name)
+        versions.add(code_version.__wrapped__())
+    assert len(versions) == 1 + len(loaded)
 
 
-def test_every_place_that_decides_a_run_is_there():
-    for package, path in (*module._DECIDES, *module._DECIDES_FOR_AGENTS):
-        place = files(package).joinpath(path) if path else files(package)
-        assert place.is_dir() or place.is_file(), f"{package}/{path}"
-        assert list(module._contents(place, path)), f"{package}/{path} holds no source"
+@pytest.mark.parametrize(
+    "name",
+    [
+        "gpusched_experiments.cli.main",
+        "gpusched_experiments.html_report.document",
+        "gpusched_experiments.report.table",
+        "gpusched_experiments.report.comparison",
+        "gpusched_env.rendering.gantt",
+        "gpusched_env.audit",
+        "gpusched_agents.policy",
+    ],
+)
+def test_reports_commands_and_pictures_do_not_decide(graph, name):
+    before = code_version()
+    assert name not in module._run_modules()
+    graph.changed = graph._file(name)
+    assert graph.changed is not None
+    assert code_version.__wrapped__() == before
 
 
-def test_a_source_that_is_renamed_is_other_code(tmp_path, monkeypatch):
-    write_places(tmp_path)
-    (tmp_path / "gpusched_baselines/a.py").write_text("same")
-    before = version_of(tmp_path, monkeypatch)
-    (tmp_path / "gpusched_baselines/a.py").rename(tmp_path / "gpusched_baselines/b.py")
-    assert version_of(tmp_path, monkeypatch) != before
+@pytest.mark.parametrize("table", ["tables/data/hourly_prices.csv.gz", "scenarios/tiny.toml", "tracks/slack.toml"])
+def test_tables_decide(graph, table):
+    before = code_version()
+    graph.changed = graph._file("gpusched_env.workload").parent / table
+    assert graph.changed.is_file()
+    assert code_version.__wrapped__() != before
+
+
+def test_no_other_module_of_a_run_imports_by_a_name_that_no_source_spells_out():
+    graph = module._graph()
+    found = {name for name in module._run_modules() if re.search(r"import_module\((?![\"'])", graph.source(name))}
+    assert found <= NAMES_AT_RUN_TIME
 
 
 def test_the_present_code_has_a_version_and_the_machine_a_name():
-    assert len(code_version()) == 16
-    assert code_version() == code_version.__wrapped__()
+    assert re.fullmatch("[0-9a-f]{16}", code_version())
     assert f"{usable_cores()} cores" in machine()
 
 
 def test_the_version_of_an_agent_follows_its_files_and_what_applies_them_but_not_how_agents_are_trained(
-    tmp_path, monkeypatch
+    tmp_path, graph, monkeypatch
 ):
-    places = (f"{package}/{path}" for package, path in module._DECIDES_FOR_AGENTS)
-    for name in ("gpusched_env/observation/features.py", *(place for place in places if place.endswith(".py"))):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("one")
+    monkeypatch.setattr(module, "version_beside", version_beside.__wrapped__)
     save_agent(tmp_path / "mine", description(), weights())
-    monkeypatch.setattr(module, "files", lambda package: tmp_path / package)
     name = f"agent:{tmp_path / 'mine'}"
     versions = {agent_version(name)}
-    for unused in ("training.py", "study.py"):
-        (tmp_path / "gpusched_agents" / unused).write_text("how it learns")
+    for unused in ("training.evolution", "training.config", "study"):
+        graph.changed = graph._file(f"gpusched_agents.{unused}")
         assert versions == {agent_version(name)}
-    for used in ("gpusched_env/observation/features.py", "gpusched_agents/network/actors.py"):
-        (tmp_path / used).write_text("two")
+    for used in ("policy", "network.control_policy"):
+        graph.changed = graph._file(f"gpusched_agents.{used}")
         versions.add(agent_version(name))
     save_agent(tmp_path / "mine", description(), weights(1))
     versions.add(agent_version(name))
-    save_agent(tmp_path / "mine", description(algorithm="another"), weights(1))
+    save_agent(tmp_path / "mine", description(algorithm="other"), weights(1))
     versions.add(agent_version(name))
     assert len(versions) == 5
 
 
-def test_every_module_that_an_agents_choice_needs_is_in_its_version():
-    found, wanted = set(), {"gpusched_agents.policy"}
-    while wanted:
-        name = wanted.pop()
-        found.add(name)
-        tree = ast.parse(Path(find_spec(name).origin).read_text(encoding="utf-8"))
-        froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-        wanted |= {each for each in froms if each.startswith("gpusched_agents.")} - found - READS
-    files = {f"{name.replace('.', '/')}.py" for name in found}
-    assert files <= {f"{package}/{path}" for package, path in module._DECIDES_FOR_AGENTS}
+def test_measures_and_changes_of_other_modules_add_their_version():
+    assert origin("edf") == code_version()
+    assert origin("edf", Measure("partial", partial(WHOLE_RUN.of))) == code_version()
+    beside = version_beside("gpusched_reproductions.published.changes")
+    assert beside
+    assert origin("edf", change=SpeedUp) == f"{code_version()}, {beside}"
+    assert version_beside("gpusched_reproductions.published.workloads") in origin("edf", ONE_ROUND)
+    assert machine() in origin("edf", ONE_ROUND)
+    beside_run = module._graph().modules_of(["gpusched_reproductions.published.forecast_check"]) - module._run_modules()
+    assert {name for name in beside_run if ".report." in name} == set()
+
+
+def test_where_nothing_is_reproduced_the_rest_decides(monkeypatch):
+    assert reproductions_version()
+    folders = {name: folder for name, folder in ImportGraph.installed()._folders.items() if "reprod" not in name}
+    before = code_version()
+    monkeypatch.setattr(module, "_graph", lambda: ImportGraph(folders))
+    assert code_version.__wrapped__() == before
+    assert reproductions_version.__wrapped__() == version_beside.__wrapped__("gpusched_reproductions.published") == ""
 
 
 def test_the_commit_is_that_of_the_checkout_and_says_whether_sources_differ(tmp_path, monkeypatch):

@@ -12,7 +12,8 @@ from gpusched_env import EpochDistribution
 from gpusched_env.simulator import layout as at
 from gpusched_experiments.forecast import Forecast, Outcomes
 from gpusched_experiments.report.experiment import Selection
-from gpusched_reproductions.published.forecasts import FORECASTS, KNOWN, MEASURES, MODELLED, NONE, _counts
+from gpusched_reproductions.published.forecast_check import KNOWN, MEASURES, MODELLED, NONE, count_hits
+from gpusched_reproductions.published.forecasts import FORECASTS
 from instances import random_instance
 
 
@@ -43,7 +44,7 @@ def test_jobs_count_as_before_inside_or_after_and_by_horizon_and_chance():
     jobs[:, at.END_S] = [180.0, 4999.0, 40_081.0, 100.0 - 1e-9]
     jobs[:, at.DUE] = due_s
     jobs[:, at.START_S] = [0.0, 0.0, 5.0, 0.0]
-    found = _counts(made, jobs, np.array([True, True, True, False]))
+    found = count_hits(made, jobs, np.array([True, True, True, False]))
     assert [found[name] for name in ("jobs", "inside", "before", "after")] == [4.0, 2.0, 1.0, 1.0]
     assert [found["waiting"], found["start_inside"]] == [3.0, 2.0]
     assert [found[f"{name}_jobs"] for name in ("short", "medium", "long")] == [2.0, 1.0, 1.0]

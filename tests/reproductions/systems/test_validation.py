@@ -9,16 +9,8 @@ from typing import TYPE_CHECKING
 
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.validation import (
-    ALL,
-    SYSTEMS,
-    Check,
-    Measured,
-    Part,
-    parts_of,
-    stored,
-    validate_systems,
-)
+from gpusched_reproductions.systems.checks import Check, Measured, Part
+from gpusched_reproductions.systems.validation import ALL, SYSTEMS, parts_of, stored, validate_systems
 from refusals import refused
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import Any
 from gpusched_agents.any_policy import is_agent
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
-from gpusched_experiments.report.code_version import agent_version, code_version, systems_version
+from gpusched_experiments.report.code_version import agent_version, code_version, reproductions_version
 from gpusched_experiments.report.warm_up import warm_up
 
 
@@ -49,7 +49,6 @@ class Serialisation:
             return file.getvalue(), [self._shared[key][1] for key in pickler.used]
 
     def shares(self, thing: object) -> bool:
-        """Return whether a thing is sent once for all calls."""
         return isinstance(thing, Instance) or id(thing) in self._common
 
     def keep(self, thing: object) -> int:
@@ -78,7 +77,6 @@ class _Pickler(pickle.Pickler):
 
 
 def unpacked(payload: bytes, shared: Sequence[bytes]) -> Callable[[], Any]:
-    """Return the call again."""
     with io.BytesIO(payload) as file:
         return _Unpickler(file, shared).load()
 
@@ -91,7 +89,6 @@ class _Unpickler(pickle.Unpickler):
         self._things = [pickle.loads(each) for each in shared]  # noqa: S301 - the command's own
 
     def persistent_load(self, place: int) -> object:
-        """Return the shared thing of this place."""
         return self._things[place]
 
 
@@ -126,9 +123,8 @@ class Terms:
 
 
 def versions(policies: Iterable[str]) -> tuple[tuple[str, str], ...]:
-    """Return the versions of all that decides the results with these policies, as this process has them."""
     agents = ((name, agent_version(name)) for name in policies if is_agent(name))
-    return (("code", f"{code_version()}-{systems_version()}"), *agents)
+    return (("code", f"{code_version()}-{reproductions_version()}"), *agents)
 
 
 def make_call(terms: Terms, payload: bytes, *shared: bytes) -> bytes:

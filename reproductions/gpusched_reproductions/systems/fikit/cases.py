@@ -71,7 +71,6 @@ class Case(NamedTuple):
 
     @property
     def alone_s(self) -> float:
-        """The time of the first job alone [s]."""
         return float(self.kernels_s.sum() + self.gaps_s.sum())
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from gpusched_experiments.report.chart import Band, Chart, Level, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.fikit.cases import DEPTHS, GAP_EVERY, cases, kernel_times, slowdowns_of_pairs
-from gpusched_reproductions.systems.validation import Check, Measured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -33,7 +33,6 @@ def rows(most: int = MOST_WAITING) -> Iterator[tuple[int, int, float, float, str
 
 
 def write(file: TextIO) -> None:
-    """Write the whole table."""
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(COLUMNS)
     writer.writerows(rows())

@@ -23,7 +23,6 @@ class TickQueue:
         self._heap: list[_Entry] = []
 
     def add(self, job: int, arrival_s: float) -> None:
-        """Add a job."""
         entry = _Entry(arrival_s)
         entry.job = job
         heapq.heappush(self._heap, entry)
@@ -36,7 +35,6 @@ class TickQueue:
             self._heap = [self._heap[k] for k in _power(step, ticks)]
 
     def emptied(self) -> list[int]:
-        """Empty the queue, and return its jobs in order."""
         jobs = [entry.job for entry in _emptied(self._heap)]
         self._heap = []
         return jobs

@@ -1,7 +1,7 @@
 """HiveD (Zhao et al., OSDI 2020): virtual clusters of cells, beside private clusters and quotas."""
 
+from gpusched_reproductions.systems.checks import Part
 from gpusched_reproductions.systems.hived import anomaly, conformance, philly
-from gpusched_reproductions.systems.validation import Part
 
 PARTS = (
     Part("hived", "cases", "HiveD's test cases and random requests", conformance.run, conformance.DATA),

@@ -14,6 +14,7 @@ from gpusched_env.simulator.placement.release import within_quota
 from gpusched_env.workload import builtin_applications, with_tenancy
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.hived.philly import (
     NODE_GPUS,
     TRACE,
@@ -23,7 +24,6 @@ from gpusched_reproductions.systems.hived.philly import (
     shared_cluster,
     with_spread,
 )
-from gpusched_reproductions.systems.validation import Check, Measured
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -86,7 +86,6 @@ def refusals(view: View) -> int:
 
 @kernel
 def _first(board: Board, job: int) -> int:
-    """Return the first configuration that a job may use."""
     config = 0
     while board.tau[job, config] > 1e300:
         config += 1
@@ -104,7 +103,6 @@ def _spread(board: Board, job: int, config: int) -> int:
 
 @kernel
 def _emptiest(board: Board, config: int) -> int:
-    """Return the node of a configuration's type with most free GPUs, the first of several."""
     nodes, gpu_type = board.nodes, board.facts.configs[config, at.CONFIG_TYPE]
     best, most = -1, -1
     for n in range(nodes.shape[0]):
@@ -226,7 +224,6 @@ def chart_of(trace: TenantTrace, runs: dict[str, AnomalyOutcome]) -> Chart:
 
 
 def alone(trace: TenantTrace, shared: Instance) -> AnomalyOutcome:
-    """Run every tenant on its own nodes, in a cluster of its own."""
     start, completion = np.empty(len(trace.tenant)), np.empty(len(trace.tenant))
     for tenant in range(len(trace.names)):
         instance, own = private_nodes(shared, tenant)

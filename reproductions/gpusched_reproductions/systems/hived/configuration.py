@@ -45,7 +45,6 @@ def cluster_of(config: Mapping[str, Any]) -> CellCluster:
 
 
 def _size(types: Mapping[str, Any], name: str) -> int:
-    """Count the GPUs of a cell of a type."""
     return _size(types, types[name]["childCellType"]) * types[name]["childCellNumber"] if name in types else 1
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from gpusched_env.cells import Allocator, Request
 from gpusched_env.errors import InputError
+from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.hived import episodes
 from gpusched_reproductions.systems.hived.configuration import cluster_of, read_cluster
-from gpusched_reproductions.systems.validation import Check, Measured
 
 DATA = Path("../shared/data/hived")
 SOURCE = "github.com/microsoft/hivedscheduler 66f26ac (MIT), hived_algorithm_test.go and its design configuration"
@@ -59,7 +59,6 @@ class Cases:
 
     @classmethod
     def read(cls, path: Path) -> Cases:
-        """Read the file of cases."""
         config = json.loads(path.read_text(encoding="utf-8"))
         names = ("gangs", "pods", "should_succeed", "should_be_refused", "expected_placement", "expected_victims")
         return cls(*(config[name] for name in names))

@@ -42,7 +42,6 @@ _ACTIVATION_BYTES = {
 
 
 def least_gib(model: str) -> float:
-    """Return the working minimum of a model on each of its GPUs [GiB]."""
     return FRAMEWORK_GIB + _STATE_BYTES[model] / GIB
 
 

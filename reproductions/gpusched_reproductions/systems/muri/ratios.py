@@ -43,7 +43,6 @@ class Ratios:
 
 
 def named_trace(name: str) -> list[TraceJob]:
-    """Read the trace with one of the `NAMES`."""
     return read_trace(path_of(int(name[0])), at_once=name.endswith("'"))
 
 

@@ -74,12 +74,10 @@ class TraceJob:
 
     @property
     def application(self) -> str:
-        """Return the model on that many GPUs."""
         return f"{self.model}-{self.gpus}"
 
 
 def path_of(trace: int) -> Path:
-    """Return where a trace is looked for."""
     return MURI / f"trace{trace}.csv"
 
 

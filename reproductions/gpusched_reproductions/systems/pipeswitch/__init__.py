@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from gpusched_reproductions.systems.checks import Part
 from gpusched_reproductions.systems.pipeswitch.bursts import by_slack, cluster
 from gpusched_reproductions.systems.pipeswitch.one_gpu import figure_6
 from gpusched_reproductions.systems.pipeswitch.start_up import against_mps, start_up
-from gpusched_reproductions.systems.validation import Part
 
 PARTS = (
     Part("pipeswitch", "start-up", "A task takes the place of another one: latency by method and model", start_up),

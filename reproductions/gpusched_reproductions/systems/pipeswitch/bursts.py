@@ -15,10 +15,10 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.workload import builtin_applications
 from gpusched_env.workload.network import SwitchingCosts, switching_costs
 from gpusched_env.workload.scenario.sharing import Switching
+from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.pipeswitch.one_gpu import ENDLESS, TRAINING, USUAL, endless, run_until
 from gpusched_reproductions.systems.pipeswitch.published import OTHER_MPS_MS, OTHER_READY_MS, READY_MS
 from gpusched_reproductions.systems.pipeswitch.start_up import predicted_ms
-from gpusched_reproductions.systems.validation import Check, Measured
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -90,7 +90,6 @@ class Shares(NamedTuple):
 
     @classmethod
     def mean(cls, each: Sequence[Shares]) -> Shares:
-        """Return the means over runs."""
         return cls(*(float(np.mean(values)) for values in zip(*each, strict=True)))
 
     @classmethod

@@ -12,9 +12,9 @@ from gpusched_env.workload.network import SwitchingCosts
 from gpusched_env.workload.start_up.pipeline import Method
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.pipeswitch.published import LOG, QUANTA_S, RATES, READY_MS, READY_RATE
 from gpusched_reproductions.systems.pipeswitch.start_up import predicted_ms
-from gpusched_reproductions.systems.validation import Check, Measured
 
 SWITCHES = 400
 USUAL = 0.001  # weight [€/s]
@@ -50,7 +50,6 @@ def progress_of_turns(quantum_s: float, costs_s: float) -> float:
 
 
 def endless(costs: SwitchingCosts, where: Configuration = TRAINING, application: str = "") -> Job:
-    """Make a job of epochs of a second that never ends."""
     return Job(0.0, 1e12, USUAL, MANY_S, ENDLESS, MANY_S, {where: 1.0}, application=application, **costs._asdict())
 
 

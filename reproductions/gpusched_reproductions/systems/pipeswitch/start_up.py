@@ -6,6 +6,7 @@ from gpusched_env.workload.start_up.architectures import layers_of
 from gpusched_env.workload.start_up.pipeline import Method, start_up_s
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_reproductions.systems.checks import Check, Kind, Measured
 from gpusched_reproductions.systems.pipeswitch.published import (
     LOG,
     MODELS,
@@ -16,7 +17,6 @@ from gpusched_reproductions.systems.pipeswitch.published import (
     READY_MS,
     START_UP_MS,
 )
-from gpusched_reproductions.systems.validation import Check, Kind, Measured
 
 FITTED: tuple[Method, ...] = (
     "per layer, no pipeline",
@@ -37,7 +37,6 @@ def predicted_ms(method: Method, model: str, ready_ms: float) -> float:
 
 
 def start_up(quick: bool) -> Measured:
-    """Predict every latency of figures 7 to 9."""
     del quick  # it takes a second
     checks = []
     for method, (figure, published) in START_UP_MS.items():
@@ -65,7 +64,6 @@ def against_mps(quick: bool) -> Measured:
 
 
 def _chart() -> Chart:
-    """Draw the latencies of all methods but those of seconds, a panel for each model."""
     panels = []
     for i, model in enumerate(MODELS):
         methods = [method for method in START_UP_MS if method != "two processes"]
