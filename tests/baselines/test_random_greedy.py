@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines import RandomGreedy, make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
@@ -26,10 +27,7 @@ def open_round(long_weight: float, short_weight: float) -> State:
         Job(0.0, 4 * HOUR, long_weight, 2.0, CERTAIN, 2.0, {ONE: HOUR}),
         Job(0.0, 4 * HOUR, short_weight, 1.0, CERTAIN, 1.0, {ONE: HOUR}),
     ]
-    state = State(Instance.from_jobs([GpuType("V", 1000.0, 0.0, 16.0)], [Node("V", 1)], jobs))
-    state.advance()
-    state.begin_round(preemption=True)
-    return state
+    return begin_run(Instance.from_jobs([GpuType("V", 1000.0, 0.0, 16.0)], [Node("V", 1)], jobs))
 
 
 def share_of_swaps(long_weight: float, short_weight: float, fill: bool, rounds: int = 4000) -> float:

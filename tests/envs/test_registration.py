@@ -79,7 +79,6 @@ def test_options_are_keyword_arguments_and_win_over_those_of_the_track():
     assert cut_off == [(False, [False, False])] * 6 + [(True, [True, True])]
 
 
-@pytest.mark.slow
 def test_the_module_before_the_colon_registers_every_id():
     code = "import gymnasium; print(gymnasium.make('gpusched_env:gpusched_env/SlackFlat-v0').observation_space.shape)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -92,7 +91,6 @@ def test_the_reward_scale_of_what_is_no_track_is_1():
     assert gymnasium.make(ENVIRONMENT_ID, scenario="slack", settings=FEW).unwrapped.reward_scale == 1.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("track", ["slack", "lognormal", "whole-nodes", "pairs", "openb"])
 def test_episodes_of_edf_return_about_minus_10(track):
     policy = make_policy("edf")

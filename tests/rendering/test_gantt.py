@@ -63,7 +63,6 @@ def other_futures(instance, submitted):
     yield replace(jobs, **columns)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 def test_a_frame_shows_nothing_of_jobs_that_are_not_submitted(tiny, rounds):
     state = running_state(tiny, rounds)
@@ -161,7 +160,6 @@ def test_a_chart_of_many_nodes_labels_some_of_them():
     assert 10 <= len(figure.axes[0].get_yticks()) <= 60
 
 
-@pytest.mark.slow
 def test_pyplot_with_its_global_state_is_not_used():
     code = """
         import sys
@@ -192,7 +190,6 @@ def test_neighbouring_jobs_differ_in_colour_and_no_label_is_hard_to_read():
     assert ink_on(0) != ink_on(1)
 
 
-@pytest.mark.slow
 def test_changes_too_many_to_mark_are_counted_instead(result, monkeypatch):
     def legend() -> str:
         return " ".join(text.get_text() for box in gantt_figure(result).legends for text in box.get_texts())

@@ -58,7 +58,6 @@ def compiled() -> dict[str, list[object]]:
     return in_a_fresh_process()
 
 
-@pytest.mark.slow
 def test_a_fresh_process_gives_the_same_run(compiled):
     for name, policy in POLICIES.items():
         result = simulate(random_instance(11, kinds=True, interference=True), policy, seed=5)
@@ -66,7 +65,6 @@ def test_a_fresh_process_gives_the_same_run(compiled):
         assert compiled[name] == here
 
 
-@pytest.mark.slow
 def test_python_gives_the_same_numbers_as_compiled(compiled):
     interpreted = in_a_fresh_process(NUMBA_DISABLE_JIT="1")
     for name, values in compiled.items():

@@ -48,15 +48,6 @@ def run(package: Path, program: str = PRINT) -> tuple[float, int]:
     return float(result), int(hits)
 
 
-@pytest.mark.slow
-@compiled_only
-def test_a_kernel_is_kept_until_a_constant_in_another_file_changes(tiny):
-    assert run(tiny) == (6.0, 0)
-    assert run(tiny) == (6.0, 1)
-    (tiny / "constants.py").write_text("HEIGHT = 50.0\n", encoding="utf-8")
-    assert run(tiny) == (100.0, 0)
-
-
 @compiled_only
 def test_the_cache_of_a_kernel_carries_its_digest():
     """The attribute is Numba's own and private: should it move, kernels would silently lose their digest."""
@@ -64,7 +55,6 @@ def test_the_cache_of_a_kernel_carries_its_digest():
     assert place._cache._cache_file._source_stamp == place._digest != solve._digest
 
 
-@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize("taken", ["from tiny.constants import HEIGHT", "from tiny import constants as c"])
 def test_a_kernel_is_compiled_anew_when_a_kernel_below_it_reads_what_has_changed_elsewhere(tiny, taken):
@@ -81,7 +71,6 @@ def test_a_kernel_is_compiled_anew_when_a_kernel_below_it_reads_what_has_changed
     assert run(tiny) == (100.0, 0)
 
 
-@pytest.mark.slow
 @compiled_only
 def test_two_versions_of_a_kernel_do_not_share_files(tiny):
     """The older one ends its work after the newer one: its code is not taken for that of the newer."""
@@ -92,7 +81,6 @@ def test_two_versions_of_a_kernel_do_not_share_files(tiny):
     assert first < {path.name for path in (tiny.parent / "cache").rglob("*.nbc")}
 
 
-@pytest.mark.slow
 @compiled_only
 def test_a_kernel_is_kept_when_only_a_comment_or_another_kernel_of_its_file_changes(tiny):
     assert run(tiny) == (6.0, 0)
@@ -101,7 +89,6 @@ def test_a_kernel_is_kept_when_only_a_comment_or_another_kernel_of_its_file_chan
     assert run(tiny) == (6.0, 1)
 
 
-@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize(
     ("before", "after", "result"),
@@ -140,7 +127,6 @@ def test_a_kernel_is_compiled_anew_when_anything_changes_that_it_is_made_of(tiny
     assert run(tiny, program) == (result, 0)
 
 
-@pytest.mark.slow
 @compiled_only
 def test_a_kernel_that_reads_what_stands_below_it_depends_on_its_whole_file(tiny):
     text = (
@@ -155,7 +141,6 @@ def test_a_kernel_that_reads_what_stands_below_it_depends_on_its_whole_file(tiny
     assert run(tiny) == (8.0, 0)
 
 
-@pytest.mark.slow
 @compiled_only
 def test_a_kernel_of_a_folder_below_is_compiled_anew_when_its_package_changes(tiny):
     (tiny / "deep").mkdir()
@@ -168,7 +153,6 @@ def test_a_kernel_of_a_folder_below_is_compiled_anew_when_its_package_changes(ti
     assert run(tiny, deep) == (100.0, 0)
 
 
-@pytest.mark.slow
 @compiled_only
 def test_a_kernel_is_compiled_anew_when_the_module_of_a_type_that_it_takes_has_moved(tiny):
     record = "from typing import NamedTuple\n\n\nclass Side(NamedTuple):\n    wide: float\n"

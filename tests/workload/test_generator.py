@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusched_baselines.dispatching.dispatch import edf
-from gpusched_env.simulator import State, simulate
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import (
     InstanceMaker,
@@ -264,17 +263,6 @@ def test_a_seed_that_is_no_whole_number_from_zero_is_refused(seed):
 def test_a_name_is_no_scenario():
     with refused("scenario", "tiny", "load_scenario"):
         make_instance("tiny", seed=0)
-
-
-@pytest.mark.slow
-def test_the_large_scenario_keeps_about_eighty_percent_of_the_gpus_busy_under_edf():
-    """Busy GPU-seconds / (GPUs · time), from the first to the last submission."""
-    instance = make_instance(load_scenario("large"), 0)
-    last = instance.jobs.submission_s[-1]
-    intervals = simulate(instance, edf()).intervals()
-    held_s = intervals["end_s"].clip(0, last) - intervals["start_s"].clip(0, last)
-    available = sum(node.gpus for node in instance.nodes) * last
-    assert (intervals["gpus"] * held_s).sum() / available == pytest.approx(0.8, abs=0.06)
 
 
 @pytest.mark.parametrize("slack", [1e9, 1e15, 1e308])
