@@ -77,10 +77,12 @@ def is_there(pid: int) -> bool:
 
 
 def end(pids: Iterable[int]) -> None:
-    """End processes at once."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """End processes at once: all are stopped first, so that none reports how another one ended."""
+    there = list(pids)
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in there:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 def last_line(path: Path) -> str:
