@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.live import emulated_processes
 from gpusched_experiments.live.emulated import EmulatedCluster
 from gpusched_experiments.live.emulated_files import NodeGroup, node_groups
+from gpusched_experiments.live.emulated_processes import free_ports
 
 
 def test_nodes_are_read_from_a_text() -> None:
@@ -39,3 +43,15 @@ def test_without_slurm_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
     with pytest.raises(InputError, match=r"no-such-slurmctld not found .*apt-get install slurmctld"):
         EmulatedCluster(tmp_path / "new").start()
     assert not (tmp_path / "new").exists()
+
+
+def test_a_port_is_given_once_and_a_daemon_can_listen_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulated_processes, "PORTS", (31_000, 31_040))
+    given = free_ports(3)
+    with ExitStack() as stack:
+        for each in (*given, *free_ports(3)):
+            stack.enter_context(each)
+            listening = stack.enter_context(socket.socket())
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(each.getsockname())
+            listening.listen()
