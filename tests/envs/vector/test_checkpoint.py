@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -76,26 +72,6 @@ def test_a_checkpoint_is_plain_arrays_and_a_copy():
     env.set_state(state)
     play(env, 20, 0)
     assert_same(state, copies)
-
-
-@pytest.mark.slow
-def test_another_process_goes_on_from_the_file(tmp_path):
-    env = make(2)
-    env.reset(seed=8)
-    play(env, 30, 0)
-    np.savez(tmp_path / "state.npz", **env.get_state())
-    expected = [float(rewards.sum()) for _, rewards, *_ in play(env, 60, 1)]
-    code = (
-        "import sys, numpy as np; from test_checkpoint import make, play\n"
-        "env = make(2); env.set_state(dict(np.load(sys.argv[1], allow_pickle=False)))\n"
-        "print([float(r.sum()).hex() for _, r, *_ in play(env, 60, 1)])"
-    )
-    folders = [str(Path(__file__).parent), str(Path(__file__).parents[2] / "support")]
-    program = f"import sys; sys.path[:0] = {folders!r}\n{code}"
-    done = subprocess.run(
-        [sys.executable, "-c", program, str(tmp_path / "state.npz")], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == str([value.hex() for value in expected])
 
 
 def test_going_on_where_spare_machines_help_gives_the_same_steps():

@@ -294,7 +294,7 @@ def test_a_killed_command_goes_on_where_it_was_and_ends_the_same(tmp_path):
     arguments = ("cost", "--nodes", "3", "--seeds", "0-4", "-p", "edf,random-greedy", "-w", "2", "--out")
     stored = parts / "cost/cells.csv"
     process = subprocess.Popen([*COMMAND, *arguments, str(parts)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 120.0
+    deadline = time.monotonic() + 600.0
     while time.monotonic() < deadline and process.poll() is None:
         if stored.exists() and stored.read_bytes().count(b"\n") > 4:
             os.kill(process.pid, signal.SIGKILL)
