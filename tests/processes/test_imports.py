@@ -10,6 +10,8 @@ from pathlib import Path
 import gymnasium
 import pytest
 
+from gpusched_agents import make_any_policy
+from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_experiments.live import progress
 from gpusched_experiments.live.drive_state import DriveState
 
@@ -95,3 +97,40 @@ except rendering.MissingExtraError as error:
     print(error)
 """
     assert printed(text) == 'charts need matplotlib; install it with: pip install "gpusched-env[plot]"\n'
+
+
+@pytest.mark.parametrize(
+    "modules",
+    ["gpusched_agents", "gpusched_agents.policy, gpusched_agents.files.storage", "gpusched_experiments.cli.app"],
+)
+def test_agents_and_commands_are_imported_without_torch(modules: str):
+    assert printed(f"import sys, {modules}" + loaded("torch", "stable_baselines3", "sb3_contrib")) == "[]\n"
+
+
+WITHOUT_TORCH = """
+import sys
+sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
+sys.path.append(sys.argv[1])
+from gpusched_agents import AdaptationConfig, EsConfig, TrainingConfig, make_any_policy, make_training
+from gpusched_env import child_processes, load_scenario, make_instance, simulate
+from gpusched_env.errors import MissingExtraError
+from adapted import InThisProcess
+child_processes.ProcessPoolExecutor = InThisProcess
+small = {"scenarios": ("tiny",), "scenario_settings": {"jobs.count": 4}, "steps": 10, "validation_seeds": (500,)}
+make_training(TrainingConfig(agent=EsConfig(pairs=1, most_jobs=4), **small), sys.argv[2]).run()
+policy = make_any_policy(f"agent:{sys.argv[2]}/agent")
+print(simulate(make_instance(load_scenario("tiny"), 500), policy).total_eur)
+try:
+    make_training(TrainingConfig(agent=AdaptationConfig(), **small), sys.argv[3])
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_agents_are_trained_and_decide_without_torch_and_other_algorithms_name_the_missing_package(tmp_path: Path):
+    support = Path(__file__).parents[1] / "support"
+    cost, error = printed(WITHOUT_TORCH, str(support), str(tmp_path / "es"), str(tmp_path / "ppo")).splitlines()
+    policy = make_any_policy(f"agent:{tmp_path / 'es' / 'agent'}")
+    assert float(cost) == simulate(make_instance(load_scenario("tiny"), 500), policy).total_eur
+    assert "gpusched-env[agents]" in error
+    assert not (tmp_path / "ppo").exists()
