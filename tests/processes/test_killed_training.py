@@ -34,10 +34,6 @@ import sys
 from gpusched_agents.training.algorithm_config import *
 from gpusched_agents.training.config import *
 from gpusched_agents.training.control_training import ControlTraining
-from gpusched_agents.training.evolution import Workers
-from gpusched_agents.training.evolved import EvolvedNetwork
-from gpusched_agents.training.workloads import RANDOMISED, TrainingPlace
-from instances import random_instance
 config = eval(sys.argv[2])
 ControlTraining(config, sys.argv[1], on_progress=lambda *report: print(*report, flush=True)).run()
 """
