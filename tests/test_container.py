@@ -25,10 +25,6 @@ def copied() -> list[str]:
     return [source for rest in all_of("COPY") for source in rest.split()[1:-1]]
 
 
-def command_of_health() -> list[str]:
-    return json.loads(all_of("HEALTHCHECK")[0].split(" CMD ")[1])
-
-
 def test_every_instruction_is_one():
     assert {name for name, _ in INSTRUCTIONS} <= {
         "FROM", "RUN", "USER", "WORKDIR", "ENV", "COPY", "EXPOSE", "HEALTHCHECK", "ENTRYPOINT", "CMD",

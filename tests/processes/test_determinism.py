@@ -17,7 +17,7 @@ import json, sys
 sys.path.insert(0, sys.argv[1])
 from instances import random_instance
 from compiled_policies import POLICIES
-from gpusched_env import simulate, load_scenario, make_instance, GpuClusterEnv
+from gpusched_env import simulate, load_scenario, make_instance, GpuClusterEnv, GpuClusterVectorEnv
 import numpy as np
 
 out = {}
@@ -38,6 +38,14 @@ for _ in range(60):
     if over:
         break
 out["env"] = sums
+many = GpuClusterVectorEnv(3, "tiny", threads=2)
+infos, out["vector"] = many.reset(seed=0)[1], []
+for _ in range(15):
+    last = infos["action_mask"].shape[1] - 1 - infos["action_mask"][:, ::-1].argmax(axis=1)
+    observations, rewards, _, _, infos = many.step(last)
+    parts = (rewards, *observations.values(), infos["action_mask"])
+    out["vector"] += [float(number) for part in parts for number in np.ravel(part)]
+many.close()
 print(json.dumps(out))
 """
 
@@ -63,4 +71,6 @@ def test_a_fresh_process_gives_the_same_runs_and_so_does_python_without_compilin
     interpreted = in_a_fresh_process(NUMBA_DISABLE_JIT="1")
     for name, values in compiled.items():
         for ours, theirs in zip(values, interpreted[name], strict=True):
-            assert ours == pytest.approx(theirs, rel=1e-12, abs=1e-12)
+            assert ours == pytest.approx(
+                theirs, **({"rel": 1e-6} if name == "vector" else {"rel": 1e-12, "abs": 1e-12})
+            )

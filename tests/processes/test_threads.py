@@ -1,4 +1,4 @@
-"""Threads give what Python gives, survive signals and forks, and do not spin while they sleep."""
+"""Threads survive signals and forks, and do not spin while they sleep."""
 
 from __future__ import annotations
 
@@ -17,32 +17,9 @@ from gpusched_env.envs.vector.work_queue import ASLEEP, THREADS
 from vector_twins import assert_same, few_jobs, random_actions
 from waiting import eventually
 
-STEPS = """
-import numpy as np
-from gpusched_env import GpuClusterVectorEnv
-env = GpuClusterVectorEnv(3, "tiny", threads=2)
-infos = env.reset(seed=0)[1]
-for _ in range(15):
-    last = infos["action_mask"].shape[1] - 1 - infos["action_mask"][:, ::-1].argmax(axis=1)
-    observations, rewards, _, _, infos = env.step(last)
-    print(*rewards, *np.concatenate([*observations.values(), infos["action_mask"]], axis=1).ravel())
-"""
-
 
 def workers() -> int:
     return sum(thread.name == "gpusched-vector" for thread in threading.enumerate())
-
-
-def test_python_gives_the_same_steps_as_compiled_threads():
-    printed = [
-        subprocess.run(
-            [sys.executable, "-c", STEPS], check=True, capture_output=True, text=True, env=os.environ | changed
-        ).stdout
-        for changed in ({}, {"NUMBA_DISABLE_JIT": "1"})
-    ]
-    compiled, interpreted = (np.array([line.split() for line in text.splitlines()], dtype=float) for text in printed)
-    assert len(compiled) == 15
-    np.testing.assert_allclose(compiled, interpreted, rtol=1e-6, atol=1e-7)
 
 
 # In a process of its own: an interrupt while Numba loads a kernel would leave it unable to load any.

@@ -1,4 +1,4 @@
-"""A checkpoint: going on from it gives the same steps, bit for bit, here and in another process."""
+"""A checkpoint: going on from it gives the same steps, bit for bit."""
 
 from __future__ import annotations
 
@@ -36,6 +36,15 @@ def test_going_on_from_a_checkpoint_gives_the_same_steps(mode, steps):
     assert_same(play(other, 120, 1), expected)
     env.set_state(state)
     assert_same(play(env, 120, 1), expected)
+
+
+def test_going_on_from_a_file_gives_the_same_steps(tmp_path):
+    env, other = make(2), make(2)
+    env.reset(seed=8)
+    play(env, 30, 0)
+    np.savez(tmp_path / "state.npz", **env.get_state())
+    other.set_state(dict(np.load(tmp_path / "state.npz", allow_pickle=False)))
+    assert_same(play(other, 60, 1), play(env, 60, 1))
 
 
 def test_a_checkpoint_keeps_what_has_been_profiled():
