@@ -109,12 +109,15 @@ def test_a_digest_of_a_folder_below_changes_with_its_package(tiny: Path):
 
 
 @compiled_only
-def test_a_digest_stays_when_only_a_comment_or_another_kernel_of_its_file_changes(tiny: Path):
+def test_a_digest_stays_when_only_a_comment_a_docstring_or_another_kernel_of_its_file_changes(tiny: Path):
     (tiny / "area.py").write_text(CONSTANT, encoding="utf-8")
     first = digest()
     with (tiny / "area.py").open("a", encoding="utf-8") as file:
         file.write("\n\n# A comment.\n@kernel\ndef twice(width):\n    return 2.0 * width\n")
     assert digest() == first
+    for text in ('"""Return an area."""', '"""Return the area of a rectangle."""'):
+        (tiny / "area.py").write_text(CONSTANT.replace("(width):\n", f"(width):\n    {text}\n"), encoding="utf-8")
+        assert digest() == first
 
 
 @compiled_only
@@ -124,6 +127,8 @@ def test_the_cache_of_a_kernel_carries_its_digest():
     assert len(place._digest) == 64
     assert stored._source_stamp == place._digest != solve._digest
     assert place._digest[:16] in stored._data_name_pattern
+    names = (stored._index_name, stored._index_path.rpartition("/")[2], stored._data_name_pattern)
+    assert [name.partition(".py3")[0] for name in names] == ["placement.place"] * 3, "a line above it moves no file"
 
 
 def test_a_kernel_without_a_cache_file_is_a_kernel_all_the_same(monkeypatch):
