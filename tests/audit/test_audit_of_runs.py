@@ -2,7 +2,6 @@ from __future__ import annotations
 
 import csv
 import shutil
-import time
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -140,11 +139,3 @@ def test_a_job_without_any_interval_is_named(folder: Path) -> None:
 
     found = corrupt(folder, "intervals.csv", remove)
     assert Difference("intervals.csv (job 5)", 0, "at least one", "intervals of the job") in found
-
-
-def test_ten_thousand_jobs_are_audited_within_some_seconds(tmp_path: Path) -> None:
-    result = simulate(make_instance(1, jobs=10_000, nodes=40, gap_s=120.0), edf())
-    write_run(result, tmp_path / "run")
-    begin = time.perf_counter()
-    assert audit(tmp_path / "run") == []
-    assert time.perf_counter() - begin < 15.0

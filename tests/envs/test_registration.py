@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import warnings
 from itertools import product
 from pathlib import Path
@@ -77,13 +75,6 @@ def test_options_are_keyword_arguments_and_win_over_those_of_the_track():
     many.reset(seed=1)
     cut_off = [(env.step(0)[3], many.step(np.zeros(2, int))[3].tolist()) for _ in range(7)]
     assert cut_off == [(False, [False, False])] * 6 + [(True, [True, True])]
-
-
-def test_the_module_before_the_colon_registers_every_id():
-    code = "import gymnasium; print(gymnasium.make('gpusched_env:gpusched_env/SlackFlat-v0').observation_space.shape)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    env = gymnasium.make("gpusched_env/SlackFlat-v0")
-    assert done.stdout.strip() == str((len(env.unwrapped.feature_names),))
 
 
 def test_the_reward_scale_of_what_is_no_track_is_1():

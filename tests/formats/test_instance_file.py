@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -242,13 +241,6 @@ def test_numbers_that_are_not_finite_are_refused(saved: Path, constant: str, fie
     saved.write_text(text.replace('"pue": 1.1', f'"pue": {constant}'), encoding="utf-8")
     with refused(f"{saved}: {field}", value):
         load_instance(saved)
-
-
-def test_ten_thousand_jobs_with_24_configurations_take_at_most_a_few_seconds(tmp_path: Path) -> None:
-    instance = make_instance(10_000)
-    begin = time.perf_counter()
-    assert loaded_again(instance, tmp_path) == instance
-    assert time.perf_counter() - begin < 10.0
 
 
 def shared_by_tenants() -> Instance:

@@ -1,6 +1,3 @@
-import subprocess
-import sys
-import textwrap
 from dataclasses import fields, replace
 
 import numpy as np
@@ -158,30 +155,6 @@ def test_a_chart_of_many_nodes_labels_some_of_them():
     scenario = load_scenario("tiny").replace({"cluster.nodes": 80, "jobs.count": 30})
     figure = gantt_figure(simulate(make_instance(scenario, 0), make_policy("fifo")), size_inches=(12.8, 7.2), dpi=60)
     assert 10 <= len(figure.axes[0].get_yticks()) <= 60
-
-
-def test_pyplot_with_its_global_state_is_not_used():
-    code = """
-        import sys
-        from gpusched_env.rendering import gantt_figure
-        assert "matplotlib.pyplot" not in sys.modules
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
-
-
-def test_without_matplotlib_text_works_and_charts_say_how_to_install_it():
-    code = """
-        import sys
-        sys.modules["matplotlib"] = None
-        from gpusched_env import rendering
-        rendering.render_text
-        try:
-            rendering.render_gantt_rgb
-        except rendering.MissingExtraError as error:
-            print(error)
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True)
-    assert done.stdout == 'charts need matplotlib; install it with: pip install "gpusched-env[plot]"\n'
 
 
 def test_neighbouring_jobs_differ_in_colour_and_no_label_is_hard_to_read():
