@@ -44,11 +44,6 @@ def processes(marks: Sequence[Sequence[str]], variables: Sequence[str] = ()) -> 
 
 
 def free_ports(count: int) -> tuple[int, ...]:
-    """Return so many ports that nothing listens on.
-
-    Raises:
-        RunError: There are too few.
-    """
     ports: list[int] = []
     choice = random.SystemRandom()
     for _ in range(100 * count):
@@ -70,7 +65,6 @@ def _environment(pid: int) -> str:
 
 
 def is_there(pid: int) -> bool:
-    """Return whether a process is there and not over."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     return False
@@ -83,7 +77,6 @@ def end(pids: Iterable[int]) -> None:
 
 
 def last_line(path: Path) -> str:
-    """Return the last line of a log; empty if there is none."""
     with suppress(OSError):
         return "".join(path.read_text(errors="replace").strip().splitlines()[-1:])
     return ""
