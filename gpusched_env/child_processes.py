@@ -67,7 +67,6 @@ class ProcessPool:
         return self
 
     def __exit__(self, *error: object) -> None:
-        """End the processes, at once after an error."""
         children = list((self._pool._processes or {}).values())  # noqa: SLF001 - their results are not needed
         if error[0] is not None:
             for child in children:

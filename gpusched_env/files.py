@@ -14,11 +14,7 @@ from gpusched_env.errors import InputError
 
 @contextmanager
 def one_error(path: str | Path) -> Iterator[None]:
-    """Turn an OSError of the body into one InputError that names the user's path.
-
-    Raises:
-        InputError: The body raised an OSError.
-    """
+    """Turn an OSError of the body into one InputError that names the user's path."""
     try:
         yield
     except OSError as error:
@@ -30,9 +26,6 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
 
     The content is written under a temporary name beside `path` and renamed at the end: readers see the old file or the
     new one, never half of it, and a failure leaves nothing behind.
-
-    Raises:
-        InputError: `path` is a folder, or cannot be written.
     """
     target = Path(path).resolve()
     if target.is_dir():
@@ -59,11 +52,7 @@ def new_folder(path: str | Path, *, ours: Collection[str] = ()) -> Iterator[Path
     ever deleted: an existing folder is replaced only if it is empty or holds nothing but files in `ours`.
 
     Args:
-        path: The folder to make; missing parents are made too.
         ours: Names of the files that a former folder may hold and that the new one replaces.
-
-    Yields:
-        The folder to write into.
 
     Raises:
         InputError: `path` is a file, a folder with other content, or cannot be written. Checked before the body runs.
@@ -86,11 +75,7 @@ def new_folder(path: str | Path, *, ours: Collection[str] = ()) -> Iterator[Path
 
 
 def check_new_folder(path: str | Path, *, ours: Collection[str] = ()) -> None:
-    """Check early what `new_folder` checks: that no foreign file would be replaced.
-
-    Raises:
-        InputError: `path` is a file, or a folder with other content.
-    """
+    """Check early what `new_folder` checks: that no foreign file would be replaced."""
     with one_error(path):
         _check_replaceable(path, Path(path).resolve(), ours)
 

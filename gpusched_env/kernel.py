@@ -134,7 +134,6 @@ def _parts(code: CodeType, names: dict[str, Any], file: str, docstring: str | No
 
 
 def _value(value: Any) -> str:
-    """Write a value that a kernel reads, so that different values are written differently."""
     if hasattr(value, "_digest"):
         return str(value._digest)  # noqa: SLF001
     if isinstance(value, np.ndarray):
@@ -147,7 +146,6 @@ def _value(value: Any) -> str:
 
 
 def _all_values(names: dict[str, Any], own: str) -> str:
-    """Digest the kernels and constants among these values, and in modules of the package `own` and of ours."""
     digest = sha256()
     for name, value in list(names.items()):
         if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (own, *_PACKAGES):
@@ -178,7 +176,6 @@ def _records(package: Path) -> str:
 
 @cache
 def _package(file: str) -> Path:
-    """Return the folder of the outermost package that holds `file`; of a file in none, its own folder."""
     folder = Path(file).parent
     while (folder.parent / "__init__.py").is_file():
         folder = folder.parent

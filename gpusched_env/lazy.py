@@ -15,10 +15,6 @@ def lazy_names(package: str, file: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package: it returns what its file imports under `if TYPE_CHECKING:`.
 
     Type checkers, linters and documentation find the same names as a program, and a program loads only what it uses.
-
-    Args:
-        package: The package's `__name__`.
-        file: Its `__file__`.
     """
 
     def get(name: str) -> Any:
@@ -34,7 +30,6 @@ def lazy_names(package: str, file: str) -> Callable[[str], Any]:
 
 @cache
 def _modules(file: str) -> dict[str, str]:
-    """Return the module of each name that is imported for type checkers."""
     return {
         alias.name: str(statement.module)
         for block in ast.parse(Path(file).read_text(encoding="utf-8")).body

@@ -168,12 +168,10 @@ def aligned(rows: int, size: int) -> Ints:
 
 
 def _lines(size: int) -> int:
-    """Round up to whole lines of the cache."""
     return -(-size // LINE) * LINE
 
 
 def _kind(hint: Any) -> Any:
-    """Return Numba's type of a field."""
     if get_origin(hint) is Annotated:
         array, axes = get_args(hint)
         alias = getattr(get_origin(array), "__value__", None)
@@ -227,7 +225,6 @@ def _type_of(value: NamedArrays, _: Any) -> Any:
 
 @unbox(NamedArraysType)
 def _unbox(_: Any, value: Any, c: Any) -> Any:
-    """Return the pointer to the table of a value that Python passes."""
     table_type = types.Array(types.int64, 1, "C")
     table = c.pyapi.object_getattr_string(value, "_table_")
     unboxed = c.unbox(table_type, table)

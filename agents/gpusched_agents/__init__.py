@@ -62,11 +62,7 @@ _OF_THE_EXTRA = ("sb3_contrib", "stable_baselines3", "torch")
 
 
 def __getattr__(name: str) -> Any:
-    """Import `name` at its first use (PEP 562).
-
-    Raises:
-        MissingExtraError: torch or Stable-Baselines3 is not installed.
-    """
+    """Import `name` at its first use (PEP 562)."""
     try:
         return _get(name)
     except ModuleNotFoundError as error:

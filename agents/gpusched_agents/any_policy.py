@@ -36,11 +36,7 @@ def maker_of(name: str) -> str:
 
 
 def archive_path(name: str) -> Path:
-    """Return the file that `sb3:FILE` names; like Stable-Baselines3 it adds .zip to a name without it.
-
-    Raises:
-        InputError: There is no such file.
-    """
+    """Return the file that `sb3:FILE` names; like Stable-Baselines3 it adds .zip to a name without it."""
     path = Path(name.removeprefix(SB3))
     found = path if path.suffix == ".zip" or path.is_file() else Path(f"{path}.zip")
     if not found.is_file():
@@ -49,7 +45,6 @@ def archive_path(name: str) -> Path:
 
 
 def known_policies() -> tuple[str, ...]:
-    """List the names of all policies: reference policies, ablations, and shipped agents."""
     return (*POLICIES, *(f"{PREFIX}{name}" for name in shipped_agents()))
 
 

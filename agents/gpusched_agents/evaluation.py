@@ -120,7 +120,6 @@ def _episode(
 
 
 def _checked(model: Model, env: gymnasium.Env[Any, Any]) -> GpuClusterEnv:
-    """Return the environment inside its wrappers, if the model fits it."""
     inner = env.unwrapped
     if not isinstance(inner, GpuClusterEnv):
         raise InputError("env", type(inner).__name__, "a GpuClusterEnv")

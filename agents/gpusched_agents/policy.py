@@ -58,10 +58,6 @@ def control_policy(
     """Return the policy that sets the controls of STS-X with a network.
 
     Args:
-        name: Name, as tables show it.
-        spec: What it was trained for.
-        network: The settings of its network.
-        weights: Its weights, by name.
         algorithm: Its training algorithm: those in `SQUASHED` have tanh on their actions, and ReLU between layers.
     """
     if spec.network == "control-set":
@@ -102,20 +98,13 @@ class JobModelPolicy:
 
     @property
     def preemption(self) -> bool:
-        """Whether a round begins from an empty cluster."""
         return self.asking.preemption
 
     @property
     def job_order(self) -> str:
-        """The order in which the round asks its jobs."""
         return self.asking.job_order
 
     def check(self, instance: Instance) -> None:
-        """Check that the model fits an instance.
-
-        Raises:
-            InputError: It was trained for other numbers of configurations or GPU types.
-        """
         configs, types = len(instance.configurations), len(instance.gpu_types)
         rows, rest = self._rows(configs, types)
         known = self.actor.rows if isinstance(self.actor, JobSetActor) else max(0, rows)
@@ -124,7 +113,6 @@ class JobModelPolicy:
             raise InputError("instance.configurations", f"{configs} of {types} GPU types", allowed)
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
-        """Place the jobs of this round, one after the other."""
         order = ask_order(view, self.job_order, waiting_only=not self.preemption)
         notes, count = self._notes(view), view.count
         for k, job in enumerate(order):
@@ -135,7 +123,6 @@ class JobModelPolicy:
             act(view.board, action)
 
     def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the current job is the one that the round asks
-        """Choose the configuration of the current job."""
         return Choice(self._action(view, self._notes(view)) - 1)
 
     def _rows(self, configs: int, types: int) -> tuple[int, int]:

@@ -235,7 +235,6 @@ def make_sb3_vec_env(
 
 
 def _only(options: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return the options that all environments share; None without any."""
     if any(one != options[0] for one in options):
         raise InputError("options", options, "the same for every environment")
     return options[0] or None
@@ -251,5 +250,4 @@ def _one_of(infos: Mapping[str, Any], i: int) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a number as a Python number, and a row of an array as it is."""
     return value.item() if isinstance(value, np.generic) else value

@@ -36,11 +36,7 @@ class UnsafeLoadWarning(UserWarning):
 
 
 def read_archive(path: Path) -> bytes:
-    """Return the bytes of an archive that has the parts of a saved model.
-
-    Raises:
-        InputError: There is no such archive, or it is not whole.
-    """
+    """Return the bytes of an archive that has the parts of a saved model."""
     try:
         data = path.read_bytes()
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -37,8 +37,6 @@ Check: TypeAlias = Callable[[str, Any], object]
 
 
 def choice(names: Sequence[str], allowed: str) -> Check:
-    """Make the check of a value that is one of some names; `allowed` describes them in errors."""
-
     def check(field: str, value: Any) -> None:
         if value not in names:
             raise InputError(field, value, allowed)
@@ -47,7 +45,6 @@ def choice(names: Sequence[str], allowed: str) -> Check:
 
 
 def check_flag(field: str, value: Any) -> None:
-    """Check that a setting is True or False."""
     if not isinstance(value, bool):
         raise InputError(field, value, "True or False")
 
@@ -58,7 +55,6 @@ def _check_part(field: str, value: Any) -> None:
 
 
 def check_at_most(highest: int, field: str, value: Any) -> int:
-    """Check that a value is a whole number from 1 to `highest`."""
     if checks.whole(field, value) > highest:
         raise InputError(field, value, f"a whole number from 1 to {highest}")
     return int(value)
@@ -71,15 +67,7 @@ Part = Annotated[float, _check_part]
 
 
 def check_settings(settings: DataclassInstance, section: str = "") -> None:
-    """Check every setting by its annotation; None passes where the annotation allows it.
-
-    Args:
-        settings: The settings.
-        section: Prefix of their names in errors, such as `agent.`.
-
-    Raises:
-        InputError: A value is not allowed; the error names the first.
-    """
+    """Check every setting by its annotation, where None may pass; errors begin with `section`, such as `agent.`."""
     for name, hint in get_type_hints(type(settings), include_extras=True).items():
         kinds, value = (hint, *get_args(hint)), getattr(settings, name)
         if value is None and type(None) in kinds:
@@ -244,7 +232,6 @@ class AgentSpec:
             raise InputError(f"instance.{field}", f"{count} of them", allowed)
 
     def _exactly(self, field: str) -> bool:
-        """Return whether it takes exactly the largest number, not fewer."""
         return self.network == "controls" and field.endswith("gpu_types")
 
 

@@ -45,13 +45,7 @@ class Variant:
     observes: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def config(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
-        """Return the settings of one training.
-
-        Args:
-            base: The settings that all variants share.
-            steps: Rounds in all, the same for every variant, ≥ 1.
-            seed: Seed of the training, ≥ 0.
-        """
+        """Return the settings of one training of `steps` rounds in all, the same for every variant."""
         if self.agent == "es":
             agent = EsConfig(begin=self.begin, **{**FINE, **self.settings})
             network = replace(LINEAR, kind=self.network, **self.observes)
@@ -71,7 +65,6 @@ CAREFUL = {"log_std_init": -2.0, "learning_rate": 3e-4}
 
 
 def _ppo(**changed: Any) -> Variant:
-    """Return the variant of PPO with one change."""
     return Variant(agent="ppo", **changed)
 
 

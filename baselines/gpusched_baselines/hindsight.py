@@ -19,7 +19,6 @@ RULES = ("sts-x", "atc", "atc-co-located", "edf-preemptive")
 
 
 def told(instance: Instance) -> Instance:
-    """Return the instance in which every job needs all of its epochs for certain, as many as it needs."""
     jobs, none = instance.jobs, np.zeros(len(instance.jobs), dtype=np.int64)
     known = replace(
         jobs, max_epochs=jobs.epochs_needed, distribution=none, distributions=(EpochDistribution.certain(),)

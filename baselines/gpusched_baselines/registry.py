@@ -54,7 +54,6 @@ class ShippedPolicy:
     simulated_only: bool = False
 
     def make(self) -> Policy:
-        """Make the policy."""
         module, _, name = self.place.partition(":")
         policy: Policy = getattr(import_module(f"gpusched_baselines.{module}"), name)(**self.settings)
         return policy
@@ -405,7 +404,6 @@ def usual_policy_names() -> tuple[str, ...]:
 
 
 def ablation_names(of: str) -> tuple[str, ...]:
-    """List the names of the ablations of the policy `of`."""
     return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of == of)
 
 

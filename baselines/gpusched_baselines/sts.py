@@ -188,7 +188,6 @@ def choose_by_solver(
     """Choose the configuration, -1 to wait, and the timer [s], NaN to keep it, of one job.
 
     Args:
-        view: The present state.
         published: Whether a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses
             it, with its fastest configuration, at `LATE_RANK`.
         restarts_small: Whether a job that waits may take fewer GPUs than it last held.
@@ -228,7 +227,6 @@ def _solve_type(
 
 
 def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tuple[int, float]:
-    """Return the first segment of `plan` that is long enough, and when it ends [s]."""
     jobs = view.jobs
     largest, done = float(jobs[job, at.MAX_EPOCHS]), float(jobs[job, at.EPOCHS])
     for segment in plan.segments[:-1]:
@@ -240,7 +238,6 @@ def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tupl
 
 
 def _distribution(view: View, job: int) -> EpochDistribution:
-    """Return the distribution of the epochs that `job` needs, without the table's padding."""
     edges = view.edges[int(view.jobs[job, at.EDGES])]
     bins = int(np.argmax(edges >= 1.0))
     return EpochDistribution(edges[: bins + 1], view.survival[int(view.jobs[job, at.DISTRIBUTION]), :bins])
@@ -344,7 +341,6 @@ class Sts:
 
 @kernel
 def place_by_plans(board: Board, order: Ints, published: bool, restarts_small: bool) -> None:
-    """Choose for the jobs of a round, `order`, (A,), in turn, and place them."""
     scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.capacity.shape[0], PLAN_COLUMNS))
     for job in order:
         config, timer = _choose(board, job, published, restarts_small, scratch, plans)

@@ -61,11 +61,6 @@ def action_of(constants: Mapping[str, float], gpu_types: Sequence[str], controls
 
 
 def load_tuned(path: str | Path) -> TunedStsX:
-    """Load the constants that `save_tuned` wrote.
-
-    Raises:
-        InputError: There is no such file, or it does not have that form.
-    """
     try:
         constants = json.loads(Path(path).read_text(encoding="utf-8"))["constants"].items()
         values = tuple((str(name), float(value)) for name, value in constants)
@@ -94,16 +89,11 @@ def search(
 
     Args:
         cost: The cost of controls, (size,), from -1 to 1.
-        size: Number of controls.
         evaluations: Calls of `cost`, ≥ 0, but one if the cost of 0 is not known.
-        seed: Seed of the changes, ≥ 0.
         first: The cost of 0, if it is known; then it is not evaluated.
 
     Returns:
         The best controls found, (size,), and their cost.
-
-    Raises:
-        InputError: A number is out of its range.
     """
     rng, left = np.random.default_rng(checks.whole("seed", seed, 0)), checks.whole("evaluations", evaluations, 0)
     best, step = np.zeros(size), FIRST_STEP

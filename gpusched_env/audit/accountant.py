@@ -145,7 +145,6 @@ def _check_racks(record: Record, first: int) -> Iterator[Difference]:
 
 
 def _check_host(record: Record, first: int, host: int, intervals: list[IntervalRecord]) -> Iterator[Difference]:
-    """Count every used cell as a whole."""
     most, over = record.nodes[first + host].gpus, False
     for start, _, holding in stretches(intervals):
         cells = {interval.node for interval in holding if interval.node < first}
@@ -158,7 +157,6 @@ def _check_host(record: Record, first: int, host: int, intervals: list[IntervalR
 
 
 def busy_gpus(holding: list[IntervalRecord]) -> int:
-    """Count the busy GPUs of a node, a shared one once."""
     shared = {gpu for interval in holding for gpu in gpus_of(interval)}
     return len(shared) + sum(i.held for i in holding if not i.configuration.is_shared)
 

@@ -253,16 +253,10 @@ class InstanceRecord:
 
     @property
     def adapt_s(self) -> float:
-        """Return the seconds until limits follow the jobs on a GPU."""
         return 0.0 if self.shared_memory is None else self.shared_memory.adapt_s
 
 
 def read_instance(path: Path) -> InstanceRecord:
-    """Read an instance.
-
-    Raises:
-        InputError: A field is missing or unknown, or a value is of the wrong kind or out of its range.
-    """
     instance = read_json(path, "gpusched instance", 2).only(*_FIELDS)
     applications = len(instance.column("applications", text))
     gpu_types, utilisation_model = _gpu_types(instance, applications)

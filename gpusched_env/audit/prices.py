@@ -50,7 +50,6 @@ class PricesRecord:
         return bisect_right(self.start_s, time_s) - 1 if self.start_s else 0
 
     def eur(self, drawn: EnergyDrawn) -> float:
-        """Return what energy in one period costs [€]."""
         p = self.at(drawn.start_s)
         return drawn.kwh * self.eur_per_kwh[p] * self.pue[p]
 

@@ -118,7 +118,6 @@ def check_profiles(record: Record) -> Iterator[Difference]:
 
 
 def check_lines(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
-    """Check that lines are sorted by start, job and node, and that no line continues the holding of an earlier one."""
     keys = [(line.start_s, line.job, line.node) for line in record.intervals]
     for line, (before, after) in zip(record.intervals[1:], pairwise(keys), strict=True):
         if after < before:

@@ -35,7 +35,6 @@ class Course:
         self._before = holding
 
     def end(self, holding: Holding) -> None:
-        """Let the holding end: the state is there, if the job was ready."""
         if self.ready_s <= holding.end_s:
             self.nodes, self.dropped = holding.place[1], False
 

@@ -78,7 +78,6 @@ class Range:
     open: bool = False
 
     def check(self, where: str, value: float) -> None:
-        """Raise InputError, which names the field `where`, unless `value` is in the range."""
         if not self.lowest <= value <= self.highest or (self.open and value == self.lowest):
             raise InputError(where, value, self.allowed)
 
@@ -141,10 +140,6 @@ def list_of(
 class FieldReader:
     """A JSON object, read field by field.
 
-    Args:
-        where: Name of the object in errors.
-        value: What was read.
-
     Raises:
         InputError: It is no JSON object; each method raises it where a field is missing or not of the kind asked for.
     """
@@ -169,7 +164,6 @@ class FieldReader:
         return value
 
     def only(self, *keys: str) -> FieldReader:
-        """Return the object itself, which must have no fields but `keys`."""
         for key in sorted(self._value.keys() - set(keys)):
             raise InputError(self.name(key), "...", f"no such field; one of {', '.join(sorted(keys))}")
         return self

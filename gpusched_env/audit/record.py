@@ -124,12 +124,6 @@ def lives(record: Record) -> list[list[Holding]]:
 
 
 def read_record(folder: Path) -> Record:
-    """Read a run folder.
-
-    Raises:
-        InputError: A file, a field or a column is missing, a field of the instance is unknown, a value is of the
-            wrong kind or out of its range, or a line names what the instance does not have.
-    """
     if not folder.is_dir():
         raise InputError("folder", str(folder), "a run folder")
     run = read_json(folder / "run.json", "gpusched run", 2)

@@ -108,7 +108,6 @@ def _charges(record: Record, holding: list[IntervalRecord]) -> list[tuple[int, f
 
 
 def _check_gpu_hours(record: Record) -> Iterator[Difference]:
-    """Compare what held GPUs cost by the hour, a shared one once."""
     pieces = [
         (end - start) / 3600.0 * busy * record.gpu_hour_eur
         for start, end, holding in stretches(record.intervals)

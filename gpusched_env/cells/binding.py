@@ -90,9 +90,6 @@ class Side:
 class Binding:
     """The cells of both sides, and which lie where.
 
-    Args:
-        cluster: The cluster.
-
     Attributes:
         physical: The cells of the cluster.
         virtual: Those of the tenants.
@@ -149,7 +146,6 @@ class Binding:
         return int(tree[equal[0], at.LIST])
 
     def unbound(self) -> Counter[int]:
-        """Count the promised cells that are not bound, by the row where the list of their free physical ones begins."""
         promised = (top for of_tenant in self.promised.values() for cells in of_tenant.values() for top in cells)
         return Counter(self.level_of(top) for top in promised if self.virtual.bound[top] < 0)
 

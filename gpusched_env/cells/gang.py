@@ -74,7 +74,6 @@ class Gang:
     preempts: bool = False
 
     def cell_of(self, gpu: int) -> int:
-        """Return its virtual GPU that lies on a physical one; -1 if there is none."""
         for of_pod, cells in zip(self.placed, self.cells, strict=False):
             if gpu in of_pod:
                 return cells[of_pod.index(gpu)]

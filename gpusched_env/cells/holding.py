@@ -12,9 +12,6 @@ from gpusched_env.cells.gang import Gang, Placement, Use
 class GangTable:
     """The gangs, and the physical GPUs that they use or have reserved.
 
-    Args:
-        binding: The cells.
-
     Attributes:
         gangs: The gangs that are placed or preempt others, by name.
         use: What each GPU does, by its row; free where there is none.
@@ -36,7 +33,6 @@ class GangTable:
         return list(dict.fromkeys(gang for gang in found if gang is not None))
 
     def admit(self, gang: Gang) -> None:
-        """Let a gang begin on GPUs that nobody uses, through the virtual ones that were chosen for it."""
         for of_pod in gang.placed:
             for gpu in of_pod:
                 self.binding.allocate(gpu, gang.cell_of(gpu), gang.request.priority)
@@ -85,11 +81,7 @@ class GangTable:
         gang.preempts = False
 
     def preempt_lazily(self, cells: Placement) -> list[tuple[Gang, Placement]]:
-        """Let the gangs on some virtual GPUs, if they are lazy, run on as opportunistic ones; return them, with theirs.
-
-        Args:
-            cells: The virtual GPUs that another gang is to have.
-        """
+        """Let the lazy gangs on some virtual GPUs run on as opportunistic ones; return them and their virtual GPUs."""
         before = []
         for cell in (cell for of_pod in cells for cell in of_pod):
             gpu = int(self.binding.virtual.bound[cell])

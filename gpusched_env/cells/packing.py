@@ -16,9 +16,7 @@ def pack(
     Args:
         side: The virtual cells of tenants, or for opportunistic gangs the physical cells.
         nodes: Rows of the nodes; they are brought into the order in which they are tried, equal ones as before.
-        sizes: GPUs of each pod, rising.
         priority: Priority of the gang: it may have GPUs that are held at a lower one.
-        suggested: Whether a node may be used.
     """
     for threshold in dict.fromkeys((OPPORTUNISTIC, priority)):
         rank = _use_of_own_class if priority == OPPORTUNISTIC else _use
@@ -30,7 +28,6 @@ def pack(
 
 
 def _use(side: Side, node: int) -> tuple[int, int]:
-    """Rank the nodes of a tenant: the fullest first."""
     return -int((side.held(node) > NOBODY).sum()), 0
 
 
@@ -41,7 +38,6 @@ def _use_of_own_class(side: Side, node: int) -> tuple[int, int]:
 
 
 def _nodes_for(side: Side, nodes: Sequence[int], sizes: Sequence[int], threshold: int) -> list[int] | None:
-    """Choose a node for each pod, the smallest pods first."""
     chosen: list[int] = []
     for node in nodes:
         free = int((side.held(node) < threshold).sum())

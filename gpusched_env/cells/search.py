@@ -26,9 +26,6 @@ class CellSearch:
     Args:
         binding: The cells; they are as before when the search ends.
         usable: Whether a physical cell may be used: whether one of its nodes is suggested.
-
-    Attributes:
-        found: The physical GPU of each virtual one.
     """
 
     binding: Binding
@@ -116,7 +113,6 @@ class CellSearch:
         return None
 
     def _ordered(self, level: int) -> Iterator[int]:
-        """Yield the free cells of a level that may be used, in their order."""
         tree = self.binding.physical.tree
         cell = at.next_free(tree, level, at.PLACE, -1)
         while cell >= 0:
@@ -125,7 +121,6 @@ class CellSearch:
             cell = at.next_free(tree, level, at.PLACE, cell)
 
     def _inside(self, parent: int) -> Iterator[int]:
-        """Yield the parts of a cell that may be used and are not bound, in their order."""
         tree, bound = self.binding.physical.tree, self.binding.physical.bound
         cell = at.next_child(tree, parent, -1)
         while cell >= 0:

@@ -45,9 +45,6 @@ def grow(tops: Sequence[tuple[int, int]], levels: Mapping[int, Sequence[int]]) -
     Args:
         tops: Kind of hardware and GPUs of every whole piece: a node, or a rack of nodes.
         levels: Sizes of the cells of every kind, rising; each is a multiple of the one below.
-
-    Raises:
-        InputError: The levels do not nest.
     """
     rows: list[tuple[int, int, int, int]] = []  # kind, -size, first GPU, piece
     start, firsts = 0, []
@@ -79,7 +76,6 @@ def grow(tops: Sequence[tuple[int, int]], levels: Mapping[int, Sequence[int]]) -
 
 @lean_kernel
 def clear(tree: Ints) -> None:
-    """Make all pieces free and whole."""
     for cell in range(tree.shape[0]):
         tree[cell, PLACE], tree[cell, FREE], tree[cell, MEMBER] = -1, 0, -1
     for cell in range(tree.shape[0]):
@@ -98,7 +94,6 @@ def add(tree: Ints, cell: int) -> None:
 
 @lean_kernel
 def remove(tree: Ints, cell: int) -> None:
-    """Remove a cell from the free ones of its level; the last of them takes its place."""
     first, place = tree[cell, LIST], tree[cell, PLACE]
     last = tree[first, FREE] - 1
     other = tree[first + last, MEMBER]
@@ -118,7 +113,6 @@ def free_around(tree: Ints, cell: int) -> int:
 
 @kernel
 def take(tree: Ints, cell: int) -> None:
-    """Bind a cell that lies in a free one, which is split."""
     while tree[cell, PLACE] < 0:
         parent = tree[cell, PARENT]
         for k in range(tree[parent, CHILDREN]):

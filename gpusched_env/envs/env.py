@@ -356,7 +356,6 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         run_to_round(state.board, state.hidden)
 
     def _mask(self) -> NDArray[np.int8]:
-        """Return which actions of one number are possible now, (1 + C,)."""
         mask = np.zeros(self._actions, np.int8)
         mask[0] = 1
         if self._running:
@@ -364,11 +363,6 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return mask
 
     def _chosen(self, action: Any) -> int:
-        """Return an action as one number.
-
-        Raises:
-            InputError: It is not in the action space.
-        """
         if self.factored is None:
             return action_index(action, self._actions)
         try:

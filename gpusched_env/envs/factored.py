@@ -55,11 +55,7 @@ class FactoredActions:
         return sum(self._of.shape[:2])
 
     def masks(self, masks: NDArray[Any]) -> NDArray[Any]:
-        """Return the masks of both numbers end to end, (..., 1 + P + L), as `MaskablePPO` takes them.
-
-        Args:
-            masks: The masks of actions of one number, (..., 1 + C).
-        """
+        """Return masks of both numbers end to end, (..., 1 + P + L), from those of one number, (..., 1 + C)."""
         firsts = (masks[..., None, :].astype(np.bool_) & self._firsts).any(axis=-1)
         every = np.ones((*masks.shape[:-1], len(self.limits)), dtype=np.bool_)
         return np.concatenate([firsts, every], axis=-1).astype(masks.dtype)
@@ -71,9 +67,6 @@ class FactoredActions:
             actions: N pairs of whole numbers.
             masks: The masks of actions of one number, (N, 1 + C).
             asked: Whose action counts, (N,); the others' may be any whole numbers.
-
-        Raises:
-            InputError: There are not N pairs of whole numbers, or one that counts is outside the space.
         """
         try:
             given = np.asarray(actions)

@@ -61,11 +61,7 @@ def rollout(
 
 
 def asking_of(policy: Policy) -> Asking:
-    """Return how an environment must ask `policy` so that it decides as in `simulate`; `idle_review_s` is free.
-
-    Raises:
-        InputError: The policy decides whole rounds only, or orders the jobs by a rule of its own.
-    """
+    """Return how an environment must ask `policy` so that it decides as in `simulate`; `idle_review_s` is free."""
     if not isinstance(policy, JobPolicy):
         raise InputError("policy", getattr(policy, "name", policy), "a policy that decides job by job (has `choose`)")
     if callable(policy.job_order):

@@ -23,12 +23,7 @@ AnyScenario: TypeAlias = "str | Path | Scenario"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FromScenario:
-    """Makes the instance of a seed from a scenario.
-
-    Attributes:
-        scenario: The scenario.
-        maker: Makes its instances.
-    """
+    """Makes the instance of a seed from a scenario."""
 
     scenario: Scenario
     maker: InstanceMaker
@@ -41,7 +36,6 @@ class FromScenario:
         return self.maker.make(seed)
 
     def building(self, seed: int) -> Generator[None, None, Instance]:
-        """Make it in parts: a generator that returns it."""
         return self.maker.building(seed)
 
     def identity(self) -> str:
@@ -50,11 +44,7 @@ class FromScenario:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Replay:
-    """Returns one instance, whatever the seed.
-
-    Attributes:
-        instance: The instance.
-    """
+    """Returns one instance, whatever the seed."""
 
     instance: Instance
     scenario: None = None
@@ -95,13 +85,8 @@ def source_of(
     """Return what makes the instances of an environment.
 
     Args:
-        scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
-        settings: New values of its settings, by dotted name.
         instance: An instance to replay; then the scenario is left alone and there are no settings.
         alike: What must be the same in all scenarios of a mixture, on which the spaces of the environment depend.
-
-    Raises:
-        InputError: A value is not allowed, or stands beside an instance.
     """
     if instance is None:
         chosen = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
@@ -118,11 +103,7 @@ def source_of(
 
 
 def arguments_of(scenario: Any, settings: Mapping[str, object] | None, instance: Any) -> list[dict[str, Any]]:
-    """Return the arguments of each single environment: one, or as many as the sequence of scenarios or instances has.
-
-    Raises:
-        InputError: A sequence is empty, an instance is none, or scenario or settings stand beside it.
-    """
+    """Return the arguments of each single environment: one, or as many as a sequence of scenarios or instances has."""
     if instance is None:
         each = list(scenario) if isinstance(scenario, Sequence) and not isinstance(scenario, str) else [scenario]
         if not each:
@@ -156,11 +137,7 @@ Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
 
 
 def idle_limit(value: int | None) -> int:
-    """Return the number of idle reviews after which an episode is truncated; for None one that is never reached.
-
-    Raises:
-        InputError: It is neither None nor a whole number >= 1.
-    """
+    """Return the number of idle reviews after which an episode is truncated; for None one that is never reached."""
     return NEVER if value is None else checks.whole("max_idle_reviews", value)
 
 
@@ -170,11 +147,7 @@ def draw_seed(generator: np.random.Generator) -> int:
 
 
 def check_types(instance: Any, types: tuple[str, ...]) -> None:
-    """Check that `instance` can be replayed in an adaptation environment of these GPU types.
-
-    Raises:
-        InputError: It is no instance, or has other GPU types.
-    """
+    """Check that `instance` can be replayed in an adaptation environment of these GPU types."""
     if not isinstance(instance, Instance):
         raise InputError("options['instance']", type(instance).__name__, "an Instance")
     if types_of(instance) != types:
@@ -182,11 +155,7 @@ def check_types(instance: Any, types: tuple[str, ...]) -> None:
 
 
 def check_shape(instance: Any, shape: Shape) -> None:
-    """Check that `instance` can be replayed in an environment of this shape.
-
-    Raises:
-        InputError: It is no instance, or has other GPU types or configurations.
-    """
+    """Check that `instance` can be replayed in an environment of this shape."""
     types, configurations = shape
     check_types(instance, types)
     if instance.configurations != configurations:
@@ -196,11 +165,7 @@ def check_shape(instance: Any, shape: Shape) -> None:
 
 
 def action_index(action: Any, actions: int) -> int:
-    """Return the action as an int: a whole number, or an array of one, which some libraries pass.
-
-    Raises:
-        InputError: It is not a whole number from 0 to `actions` - 1.
-    """
+    """Return the action as an int: a whole number, or an array of one, which some libraries pass."""
     try:
         chosen = -1 if isinstance(action, bool) else action.__index__()
     except AttributeError:
@@ -213,11 +178,6 @@ def action_index(action: Any, actions: int) -> int:
 
 
 def finite_reward(value: Any) -> float:
-    """Return the value of a reward as a float.
-
-    Raises:
-        InputError: It is not a finite number.
-    """
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not number or not math.isfinite(value):
         raise InputError("reward", value, "a reward that returns a finite number")
@@ -263,11 +223,7 @@ def reward_space() -> spaces.Box:
 
 
 def check_reward(reward: Any, scale: Any) -> None:
-    """Check a reward in place of the cost: a function, or `vector`; its scale must be left alone.
-
-    Raises:
-        InputError: It is neither, or has a scale.
-    """
+    """Check a reward in place of the cost: a function, or `vector`; its scale must be left alone."""
     if reward is None:
         return
     named = isinstance(reward, str) and reward == VECTOR

@@ -383,11 +383,6 @@ def _array(where: str, table: list[Any], dimensions: int) -> NDArray[np.float64]
 
 
 def interference_of(entry: Any) -> Interference | UtilisationModel | None:
-    """Make the interference model of the field `interference`.
-
-    Raises:
-        InputError: A field is missing, unknown, of the wrong kind or out of its range.
-    """
     if entry is None:
         return None
     if not isinstance(entry, dict) or "utilisation" not in entry:
@@ -413,11 +408,6 @@ def _memory_of(read: dict[str, Any]) -> SharedMemory:
 
 
 def synchronisation_of(document: Mapping[str, Any]) -> Synchronisation | None:
-    """Read the field `synchronisation`, if the document has it.
-
-    Raises:
-        InputError: A field in it is missing, unknown, of the wrong kind or out of its range.
-    """
     if "synchronisation" not in document:
         return None
     read = checked("synchronisation", document["synchronisation"], _SYNCHRONISATION)

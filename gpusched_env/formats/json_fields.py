@@ -22,11 +22,7 @@ with `?`; or a tuple of a schema and None for a value that may be null. None is 
 
 
 def checked(where: str, value: Any, schema: Schema) -> Any:
-    """Return `value`, which is at the place `where`, checked by `schema`; whole numbers become floats where it asks so.
-
-    Raises:
-        InputError: It is of another kind, or a field is missing or unknown.
-    """
+    """Return `value`, at the place `where`, checked by `schema`, with whole numbers as floats where it asks so."""
     if schema is None or isinstance(schema, tuple):
         return value if schema is None or value is None else checked(where, value, schema[0])
     if isinstance(schema, type):
@@ -42,11 +38,7 @@ def checked(where: str, value: Any, schema: Schema) -> Any:
 
 
 def check_fields(where: str, value: Any, names: set[str]) -> None:
-    """Check that `value` is an object that has just the fields `names`; `where` is its place in the file.
-
-    Raises:
-        InputError: It is none, or a field is missing or unknown.
-    """
+    """Check that `value` is an object that has just the fields `names`; `where` is its place in the file."""
     if not isinstance(value, dict):
         raise InputError(where, type(value).__name__, "a JSON object")
     prefix = f"{where}." if where else ""
@@ -57,22 +49,13 @@ def check_fields(where: str, value: Any, names: set[str]) -> None:
 
 
 def json_list(where: str, value: Any) -> list[Any]:
-    """Return `value`, which must be a list.
-
-    Raises:
-        InputError: It is none.
-    """
     if not isinstance(value, list):
         raise InputError(where, type(value).__name__, "a JSON list")
     return value
 
 
 def values_of(where: str, values: Any, kind: type) -> list[Any]:
-    """Return the column `values`, all of one kind; a whole number must fit 64 bits.
-
-    Raises:
-        InputError: It is no list, or a value is of another kind.
-    """
+    """Return the column `values`, all of one kind; a whole number must fit 64 bits."""
     column = json_list(where, values)
     largest = _LARGEST[kind]
     if set(map(type, column)) <= _KINDS[kind][0] and (kind is str or all(-largest <= v <= largest for v in column)):
@@ -85,11 +68,7 @@ def values_of(where: str, values: Any, kind: type) -> list[Any]:
 
 
 def value_of(where: str, value: Any, kind: type) -> Any:
-    """Return `value`, which must be of one kind; a float may be written as a whole number.
-
-    Raises:
-        InputError: It is of another kind.
-    """
+    """Return `value`, which must be of one kind; a float may be written as a whole number."""
     kinds, allowed = _KINDS[kind]
     # 1e999 reads as inf, and a whole number may be too large for a float.
     if type(value) not in kinds or (kind is float and not -_LARGEST[float] <= value <= _LARGEST[float]):
@@ -98,11 +77,6 @@ def value_of(where: str, value: Any, kind: type) -> Any:
 
 
 def check_lengths(where: str, columns: Mapping[str, list[Any]]) -> None:
-    """Check that the columns of the table `where` are equally long.
-
-    Raises:
-        InputError: One is not as long as the first.
-    """
     first, *others = columns
     for name in others:
         if len(columns[name]) != len(columns[first]):

@@ -44,11 +44,6 @@ def price_fields(series: PriceSeries) -> dict[str, Any]:
 
 
 def prices_of(read: dict[str, Any]) -> PriceSeries:
-    """Make the series of a field that has the form of `SCHEMA`.
-
-    Raises:
-        InputError: Columns are not equally long, or a value is out of its range.
-    """
     columns: dict[str, Any] = {name: read[name] for name in ARRAYS if name in read}
     check_lengths("prices", columns)
     for index, value in enumerate(columns.get("published_s", ())):

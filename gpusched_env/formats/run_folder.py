@@ -124,7 +124,6 @@ def _schema(names: Iterable[str]) -> pl.Schema:
 
 
 def _interval_columns(instance: Instance) -> pl.Schema:
-    """Return the columns of the intervals: with cells also the host to which the node is bound."""
     return _schema([*_INTERVALS, "host"] if instance.hosts else _INTERVALS)
 
 
@@ -184,20 +183,11 @@ def _read_rows(path: Path, schema: pl.Schema) -> pl.DataFrame:
 
 
 def read_result(folder: Path) -> Result:
-    """Read the run folder, with its intervals.
-
-    Raises:
-        InputError: It is no run folder, or names what its instance does not have.
-    """
+    """Read the run folder, with its intervals."""
     return result_of(read_run(folder))
 
 
 def result_of(run: RecordedRun) -> Result:
-    """Return the result that was written as this run.
-
-    Raises:
-        InputError: An interval names a job, node or configuration that the instance does not have, or a job is missing.
-    """
     if len(run.jobs) != len(run.instance.jobs):
         raise InputError("jobs.csv", len(run.jobs), f"a row for each of the {len(run.instance.jobs)} jobs")
     seconds = run.facts["decision_s"]

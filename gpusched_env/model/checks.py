@@ -19,12 +19,10 @@ LONGEST_S, LONGEST = 1e12, "1e12 s"
 
 
 def positive(field: str, value: float) -> float:
-    """Return `value`; raise InputError unless it is a finite number above 0."""
     return _number(field, value, "a finite number > 0", lowest=0.0, strict=True)
 
 
 def not_negative(field: str, value: float) -> float:
-    """Return `value`; raise InputError unless it is a finite number, 0 or above."""
     return _number(field, value, "a finite number >= 0", lowest=0.0, strict=False)
 
 
@@ -41,12 +39,10 @@ def seconds(field: str, value: float) -> float:
 
 
 def finite(field: str, value: float) -> float:
-    """Return `value`; raise InputError unless it is a finite number."""
     return _number(field, value, "a finite number", lowest=-math.inf, strict=False)
 
 
 def whole(field: str, value: int, lowest: int = 1) -> int:
-    """Return `value`; raise InputError unless it is a whole number, `lowest` or above."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
         raise InputError(field, value, f"a whole number >= {lowest}")
     return int(value)

@@ -138,7 +138,6 @@ class EpochDistribution:
 
     @classmethod
     def _checked(cls, edges: NDArray[np.float64], survival: NDArray[np.float64], family: str) -> EpochDistribution:
-        """Make a distribution of read-only arrays that are known to be valid."""
         value = object.__new__(cls)
         for name, given in (("edges", edges), ("survival", survival), ("family", family)):
             object.__setattr__(value, name, given)

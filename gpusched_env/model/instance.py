@@ -394,7 +394,6 @@ class Instance:
         return np.array([first.setdefault(c.unlimited, i) for i, c in enumerate(self.configurations)], dtype=np.int64)
 
     def _held(self) -> NDArray[np.bool_]:
-        """Return which configurations the empty cluster can hold, shape (C,)."""
         gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations
         of_type = self.type_of_node[None, :] == self.type_of_configuration[:, None]
         able = of_type & (gpus[None, :] >= np.array([c.gpus_per_node for c in wanted])[:, None])

@@ -14,7 +14,6 @@ from gpusched_env.model.shared_memory import SharedMemory
 
 
 def _checked_factors(field: str, given: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the factors on times of pairs, (V, A, A), read-only, if they are finite and at least 1."""
     factors = checks.frozen_array(given)
     if factors.ndim != 3 or factors.shape[1] != factors.shape[2]:
         raise InputError(field, factors.shape, "an array (GPU types, applications, applications)")

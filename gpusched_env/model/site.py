@@ -105,11 +105,7 @@ def peak_kw(instance: Instance) -> float:
 
 
 def check_site(instance: Instance) -> None:
-    """Check that a cap can be kept: power follows from holdings, and every job can run alone under the last one.
-
-    Raises:
-        InputError: It cannot.
-    """
+    """Check that a cap can be kept: power follows from holdings, and every job can run alone under the last one."""
     if checks.not_negative("gpu_hour_eur", instance.gpu_hour_eur) and instance.hosts:
         raise InputError("gpu_hour_eur", instance.gpu_hour_eur, "0 with cells, which are on whole hosts")
     if instance.site is None:
@@ -135,7 +131,6 @@ def check_site(instance: Instance) -> None:
 
 
 def _alone_kw(instance: Instance) -> NDArray[np.float64]:
-    """Return the power of the nodes of a job alone, by job and configuration [kW], (J, C)."""
     watts, configs = kilowatts(instance), instance.configurations
     most = watts.shape[1] - 1
     pairs = zip(instance.type_of_configuration, configs, strict=True)

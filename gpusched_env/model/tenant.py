@@ -97,7 +97,6 @@ def hardware(gpu_type: str) -> str:
 
 
 def tenant_name(text: str) -> str:
-    """Return a text as a valid name of a tenant: without the separator of tenants and GPU types."""
     name = text.replace(BETWEEN, "-")
     return f"{name or 'nobody'}*" if name in {"", OPPORTUNISTIC} else name
 
@@ -107,11 +106,7 @@ LEVELS = tuple(2**k for k in range(11))
 
 
 def check_levels(levels: Sequence[int]) -> tuple[int, ...]:
-    """Return the sizes of cells from the smallest to the largest; each must be a multiple of the one below it.
-
-    Raises:
-        InputError: They do not rise, or one is no multiple of the one below.
-    """
+    """Return the sizes of cells from the smallest to the largest; each must be a multiple of the one below it."""
     sizes = tuple(checks.whole(f"levels[{i}]", size) for i, size in enumerate(levels))
     if not sizes or any(low >= high or high % low for low, high in pairwise(sizes)):
         raise InputError("levels", list(levels), "sizes that rise, each a multiple of the one below")
@@ -125,12 +120,8 @@ def feasible(wanted: Mapping[int, int], tops: Mapping[int, int], levels: Sequenc
     any other order, since what is left of a cell is always whole cells of the levels below.
 
     Args:
-        wanted: Number of cells by size.
         tops: Number of whole pieces of the cluster by size: nodes, or racks of nodes.
         levels: All sizes, from the smallest to the largest.
-
-    Raises:
-        InputError: A size is not among the levels.
     """
     sizes = check_levels(levels)
     for size in (*wanted, *tops):
@@ -188,11 +179,7 @@ def check_tenants(instance: Instance) -> None:
 
 
 def check_racks(instance: Instance) -> None:
-    """Check that each node has a rack, with nodes of the same kind and size, if there are racks.
-
-    Raises:
-        InputError: It is not so.
-    """
+    """Check that each node has a rack, with nodes of the same kind and size, if there are racks."""
     if instance.racks and len(instance.racks) != len(instance.nodes):
         raise InputError("racks", len(instance.racks), f"a number for each of the {len(instance.nodes)} nodes")
     first: dict[int, Node] = {}
@@ -203,7 +190,6 @@ def check_racks(instance: Instance) -> None:
 
 
 def pieces(nodes: Sequence[Node], racks: Sequence[int]) -> list[list[int]]:
-    """Return the nodes of every rack, in the order of their first ones; without racks each node is alone."""
     found: dict[int, list[int]] = {}
     for n in range(len(nodes)):
         found.setdefault(racks[n] if racks else n, []).append(n)
@@ -242,13 +228,7 @@ def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int], no
     """Check that cells fit into racks at one time: each is a node, or half of one, and so on, or a number of nodes.
 
     Args:
-        field: What it is, for the error.
-        wanted: Number of cells by size.
         tops: Number of racks by size; a node that is alone is one.
-        node: GPUs of the largest node.
-
-    Raises:
-        InputError: A node has too many GPUs, a size is not such a part of every larger one, or they do not fit.
     """
     levels = sorted({*wanted, *tops, node})
     if node > MOST_GPUS:

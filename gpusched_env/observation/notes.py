@@ -92,7 +92,6 @@ def _tally(board: Board, notes: Notes) -> None:
 
 @lean_kernel
 def _add_wish(board: Board, job: int, times: int, tallies: Ints) -> None:
-    """Count the units of the job's cheapest configuration, if that is in time in the worst case."""
     jobs, configs = board.jobs, board.facts.configs
     config = int(jobs[job, at.CHEAPEST])
     left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]

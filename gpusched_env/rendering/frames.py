@@ -68,7 +68,6 @@ class GanttFrames:
         return frame
 
     def _rest(self, scene: Scene) -> GanttDrawing:
-        """Return the drawing with the constant parts of this scene, painted on its canvas."""
         parts = resting_parts(scene)
         if self._drawing is None or parts != self._parts:
             self._drawing, self._parts = GanttDrawing(scene), parts
@@ -89,7 +88,6 @@ def render_gantt_rgb(state: State) -> NDArray[np.uint8]:
 
 
 def _artists(figure: Figure) -> Iterator[Any]:
-    """List the parts of the figure in the order in which they are painted."""
     for axes in figure.axes:
         yield from sorted(axes.get_children(), key=lambda artist: artist.get_zorder())
     yield from figure.texts
@@ -102,12 +100,7 @@ _CODECS = {".mp4": "libx264", ".webm": "libvpx-vp9"}
 
 
 def form_of(path: str) -> str:
-    """Return the ending of the file's name, which sets the form, and check that this form can be written.
-
-    Raises:
-        InputError: It is none of `FORMS`.
-        MissingExtraError: It is a video, and moviepy is not installed.
-    """
+    """Return the ending of the file's name, which sets the form, and check that this form can be written."""
     form = Path(path).suffix.lower()
     if form not in FORMS:
         raise InputError("file", path, f"a name that ends in {', '.join(FORMS[:-1])} or {FORMS[-1]}")
@@ -117,7 +110,6 @@ def form_of(path: str) -> str:
 
 
 def rounds_to_show(rounds: int, most: int) -> list[int]:
-    """Choose the rounds to draw, numbered from 1: at most `most`, evenly, with the first and the last."""
     return sorted({round(number) for number in np.linspace(1, rounds, min(rounds, most))})
 
 
@@ -128,10 +120,6 @@ def write_animation(path: str, frames: Iterable[NDArray[np.uint8]], fps: float) 
         path: A file whose name ends in `.gif`, `.mp4` or `.webm`; an existing file is replaced.
         frames: Pictures of one size, uint8 (H, W, 3), at least one.
         fps: Frames per second, above 0 and at most 50.
-
-    Raises:
-        InputError: A parameter is out of its range.
-        MissingExtraError: It is a video, and moviepy is not installed.
     """
     form = form_of(path)
     if not 0.0 < fps <= MOST_FPS:
@@ -178,7 +166,6 @@ def _palette() -> Any:
 
 
 def _mix(colour: str, other: str, part: float) -> Iterator[int]:
-    """Mix two colours: `part` of the other, and the rest of the first."""
     for place in (1, 3, 5):
         first, second = int(colour[place : place + 2], 16), int(other[place : place + 2], 16)
         yield round(first + part * (second - first))

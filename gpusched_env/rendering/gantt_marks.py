@@ -239,7 +239,6 @@ def waiting_top(scene: Scene) -> int:
 
 
 def dress_usage(axes: Axes, other: Axes, chart: GanttChart) -> None:
-    """Draw scales, grid and names of the strip: `axes` are for busy GPUs, `other`, their twin, for waiting jobs."""
     total = sum(chart.timeline.instance.nodes[node].gpus for node in chart.scene.nodes)
     _dress_strip(axes, other, ("busy GPUs", JOB_COLOURS[0], total), ("waiting jobs", WAITING, waiting_top(chart.scene)))
     for panel in (axes, other):

@@ -24,9 +24,6 @@ class NodeLanes:
     """The lanes of a node, one for each GPU; a shared GPU's lane is split among its jobs.
 
     Shares are whole numbers of a power of two, so that their sums are exact.
-
-    Args:
-        gpus: GPUs of the node.
     """
 
     def __init__(self, gpus: int) -> None:
@@ -35,7 +32,6 @@ class NodeLanes:
         self._parts: dict[int, list[Run]] = {}
 
     def hold(self, gpus: int, before: Iterable[int] = ()) -> tuple[Run, ...]:
-        """Pick and occupy the lanes of `gpus` whole GPUs; see `pick_lanes`."""
         return runs_of(pick_lanes(self._free, gpus, before))
 
     def share(self, gpu: int, size: float) -> tuple[Run, ...]:
@@ -77,8 +73,6 @@ def pick_lanes(free: list[bool], gpus: int, before: Iterable[int] = ()) -> list[
 
     Args:
         free: Whether each GPU of the node is free; changed.
-        gpus: Number of GPUs to pick; at least so many are free.
-        before: GPUs that the job held until now on this node.
 
     Returns:
         The numbers of the GPUs, ascending.
@@ -158,11 +152,9 @@ class GanttBar:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the bar on the first of the job's nodes."""
         return self.node == self.nodes[0]
 
     def in_the_place_of(self, other: GanttBar) -> bool:
-        """Whether both are on the same nodes and, if both are shares, on the same GPU."""
         shares = self.gpu >= 0 and other.gpu >= 0
         return self.nodes == other.nodes and (self.gpu == other.gpu or not shares)
 
@@ -171,11 +163,7 @@ def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[GanttBar, ...
     """Return every row of the log its lanes, in order of time: first those free again, then first fit.
 
     Args:
-        instance: The instance that is run.
         log: Rows of the log's form, (L, `log_columns`), in any order.
-
-    Returns:
-        The bars, by start.
     """
     gpus = gpus_on_nodes(instance, log)[:, None]
     by_start = sorted(
@@ -235,7 +223,6 @@ class Rows:
 
     @classmethod
     def of(cls, nodes: Sequence[Node], shown: Iterable[int] | None = None) -> Rows:
-        """Lay out the nodes with these numbers, ascending; by default all."""
         first, edge = np.full(len(nodes), np.nan), 0.0
         for node in range(len(nodes)) if shown is None else shown:
             first[node] = edge
@@ -265,7 +252,6 @@ class Rows:
         return sum(self.largest(bar)) / 2
 
     def first_middle(self, bar: GanttBar) -> float:
-        """Return the middle of the bar's first GPU, or of the first part of its shared GPU."""
         low, high = min(self.boxes(bar))
         return min(low - GPU_GAP + 0.5, (low + high) / 2)
 

@@ -83,7 +83,6 @@ def energy_between(
     Demand charges are not in it; emissions are NaN where the intensity is not known.
 
     Args:
-        instance: The instance that was run.
         power: What `power_over_time` returns.
         edges: Increasing times ≥ 0, (K + 1,).
     """

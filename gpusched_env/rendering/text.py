@@ -13,11 +13,7 @@ UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 
 
 def duration_text(seconds: float) -> str:
-    """Write a duration with its two largest units: `2 d 3 h`, `5 h 10 min`, `42 s`.
-
-    Args:
-        seconds: The duration [s], ≥ 0.
-    """
+    """Write a duration with its two largest units: `2 d 3 h`, `5 h 10 min`, `42 s`."""
     whole = round(seconds)
     for (length, unit), (next_length, next_unit) in pairwise(UNITS):
         if whole >= length:

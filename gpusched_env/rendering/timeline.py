@@ -53,7 +53,6 @@ class Timeline:
         """Make the timeline of a finished run, or of a state in or just after a decision round.
 
         Args:
-            run: The run.
             ahead_s: Of an unfinished run: how far beyond the present to draw what jobs hold [s], ≥ 0.
             since_s: Of an unfinished run: bars that ended before are left out [s].
         """
@@ -76,7 +75,6 @@ class Timeline:
 
     @property
     def late(self) -> NDArray[np.bool_]:
-        """Return for each job whether it ended, or is still unfinished, after its due date, (J,)."""
         end_s = np.where(np.isnan(self.completion_s), self.now_s, self.completion_s)
         late: NDArray[np.bool_] = self.submitted & (end_s > self.instance.jobs.due_s + LATE_TOLERANCE_S)
         return late
@@ -217,9 +215,6 @@ def moving_window(now_s: float, span_s: float) -> Window:
 
 def widest_s(until_due_s: NDArray[np.float64]) -> float:
     """Choose the widest window [s]: a power of two of an hour.
-
-    Args:
-        until_due_s: Times from submission to due date of the jobs known so far [s], in their order.
 
     Returns:
         The width for the median time, from `FEW_JOBS` jobs on the greatest so far: it never falls as jobs come.

@@ -207,7 +207,6 @@ def recount_hosts(board: Board) -> None:
 
 @lean_kernel
 def binding_unchanged(board: Board, node: int) -> bool:
-    """Whether the chain of cells that begins with `node` is bound as when the round began."""
     nodes, cells = board.nodes, board.cells
     n = node
     while n >= 0 and cells.shape[0] > 0:

@@ -55,7 +55,6 @@ def next_event(board: Board, hidden: Hidden) -> float:
 
 @kernel
 def next_review(now: float, interval: float) -> float:
-    """Return the first multiple of `interval` after `now`."""
     number = np.floor(now / interval) + 1.0
     while number * interval <= now:
         number += 1.0
@@ -302,7 +301,6 @@ def advance(board: Board, hidden: Hidden) -> bool:
 
 @kernel
 def next_decision(time: float, interval: float) -> float:
-    """Return the first multiple of `interval` at `time` or after it."""
     number = np.ceil(time / interval)
     while number * interval < time:
         number += 1.0

@@ -22,9 +22,6 @@ def apply_holding(board: Board, job: int, config: int, nodes: Sequence[int], gpu
     """Place a job that holds nothing on these nodes with a configuration, if it is free there; return 0, or the error.
 
     Args:
-        board: The board.
-        job: The job.
-        config: The configuration.
         nodes: Its node, or all of several, rising; of a spread configuration the node of every GPU.
         gpu: The shared GPU on its node; None for whole ones.
     """
@@ -41,8 +38,6 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
     """Place a job that holds nothing in this place with a configuration, if it is free; return 0, or the error.
 
     Args:
-        board: The board.
-        job: The job.
         config: The configuration, ≥ 0; it may be one that does not exist.
         node: The node, or the first of several; it may be one that does not exist.
         slot: The shared GPU on the node, the first of several; -1 for whole ones.

@@ -20,7 +20,6 @@ def iteration_table(instance: Instance) -> NDArray[np.float64]:
 
 
 def network_numbers(instance: Instance) -> NDArray[np.float64]:
-    """Return the numbers of the network, (NETWORK_COLUMNS,); (0,) if the instance has no model of it."""
     own = instance.synchronisation
     if own is None:
         return np.zeros(0)
@@ -51,7 +50,6 @@ def help_of(facts: Facts, several: int, others: int) -> tuple[float, float, floa
 
     Args:
         facts: The constants, with those of a network.
-        several: Nodes that jobs on several nodes hold.
         others: Other nodes that are on: with BytePS they are spare, and count before CPU machines.
     """
     network = facts.network
@@ -75,9 +73,7 @@ def interconnect_slowdown(facts: Facts, config: int, application: int, part: flo
     Args:
         facts: The constants, with those of a network.
         config: A configuration of several nodes.
-        application: Index of the application.
         part: Spare machines for each node, from 0 to 1.
-        busy: How busy the core of the network is.
     """
     v, n, network = facts.configs[config, at.CONFIG_TYPE], float(facts.configs[config, at.CONFIG_NODES]), facts.network
     compute_s, sync_s = facts.iteration[0, v, application], facts.iteration[1, v, application]
@@ -124,10 +120,7 @@ def cpu_machines_rate(board: Board, job: int, part: float, cpu_part: float, busy
 
     Args:
         board: The run, with a network.
-        job: The job.
         part: Spare machines for each node of a job on several nodes.
-        cpu_part: The CPU machines among them.
-        busy: How busy the core of the network is.
     """
     facts, clock, config = board.facts, board.clock, int(board.jobs[job, at.CONFIG])
     if config < 0 or cpu_part == 0.0 or facts.configs[config, at.CONFIG_NODES] < 2:

@@ -128,7 +128,6 @@ def ask_order(view: View, order: Order, *, waiting_only: bool) -> NDArray[np.int
 
 
 def _keys(given: ArrayLike, active: int) -> NDArray[np.float64]:
-    """Check the keys of a rule; inf is allowed, since a rule that divides by a weight of 0 means "last" by it."""
     try:
         keys = np.asarray(given)
     except ValueError:  # lists of different lengths

@@ -124,7 +124,6 @@ def execute_plan(board: Board, order: Ints) -> None:
 
 @kernel
 def planned(board: Board, job: int) -> tuple[int, float]:
-    """Return what was planned for a job: its configuration, -1 for none, and its timer [s]."""
     return int(board.memory[job, PLANNED]), board.memory[job, TIMER]
 
 

@@ -107,11 +107,7 @@ class AskedAs(Protocol):
 
 
 def memory_columns(policy: Policy, instance: Instance) -> int:
-    """Return the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + 3 V, or its own number.
-
-    Raises:
-        InputError: The policy asks for none.
-    """
+    """Return the columns of memory of a run of `policy` on `instance`: `FREE_COLUMNS` + 3 V, or its own number."""
     if not isinstance(policy, Remembering):
         return FREE_COLUMNS + 3 * len(instance.gpu_types)
     return checks.whole(f"{policy.name}: memory_columns", policy.memory_columns(instance))

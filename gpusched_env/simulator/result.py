@@ -28,7 +28,6 @@ def busy_chart(instance: Instance, log: NDArray[np.float64]) -> str:
     """Draw a row for each of the first nodes: how many of its GPUs were held, over time.
 
     Args:
-        instance: The instance that was run.
         log: Rows of the log's form, (L, LOG_COLUMNS).
 
     Returns:

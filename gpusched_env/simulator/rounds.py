@@ -64,7 +64,6 @@ def begin_round(board: Board, preemption: bool) -> None:
 
 @kernel
 def stays(board: Board, job: int) -> bool:
-    """Whether a job holds the same configuration in the same place as when the round began."""
     return board.jobs[job, at.CONFIG] == board.jobs[job, at.OLD_CONFIG] and keeps_gpus(board, job)
 
 
@@ -208,11 +207,7 @@ def run_to_round(board: Board, hidden: Hidden) -> None:
 
 @lean_kernel
 def decide(board: Board, hidden: Hidden, action: int) -> bool:
-    """Apply `action` to the current job; after the last job, run to the next round.
-
-    Returns:
-        False if the action could not be placed: then the job waits.
-    """
+    """Apply `action` to the current job, after the last one run to the next round; False if it waits instead."""
     count = board.count
     placed = act(board, action)
     if count[at.ASKED] == count[at.TO_ASK]:

@@ -292,11 +292,8 @@ def speed_among(board: Board, job: int, config: int, gpu: int, on: Residents, de
     """Return the speed of `job` with a share of a GPU beside the jobs on it, 1 as alone.
 
     Args:
-        board: The run.
         job: The job; it need not be on the GPU.
-        config: The share.
         gpu: The GPU, n · G + g.
-        on: The jobs on every GPU.
         demand: Sum of the utilisations of the jobs on it, its own included, by priority, (PRIORITIES,).
     """
     speed = _computing_speed(board, job, config, gpu, on, demand)

@@ -44,7 +44,6 @@ def _merged(groups: Ints, keys: Floats, size: int) -> Ints:
 
 @kernel
 def _first(groups: Ints, keys: Floats, one: int, other: int) -> bool:
-    """Whether `one`, of the smaller index if they are equal, comes first."""
     return groups[one] < groups[other] or (groups[one] == groups[other] and keys[one] <= keys[other])
 
 

@@ -302,7 +302,6 @@ def _cell_arrays(instance: Instance) -> dict[str, NDArray[np.int64]]:
 
 
 def _levels(gpus: NDArray[np.int64], sizes: NDArray[np.int64]) -> tuple[int, ...]:
-    """Return the sizes of cells: those in nodes, each twice the one below, and those of several nodes."""
     low, high = int(gpus.min()), int(gpus.max())
     in_nodes = {low * 2**k for k in range((high // low).bit_length())}
     return tuple(sorted(in_nodes | set(sizes.tolist())))

@@ -54,11 +54,7 @@ class Catalogue:
 
     @classmethod
     def of(cls, scenario: Scenario) -> Catalogue:
-        """Look up the names of a scenario; a file of applications is read here.
-
-        Raises:
-            InputError: A name is unknown, or a file or a value is not allowed.
-        """
+        """Look up the names of a scenario; a file of applications is read here."""
         gpu_types = gpu_types_of(scenario)
         built_in, own = builtin_applications(), _own_applications(scenario)
         _check_gpu_types(scenario, own, gpu_types)
@@ -85,11 +81,7 @@ class Catalogue:
 
 
 def gpu_types_of(scenario: Scenario) -> dict[str, GpuType]:
-    """Return all GPU types that a scenario may name: its own, and the built-in ones.
-
-    Raises:
-        InputError: A type of its own is incomplete.
-    """
+    """Return all GPU types that a scenario may name: its own, and the built-in ones."""
     known = builtin_gpu_types()
     eur_per_kwh = scenario.prices.energy_price_eur_per_kwh * scenario.prices.pue
     own: dict[str, GpuType] = {}

@@ -82,7 +82,6 @@ def draw_scenario(seed: int, index: int, most_jobs: int = 500) -> Scenario:
 
 
 def _at_load(scenario: Scenario, load: float) -> Scenario:
-    """Set the mean gap between submissions so that the mean load of three workloads is as given."""
     for _ in range(2):
         gap = scenario.arrivals.mean_gap_s or 1000.0
         loads = [offered_load(make_instance(scenario, seed)) for seed in range(3)]
@@ -96,7 +95,6 @@ def _log(rng: np.random.Generator, low: float, high: float) -> float:
 
 
 def _whole(rng: np.random.Generator, low: int, high: int) -> int:
-    """Draw a whole number, log-uniform."""
     return int(np.exp(rng.uniform(np.log(low), np.log(high + 1))))
 
 

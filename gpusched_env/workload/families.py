@@ -145,9 +145,6 @@ def given_library(epochs: Epochs, applications: Sequence[str]) -> tuple[EpochDis
     """Return the distributions of a section, as masses or in a file; None if they are to be drawn.
 
     With `by_application` they are those of `applications`, in that order.
-
-    Raises:
-        InputError: A file cannot be read or is not valid, or an application has no histogram.
     """
     if not isinstance(epochs, HistogramEpochs):
         return None
@@ -169,15 +166,7 @@ def given_library(epochs: Epochs, applications: Sequence[str]) -> tuple[EpochDis
 
 
 def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...]:
-    """Draw the distributions of a scenario: each draws its parameters uniformly from the family's ranges.
-
-    Args:
-        epochs: The scenario's `epochs` section.
-        rng: Randomness.
-
-    Returns:
-        `library_size` distributions.
-    """
+    """Draw the `library_size` distributions of a scenario, their parameters uniformly from the family's ranges."""
     if not isinstance(epochs, HistogramEpochs):
         make, names = _FAMILIES[epochs.family]
         bins = () if epochs.family == "two-point" else (epochs.bins,)
@@ -195,16 +184,7 @@ def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...
 def draw_fractions(
     library: Sequence[EpochDistribution], choice: NDArray[np.int64], rng: Generator
 ) -> NDArray[np.float64]:
-    """Draw the epochs needed by many jobs as fractions of their maximum epochs.
-
-    Args:
-        library: The distributions.
-        choice: Index of every job's distribution, shape (J,).
-        rng: Randomness.
-
-    Returns:
-        Fractions in (0, 1], shape (J,).
-    """
+    """Draw the epochs needed by many jobs as fractions of their maximum epochs, in (0, 1], (J,)."""
     uniform = rng.random(len(choice))
     fractions = np.empty(len(choice))
     order = np.argsort(choice, kind="stable")

@@ -304,7 +304,6 @@ class _Maker:
 
 
 def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:
-    """Return the scenario's tenants, else the names of those of the trace, in the order of their first jobs."""
     if scenario.tenants or trace is None or trace.tenant is None:
         return tuple(tenant.tenant() for tenant in scenario.tenants)
     return tuple(Tenant(name) for name in dict.fromkeys(map(tenant_name, trace.tenant)))

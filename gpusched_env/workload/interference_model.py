@@ -209,15 +209,8 @@ def job_times(
     """Return τ of every job on every configuration, shape (J, C); inf where it does not fit, or is not known.
 
     Args:
-        table: The result of `application_times`.
-        applications: The applications.
-        site: The cluster and its configurations.
         choice: Index of every job's application, shape (J,).
         model: The model of GPU sharing; used only if a configuration shares one.
-        rng: Randomness of the model.
-
-    Raises:
-        InputError: The model's times have another shape.
     """
     seconds, shared = table[choice], site.of_kind("shared")
     if not np.any(shared):
@@ -277,7 +270,6 @@ def application_times(applications: tuple[Application, ...], site: Site) -> NDAr
 
 
 def _fits_nowhere(application: Application, site: Site) -> InputError:
-    """Return the error: too much memory for every GPU type, or not measured on the cluster's configurations."""
     has = _memory_of_types(site)
     if application.memory_gib > max(has.values()):
         allowed = f"applications whose memory fits: it needs {application.memory_gib:g} GiB, the GPUs have {_list(has)}"

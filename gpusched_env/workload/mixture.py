@@ -19,20 +19,12 @@ if TYPE_CHECKING:
 
 
 def variants_of(scenario: Scenario) -> tuple[Scenario, ...]:
-    """Return the scenarios of a mixture, with its name; of a scenario that is none, itself alone.
-
-    Raises:
-        InputError: There is no such scenario, it is a mixture too, or a setting is not allowed.
-    """
+    """Return the scenarios of a mixture, with its name; of a scenario that is none, itself alone."""
     return tuple(_variant(scenario, number) for number in range(len(scenario.mixture))) or (scenario,)
 
 
 def variant_of(scenario: Scenario, seed: int) -> Scenario:
-    """Return the scenario of a seed's workload: number seed modulo how many there are of a mixture.
-
-    Raises:
-        InputError: As for `variants_of`, but only this one is loaded.
-    """
+    """Return the scenario of a seed's workload: number seed modulo how many there are of a mixture."""
     return _variant(scenario, seed % len(scenario.mixture)) if scenario.mixture else scenario
 
 
@@ -57,11 +49,7 @@ def _variant(mixture: Scenario, number: int) -> Scenario:
 
 
 def classes_of(scenario: Scenario) -> tuple[Scenario, ...]:
-    """Return a scenario for each class of jobs; of a scenario without classes, itself alone.
-
-    Raises:
-        InputError: A setting of a class is not allowed.
-    """
+    """Return a scenario for each class of jobs; of a scenario without classes, itself alone."""
     made = []
     for number, each in enumerate(scenario.job_classes):
         try:
@@ -83,11 +71,6 @@ def seed_of_class(seed: int, number: int) -> int:
 
 def join_classes(scenario: Scenario, parts: Sequence[Instance], seed: int) -> Instance:
     """Return the instance with the jobs of all classes, `jobs.count` of the scenario at most, sorted by submission.
-
-    Args:
-        scenario: The scenario with the classes.
-        parts: The instances of the classes, whose times begin at 0.
-        seed: The seed of the instance.
 
     Raises:
         InputError: A job is submitted later than `LONGEST_S`, or co-runners slow each other otherwise in another class.
@@ -122,6 +105,5 @@ def join_classes(scenario: Scenario, parts: Sequence[Instance], seed: int) -> In
 
 
 def _saved_kw(parts: Sequence[Instance], applications: tuple[str, ...]) -> tuple[tuple[float, ...], ...] | None:
-    """Return the power that each of all applications saves, which is the same in all classes."""
     rows = {n: row for p in parts if p.saved_kw for n, row in zip(p.jobs.applications, p.saved_kw, strict=True)}
     return tuple(rows[name] for name in applications) if rows else None

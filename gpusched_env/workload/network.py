@@ -34,9 +34,6 @@ def over_network(
     """Put a scenario's network in place of the measured one.
 
     Args:
-        scenario: The scenario.
-        applications: Its applications A.
-        site: Its cluster, with the configurations C.
         seconds: Times over the measured network [s], (A, C).
 
     Returns:
@@ -167,8 +164,6 @@ def switching_costs(switching: Switching, application: Application, restart_s: f
     or, with `start_up = "layers"` and a model whose layers are known, S / B and what the pipeline adds.
 
     Args:
-        switching: The section of the scenario.
-        application: The application; `state_gib` of it moves.
         restart_s: Seconds of a restart that are given; None for those of the model.
     """
     stop_start_s = STOP_START_S if restart_s is None else restart_s
@@ -210,10 +205,6 @@ def added_s(application: Application, bandwidth_gb_per_s: float) -> tuple[float,
 
     A first start sends the weights while the forward pass computes; a resumption the whole state, that of gradients and
     optimiser while the backward pass does. Passes are those of the application's batch on one V100.
-
-    Args:
-        application: The application.
-        bandwidth_gb_per_s: Bandwidth from host memory to a GPU [GB/s], > 0.
     """
     layers, batches = layers_of(application.name), application.batches_per_epoch
     epoch_s = application.seconds_per_epoch.get((TIMED_ON, 1))

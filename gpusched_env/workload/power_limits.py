@@ -95,9 +95,6 @@ def with_power(
     """Return the times at power limits, and what GPUs save; both as they were where nothing is limited or measured.
 
     Args:
-        scenario: The scenario.
-        applications: Its applications A.
-        site: Its cluster, with the configurations C.
         seconds: Times without limits [s], (A, C); inf where not allowed.
 
     Returns:

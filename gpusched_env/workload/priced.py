@@ -26,11 +26,7 @@ THURSDAY = 3  # weekday of 1 January 1970, Monday being 0
 
 
 def price_table(prices: Prices) -> PriceTable | None:
-    """Read the series that a scenario names; None without one.
-
-    Raises:
-        InputError: The file is not valid.
-    """
+    """Read the series that a scenario names; None without one. Raises InputError: the file is not valid."""
     if prices.series is None:
         return None
     return builtin_prices(prices.series) if prices.series in NAMES else read_prices(prices.series)
@@ -43,11 +39,8 @@ def price_fields(prices: Prices, table: PriceTable | None, until_s: float, seed:
     before, those of their last week are repeated.
 
     Args:
-        prices: The settings.
         table: The prices of the market; None without a series.
-        until_s: The time until which jobs are submitted [s].
         seed: Seed of the instance, which says from which months its start is.
-        rng: Draws the start.
 
     Raises:
         InputError: The start is not in the series, or carbon has a price and no intensity.

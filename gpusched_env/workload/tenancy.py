@@ -50,12 +50,7 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
 
 
 def racks_of(nodes: Sequence[Node], nodes_per_rack: int) -> tuple[int, ...]:
-    """Return the number of the rack of every node: so many of one type and size after each other, the rest alone.
-
-    Args:
-        nodes: The nodes.
-        nodes_per_rack: Nodes of a rack; with 1 there are no racks, and the result is empty.
-    """
+    """Return the rack of every node: `nodes_per_rack` of one type and size in a row, the rest alone; empty with 1."""
     if nodes_per_rack == 1:
         return ()
     racks = [0] * len(nodes)
@@ -70,7 +65,6 @@ def racks_of(nodes: Sequence[Node], nodes_per_rack: int) -> tuple[int, ...]:
 
 
 def _cells(instance: Instance, tenant: Tenant, gpu_type: str) -> list[list[Node]]:
-    """Make the nodes of each of a tenant's cells of a type, the largest first: one, or those of a part of a rack."""
     sizes = sorted(tenant.sizes(gpu_type).items(), reverse=True)
     most = instance.largest_node.get(gpu_type, 0)
     return [[Node(gpu_type, min(size, most))] * -(-size // most) for size, count in sizes for _ in range(count)]

@@ -85,7 +85,6 @@ def _check_network(entry: Any, spec: AgentSpec) -> None:
 
 
 def _plain(where: str, value: Any) -> dict[str, Any]:
-    """Return a copy of `value`, an object, as JSON reads it back."""
     try:
         plain = json.loads(json.dumps(value, allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
@@ -196,6 +195,5 @@ def _spec(entry: Any) -> AgentSpec:
 
 
 def _hash(document: dict[str, Any]) -> str:
-    """Return the hash of the content of a document; its layout does not matter."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -26,12 +26,10 @@ def hub_folder(text: str, files: tuple[str, ...]) -> Path:
 
     Args:
         text: `hf://OWNER/REPO[@REVISION][/SUBFOLDER]`; the revision is a branch (default `main`), a tag or a commit.
-        files: Their names.
 
     Raises:
         InputError: The text has another form, there is no such repository, revision or file, a file is larger than
             `MOST_BYTES`, or the hub cannot be reached and the files are not in the cache.
-        MissingExtraError: huggingface_hub is not installed.
     """
     allowed = f"{PLACE}, a public folder with {' and '.join(files)}, each of at most {MOST_BYTES >> 20} MiB"
     named = NAME.fullmatch(text)
@@ -55,7 +53,6 @@ def hub_folder(text: str, files: tuple[str, ...]) -> Path:
 
 
 def _download(hub: Any, file: str, **where: Any) -> tuple[Path, str]:
-    """Download one file whose size is allowed; return it and its commit."""
     found = hub.hf_hub_download(filename=file, dry_run=True, **where)
     if found.file_size is None or found.file_size > MOST_BYTES:
         raise OSError(f"{found.file_size or 'an unknown number of'} bytes")
@@ -66,7 +63,6 @@ def _download(hub: Any, file: str, **where: Any) -> tuple[Path, str]:
 
 
 def _reason(errors: Any, error: Exception) -> str:
-    """Return what happened, in a few words: the texts of the library have several lines."""
     if isinstance(error, errors.LocalEntryNotFoundError | errors.OfflineModeIsEnabled):
         return "the hub cannot be reached, and the file is not in the local cache"
     if isinstance(error, errors.RepositoryNotFoundError):

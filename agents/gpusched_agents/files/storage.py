@@ -24,25 +24,14 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 
 
 def weights_bytes(weights: Mapping[str, NDArray[np.float32]]) -> bytes:
-    """Return `weights` as the bytes of a safetensors file; equal arrays have equal bytes.
-
-    Args:
-        weights: Arrays of any shapes, float32 and finite, by names of letters, digits, dots, dashes and underscores.
-
-    Raises:
-        InputError: There are none, or an array or a name is not allowed.
-    """
+    """Return `weights`, float32 and finite, as the bytes of a safetensors file; equal arrays have equal bytes."""
     _check(weights)
     # safetensors copies the memory of an array, so strided views are made contiguous first.
     return save({name: np.array(weights[name], order="C") for name in sorted(weights)})
 
 
 def read_weights(data: bytes) -> dict[str, NDArray[np.float32]]:
-    """Read the bytes of `weights_bytes`; the arrays belong to the caller.
-
-    Raises:
-        InputError: They are not a safetensors file, or an array is not float32 or not finite.
-    """
+    """Read the bytes of `weights_bytes`; the arrays belong to the caller."""
     try:
         weights = load(data)
     except (SafetensorError, KeyError, ValueError) as error:  # KeyError: a kind of number that NumPy does not have
@@ -52,11 +41,7 @@ def read_weights(data: bytes) -> dict[str, NDArray[np.float32]]:
 
 
 def check_shapes(weights: Mapping[str, NDArray[np.float32]], shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Check that `weights` are those of a network, whose arrays have these names and shapes.
-
-    Raises:
-        InputError: An array is missing, unknown, or has another shape; the error names the first.
-    """
+    """Check that `weights` have the names and shapes of a network's arrays; the error names the first that has not."""
     for name in sorted(shapes.keys() - weights.keys()):
         raise InputError(f"weights.{name}", None, f"an array of shape {shapes[name]}: it is missing")
     for name in sorted(weights.keys() - shapes.keys()):
@@ -83,12 +68,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 
 def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
-    """Return the shapes of a network's arrays by name: matrices are (outputs, inputs).
-
-    Args:
-        spec: What the network was trained for.
-        network: Its settings.
-    """
+    """Return the shapes of a network's arrays by name: matrices are (outputs, inputs)."""
     from gpusched_baselines.adaptation_env.controls import control_count  # noqa: PLC0415 - only for weights
     from gpusched_baselines.adaptation_env.observation import ROW, feature_count  # noqa: PLC0415
 
@@ -185,11 +165,7 @@ def load_agent(folder: str | Path) -> tuple[AgentDescription, dict[str, NDArray[
 
 
 def load_description(folder: str | Path) -> AgentDescription:
-    """Read the description of the agent in `folder`, without the weights.
-
-    Raises:
-        InputError: There is no such folder, or its agent.json is missing or not as `save_agent` wrote it.
-    """
+    """Read the description of the agent in `folder`, without the weights."""
     source = Path(folder)
     _check_folder(source)
     path = source / DESCRIPTION
@@ -222,7 +198,6 @@ SHIPPED = Path(__file__).parents[1] / "shipped"
 
 
 def shipped_agents() -> tuple[str, ...]:
-    """List the names of the shipped agents."""
     return tuple(sorted(path.parent.name for path in SHIPPED.glob(f"*/{DESCRIPTION}")))
 
 
@@ -238,10 +213,6 @@ def find_agent(text: str) -> Path:
         text: `agent:NAME` or `agent:DIR`, or the same without `agent:`. A shipped name has precedence over a folder of
             that name in the present one, which is `./NAME`. DIR may be `hf://OWNER/REPO[@REVISION][/SUBFOLDER]`, a
             folder of the Hugging Face hub, whose two files are downloaded.
-
-    Raises:
-        InputError: There is no shipped agent of that name, and no such path, or the hub gives no such folder.
-        MissingExtraError: It is a folder of the hub, and huggingface_hub is not installed.
     """
     name = text.removeprefix(PREFIX)
     if name.startswith(HUB):
@@ -257,7 +228,6 @@ def find_agent(text: str) -> Path:
 
 
 def _is_there(name: str) -> bool:
-    """Return whether there is such a folder, or a file, for which the error of `load_agent` is more exact."""
     try:
         return Path(name).exists() or Path(f"{name}.zip").exists()
     except OSError:  # such as a name that is too long

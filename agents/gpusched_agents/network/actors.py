@@ -75,11 +75,6 @@ class MlpActor:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.float32]], activation: str, *, squash: bool) -> Self:
-        """Make the perceptron from the weights and biases of `arrays`.
-
-        Raises:
-            InputError: They do not fit one another.
-        """
         count = sum(name.endswith(".weight") and name[0].isdigit() for name in arrays)
         layers = [(arrays[f"{i}.weight"], arrays[f"{i}.bias"]) for i in range(count)]
         return cls(tuple(layers), activation, squash)
@@ -90,11 +85,9 @@ class MlpActor:
 
     @property
     def last(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return weights and biases of the last layer."""
         return self.layers[-1]
 
     def for_types(self, gpu_types: Sequence[str]) -> MlpActor:  # noqa: ARG002 - its numbers are fixed
-        """Return the actor itself: it takes the number of GPU types of its training."""
         return self
 
     def fitted(self, seen: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float64]]) -> MlpActor:
@@ -110,17 +103,14 @@ class MlpActor:
 
     @property
     def inputs(self) -> int:
-        """How many numbers it observes."""
         return int(self.layers[0][0].shape[1])
 
     @property
     def outputs(self) -> int:
-        """How many controls it sets."""
         return int(self.layers[-1][0].shape[0])
 
     @property
     def state_size(self) -> int:
-        """Return 0: there is no recurrent state."""
         return 0
 
     def act(
@@ -174,25 +164,20 @@ class LstmActor:
 
     @property
     def inputs(self) -> int:
-        """How many numbers it observes."""
         return int(self.inner.shape[1])
 
     @property
     def outputs(self) -> int:
-        """How many controls it sets."""
         return self.head.outputs
 
     @property
     def state_size(self) -> int:
-        """Return the size of its state: its output and its cells."""
         return 2 * self.head.inputs
 
     def for_types(self, gpu_types: Sequence[str]) -> LstmActor:  # noqa: ARG002 - its numbers are fixed
-        """Return the actor itself; see `MlpActor.for_types`."""
         return self
 
     def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the controls, (outputs,), from -1 to 1; see `Actor`."""
         width = self.head.inputs
         session = np.zeros(2 * width) if state is None else state
         given, cells = session.astype(np.float32).reshape(2, width)
@@ -235,17 +220,14 @@ class JobSetActor:
 
     @property
     def inputs(self) -> int:
-        """How many numbers it observes."""
         return self.head.inputs - len(self.score) + self.rows * int(self.code[0].shape[1])
 
     @property
     def outputs(self) -> int:
-        """How many controls it sets."""
         return self.head.outputs
 
     @property
     def state_size(self) -> int:
-        """Return 0: there is no recurrent state."""
         return 0
 
     def act(
@@ -253,7 +235,6 @@ class JobSetActor:
         observation: NDArray[np.float32],
         state: NDArray[np.float64] | None = None,  # noqa: ARG002 - it has none
     ) -> NDArray[np.float64]:
-        """Return the controls, (outputs,), from -1 to 1, for an observation, (inputs,)."""
         return self.head.act(self._with_average(observation))
 
     def hidden(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -261,11 +242,9 @@ class JobSetActor:
         return self.head.hidden(self._with_average(observation))
 
     def for_types(self, gpu_types: Sequence[str]) -> JobSetActor:  # noqa: ARG002 - its numbers are fixed
-        """Return the actor itself; see `MlpActor.for_types`."""
         return self
 
     def fitted(self, seen: Sequence[NDArray[np.float32]], wanted: Sequence[NDArray[np.float64]]) -> JobSetActor:
-        """Return it with the last layer that fits best; see `MlpActor.fitted`."""
         return replace(self, head=self.head.fitted([self._with_average(rows) for rows in seen], wanted))
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
@@ -274,7 +253,6 @@ class JobSetActor:
 
     @property
     def last(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Return weights and biases of the last layer."""
         return self.head.last
 
     def _with_average(self, observation: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -65,7 +65,6 @@ class JobSetExtractor(BaseFeaturesExtractor):
 
 
 def jobs_last(space: spaces.Dict) -> tuple[str, ...]:
-    """Return the parts of a space in its order, but for `jobs`, which is the last."""
     return tuple(sorted(space.spaces, key=lambda part: part == "jobs"))
 
 
@@ -114,17 +113,12 @@ def actor_of_model(model: BaseAlgorithm) -> ControlActor:
 
 
 def plain_array(tensor: Tensor) -> NDArray[np.float32]:
-    """Return a tensor as an array of its own."""
     array: NDArray[np.float32] = tensor.detach().to(torch.float32).cpu().numpy().copy()
     return array
 
 
 def lstm_of_model(model: BaseAlgorithm) -> LstmActor:
-    """Return the LSTM with which a recurrent model acts, with the perceptron after it.
-
-    Raises:
-        InputError: It has several layers.
-    """
+    """Return the LSTM with which a recurrent model acts, with the perceptron after it."""
     policy: Any = model.policy
     lstm = policy.lstm_actor
     if lstm.num_layers > 1:

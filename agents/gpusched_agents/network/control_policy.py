@@ -118,15 +118,10 @@ class ControlPolicy(StsX):
         return adaptation_of(self._present(board), board, rate)
 
     def _holds(self, since: float, round_: int) -> bool:
-        """Return whether controls set in one round, 0 for none, hold in another."""
         return since > 0.0 and (since - 1) // self.rounds == (round_ - 1) // self.rounds
 
     def _stored(self, board: Board) -> Floats:
-        """Return the columns of the controls, (J, 1 + K + S): their round, the controls, the actor's state.
-
-        Raises:
-            InputError: The run has too little memory for them.
-        """
+        """Return the columns of the controls, (J, 1 + K + S): their round, the controls, the actor's state."""
         columns = self._columns(board.capacity.shape[0])
         if board.memory.shape[1] < columns.stop:
             raise InputError("memory_columns", board.memory.shape[1], f"{columns.stop} or more")

@@ -62,11 +62,6 @@ class TypeSetActor:
 
     @classmethod
     def of(cls, arrays: Mapping[str, NDArray[np.float32]], names: Sequence[str]) -> TypeSetActor:
-        """Make the actor from its arrays by name; see `arrays`.
-
-        Raises:
-            InputError: They do not fit one another.
-        """
         price, common = (MlpActor.of(_part(arrays, head), "tanh", squash=False) for head in ("price.", "common."))
         known = arrays.get("known", np.zeros((0, CONTEXT), np.float32))
         return cls(price, common, tuple(names), known, float(arrays.get("radius", np.ones(1))[0]))
@@ -79,22 +74,18 @@ class TypeSetActor:
         return arrays | (fade if len(self.known) else {})
 
     def for_types(self, gpu_types: Sequence[str]) -> TypeSetActor:
-        """Return the actor for a cluster with these GPU types, in their order."""
         return self if self.gpu_types == tuple(gpu_types) else replace(self, gpu_types=tuple(gpu_types))
 
     @property
     def inputs(self) -> int:
-        """How many numbers it observes."""
         return WHOLE + TYPES * len(self.gpu_types)
 
     @property
     def outputs(self) -> int:
-        """How many controls it sets."""
         return PRICES * len(self.gpu_types) + self.common.outputs
 
     @property
     def state_size(self) -> int:
-        """Return 0: there is no recurrent state."""
         return 0
 
     def act(
@@ -102,7 +93,6 @@ class TypeSetActor:
         observation: NDArray[np.float32],
         state: NDArray[np.float64] | None = None,  # noqa: ARG002 - it has none
     ) -> NDArray[np.float64]:
-        """Return the controls, (outputs,), from -1 to 1, for an observation, (inputs,)."""
         context, types = self._inputs(observation[None])
         prices = np.clip(np.stack([self.price.score(row) for row in types[0]], axis=1), -1.0, 1.0)
         said = np.concatenate([prices.ravel().astype(np.float64), self.common.act(context[0])])
@@ -125,7 +115,6 @@ class TypeSetActor:
         Args:
             seen: The observations of each run, (steps, inputs).
             wanted: What it should say in each run, (outputs,), from -1 to 1.
-            gpu_types: The GPU types of each run's cluster.
         """
         contexts, types, prices, others = [], [], [], []
         for rows, said, names in zip(seen, wanted, gpu_types, strict=True):

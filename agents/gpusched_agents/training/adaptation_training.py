@@ -78,7 +78,6 @@ class AdaptationTraining(ResumableTraining):
         return self._end()
 
     def _begin(self) -> None:
-        """Imitate the best constants of the scenarios, where the run begins so."""
         if self._es.begin in STARTS:
             found = constants_of(self.config, self._pool, self.folder, self._report)
             self._report("imitating the constants")
@@ -101,7 +100,6 @@ class AdaptationTraining(ResumableTraining):
             self._evaluate()
 
     def _update(self) -> None:
-        """Try changes of the weights on some workloads, and update the weights by their costs."""
         es, seed, count = self._es, self.config.seed, self._es.pairs * self._es.workloads
         where = places(self.config, es.randomised, self._state.updates * count, count)
         candidates = self._state.candidates(es, seed, self._free)
@@ -155,9 +153,6 @@ def _first_state(
 
     Returns:
         1 for every weight that may change, 0 for those that stay, (W,); and the state.
-
-    Raises:
-        InputError: There is no such agent, or its network is another one, or has no arrays of that name.
     """
     free = network.changes(es.only)
     if not free.any():

@@ -174,21 +174,14 @@ ALGORITHMS = (EsConfig.algorithm, *CLASSES)
 
 
 def one_of(algorithms: Iterable[str], given: str) -> str:
-    """Return the text on the algorithms for an error on another one, with what trains that one if something does."""
     return f"one of {', '.join(algorithms)}{ELSEWHERE.get(given, '')}"
 
 
 def agent_config(algorithm: str) -> Callable[..., AgentConfig]:
-    """Return the function that makes the settings of an algorithm, one of `ALGORITHMS`."""
     return EsConfig if algorithm == EsConfig.algorithm else partial(AdaptationConfig, algorithm)
 
 
 def algorithm_class(algorithm: str) -> Any:
-    """Return the class of an algorithm.
-
-    Raises:
-        MissingExtraError: torch or Stable-Baselines3 is not installed.
-    """
     package, name = CLASSES[algorithm]
     try:
         return getattr(import_module(package), name)
@@ -199,11 +192,6 @@ def algorithm_class(algorithm: str) -> Any:
 
 @cache
 def known_settings(algorithm: str) -> dict[str, Any]:
-    """Return the names of the settings of an algorithm, with their defaults.
-
-    Raises:
-        MissingExtraError: torch or Stable-Baselines3 is not installed.
-    """
     parameters = signature(algorithm_class(algorithm)).parameters.values()
     return {each.name: each.default for each in parameters if each.name not in OWN} | DEFAULTS[algorithm]
 

@@ -40,17 +40,12 @@ class Checkpoint:
         write_atomically(path, save(arrays, metadata={"version": str(VERSION), "facts": json.dumps(self.facts)}))
 
     def copy(self) -> Checkpoint:
-        """Return a copy that does not change while the run goes on."""
         arrays = {name: np.array(array) for name, array in self.arrays.items()}
         return Checkpoint(arrays, copy.deepcopy(self.facts))
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:
-        """Read a file of `write`.
-
-        Raises:
-            InputError: The file is not whole, is not a checkpoint, or has another version.
-        """
+        """Read a file of `write`, if it is whole and has the present version."""
         try:
             with safe_open(path, framework="numpy") as file:
                 header = file.metadata() or {}
@@ -63,12 +58,10 @@ class Checkpoint:
         return cls(arrays, facts)
 
     def put(self, prefix: str, arrays: Mapping[str, Any]) -> None:
-        """Add arrays or tensors under `prefix`/."""
         for name, value in arrays.items():
             self.arrays[f"{prefix}/{name}"] = np.asarray(value)
 
     def get(self, prefix: str) -> dict[str, NDArray[Any]]:
-        """Return the arrays under `prefix`/."""
         return {name[len(prefix) + 1 :]: array for name, array in self.arrays.items() if name.startswith(f"{prefix}/")}
 
 

@@ -123,11 +123,7 @@ class TrainingConfig:
 
 
 def _plain_settings(field: str, settings: Any) -> dict[str, Any]:
-    """Copy settings of scenarios, without tuples.
-
-    Raises:
-        InputError: They are not a mapping, or a value is not of a type of JSON.
-    """
+    """Copy settings of scenarios, without tuples."""
     if not isinstance(settings, Mapping) or not all(isinstance(name, str) for name in settings):
         allowed = 'a mapping of dotted names to values, such as {"cluster.nodes": 20}'
         raise InputError(field, settings, allowed)
@@ -141,7 +137,6 @@ def _plain_settings(field: str, settings: Any) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value without tuples and NumPy's numbers."""
     if isinstance(value, dict):
         return {name: _plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -59,15 +59,6 @@ def constants_of(config: TrainingConfig, pool: ProcessPool, folder: Path, report
     error, are 0: then the scenario is one of STS-X itself. So are those of drawn scenarios, which are not searched.
     Each search is kept in `constants.json` when it ends, so a run that is resumed goes on with the next one. Searches
     that a training in a folder beside it has made are taken from there.
-
-    Args:
-        config: The settings of the run; `agent.begin` says which.
-        pool: The processes that run workloads.
-        folder: The folder of the run.
-        report: Called with a description of the present work.
-
-    Returns:
-        For each of these scenarios its constants, and workloads for imitation.
     """
     groups = dict(_groups(config))
     common, controls = config.agent.begin == COMMON, config.network.controls
@@ -89,7 +80,6 @@ def constants_of(config: TrainingConfig, pool: ProcessPool, folder: Path, report
 
 
 def _groups(config: TrainingConfig) -> Iterator[tuple[str, list[Instance]]]:
-    """Yield the name of each scenario, and its first training workloads: for the search, then for imitation."""
     for index, scenario in enumerate(config.loaded_scenarios()):
         variants = len(variants_of(scenario))
         for number in range(variants):
@@ -98,12 +88,10 @@ def _groups(config: TrainingConfig) -> Iterator[tuple[str, list[Instance]]]:
 
 
 def _seeds(variants: int, number: int) -> range:
-    """Return the seeds of the first training workloads of a scenario, or of one of several in a mixture."""
     return range(FIRST_SEED + (number - FIRST_SEED) % variants, 2 * FIRST_SEED, variants)[: WORKLOADS + PASSES * EACH]
 
 
 def _drawn(config: TrainingConfig) -> int:
-    """Return the number of drawn scenarios on which a run imitates STS-X."""
     return SCENARIOS if getattr(config.agent, "randomised", 0.0) > 0.0 else 0
 
 
@@ -112,14 +100,12 @@ def _types_of(instance: Instance) -> list[str]:
 
 
 def _key(config: TrainingConfig, groups: Sequence[Sequence[Instance]]) -> str:
-    """Return a text that identifies a search."""
     facts = [config.seed, EVALUATIONS, WORKLOADS, PASSES * EACH, *(instance_json(group[0]) for group in groups)]
     facts += [config.network.controls] if config.network.controls == "energy" else []
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:16]
 
 
 def _kept(folder: Path) -> dict[str, Any]:
-    """Return the searches of this training, and of those beside it."""
     kept: dict[str, Any] = {}
     for path in sorted(folder.parent.glob(f"*/{FILE}")):
         kept |= json.loads(path.read_text(encoding="utf-8"))
@@ -170,11 +156,7 @@ def imitate(
     count the same.
 
     Args:
-        found: For each scenario its constants, and workloads.
         actor: The actor; its last layer is replaced.
-        rounds: Rounds of a step.
-        pool: The processes that run workloads.
-        controls: The set of controls.
     """
     seen: list[NDArray[np.float32]] = []
     said: list[NDArray[np.float64]] = []

@@ -35,11 +35,7 @@ if TYPE_CHECKING:
 
 
 def make_control_env(config: TrainingConfig, agent: AdaptationConfig) -> SchedulerVecEnv:
-    """Make the environments of a training run, distributed over the scenarios.
-
-    Raises:
-        InputError: There are fewer environments than scenarios, or scenarios have different numbers of GPU types.
-    """
+    """Make the environments of a training run, distributed over the scenarios."""
     if config.envs < len(config.scenarios):
         raise InputError("envs", config.envs, f"at least {len(config.scenarios)}, one for each scenario")
     given: dict[str, Any] = {name: getattr(config.network, name) for name in ("rounds", "controls", "job_features")}
@@ -56,11 +52,7 @@ def falling(first: float, last: float) -> Callable[[float], float]:
 
 
 def make_control_model(config: TrainingConfig, agent: AdaptationConfig, env: SchedulerVecEnv) -> BaseAlgorithm:
-    """Make the untrained algorithm, with environments before their first episode. Its first agent is STS-X.
-
-    Raises:
-        InputError: The algorithm does not have such a setting.
-    """
+    """Make the untrained algorithm, with environments before their first episode. Its first agent is STS-X."""
     settings, network = dict(agent.settings), config.network
     critic = [settings.pop("critic_hidden")] * 2
     layers = {"pi": [network.hidden] * network.layers, "qf" if agent.squashes else "vf": critic}

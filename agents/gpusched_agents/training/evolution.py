@@ -45,7 +45,6 @@ class Evolution:
 
     @classmethod
     def go_on(cls, weights: NDArray[np.floating]) -> Self:
-        """Begin at the weights of an agent, (W,)."""
         begin = weights.astype(np.float64)
         return cls(begin, begin.copy(), np.zeros_like(begin), np.zeros_like(begin))
 
@@ -53,8 +52,6 @@ class Evolution:
         """Return the weights that this update tries, (2 pairs, W): each change and its opposite, in turn.
 
         Args:
-            config: The settings.
-            seed: Seed of the run.
             free: 1 for every weight that may change, 0 for the others, (W,).
         """
         changes = config.sigma * free * self._changes(config, seed)
@@ -72,8 +69,6 @@ class Evolution:
         """Take a step.
 
         Args:
-            config: The settings.
-            seed: Seed of the run.
             free: As for `candidates`, (W,).
             differences: Logarithm of the cost with the change less that with its opposite, for every pair on every one
                 of its workloads, (pairs, workloads).
@@ -120,7 +115,6 @@ class Workers(ProcessPool):
         Args:
             candidates: Weights, (2 P, W): one pair after the other.
             where: The workloads, those of the first pair first, equally many for each.
-            most_jobs: Most jobs of a workload.
 
         Returns:
             log(cost of a pair's first / cost of its second), (P, workloads of each), and the rounds of all runs.

@@ -24,12 +24,7 @@ FIXED = {"known", "radius"}  # arrays that are not weights
 
 @dataclass(frozen=True, slots=True)
 class EvolvedNetwork:
-    """A network of the kind `controls` or `control-set`, as one vector of weights.
-
-    Args:
-        spec: What it is trained for.
-        network: Its settings.
-    """
+    """A network of the kind `controls` or `control-set`, as one vector of weights."""
 
     spec: AgentSpec
     network: NetworkConfig
@@ -40,11 +35,9 @@ class EvolvedNetwork:
         return weight_shapes(self.spec, self.network)
 
     def policy(self, weights: NDArray[np.floating]) -> ControlPolicy:
-        """Return the policy with these weights, (W,)."""
         return control_policy("agent", self.spec, self.network, self.arrays(weights), "es")
 
     def arrays(self, weights: NDArray[np.floating]) -> dict[str, NDArray[np.float32]]:
-        """Return the arrays of the network by name."""
         arrays, begin = {}, 0
         for name, shape in self.shapes.items():
             size = int(np.prod(shape))
@@ -68,11 +61,7 @@ class EvolvedNetwork:
         return self.vector(arrays).astype(np.float64)
 
     def changes(self, only: str) -> NDArray[np.float64]:
-        """Return 1 for every weight that may change, 0 for the others, (W,).
-
-        Args:
-            only: The beginnings of the names of the arrays that may, separated by commas; empty for all.
-        """
+        """Return 1 for every weight that may change, 0 for others, (W,); `only`: beginnings of names, with commas."""
         begins = tuple(only.split(","))
         free = {name: float(name.startswith(begins) and name not in FIXED) for name in self.shapes}
         changes = self.vector({name: np.full(shape, free[name]) for name, shape in self.shapes.items()})

@@ -35,13 +35,7 @@ def costs_over_base(config: TrainingConfig) -> dict[str, Any]:
 def warnings_of(
     config: TrainingConfig, curve: Sequence[Mapping[str, Any]], references: Mapping[str, float]
 ) -> list[str]:
-    """Return warnings on the agent that a run kept, with advice: it is untrained, or costlier than EDF.
-
-    Args:
-        config: The settings of the run.
-        curve: Its evaluations, at least one.
-        references: Mean costs of the reference policies on the same workloads [€].
-    """
+    """Return warnings on the agent that a run kept, with advice: it is untrained, or costlier than EDF."""
     kept, edf = best_point(curve), references["edf"]
     found = [f"is {first_agent(config)}: nothing after step 0 was better"] if kept["steps"] == 0 else []
     if kept["total_eur"] > edf:
@@ -50,5 +44,4 @@ def warnings_of(
 
 
 def first_agent(config: TrainingConfig) -> str:
-    """Return a description of the untrained agent."""
     return f"{config.agent.begin or BASE} itself"

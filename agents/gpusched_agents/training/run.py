@@ -63,15 +63,9 @@ class RunFolder:
         self.write_record()
 
     def write_record(self) -> None:
-        """Write training.json."""
         write_atomically(self.path / SETTINGS, json.dumps(self.record, indent=1) + "\n")
 
     def read_checkpoint(self) -> Checkpoint | None:
-        """Read the last checkpoint of this run, if there is one.
-
-        Raises:
-            InputError: It is not whole, or of a run with other settings.
-        """
         path = self.path / CHECKPOINT
         if not path.exists():
             return None
@@ -143,10 +137,7 @@ class ResumableTraining(ABC):
 
     @property
     def references(self) -> dict[str, float]:
-        """Return mean costs of reference policies on the validation workloads [€]; they run at the first call.
-
-        They are STS-X, STS and EDF. Randomised workloads are not included.
-        """
+        """Return mean costs of STS-X, STS and EDF on the validation workloads [€], without randomised ones."""
         record = self._run.record
         if "references" not in record:
             self._report(f"measuring {', '.join(REFERENCES)}")
@@ -185,13 +176,11 @@ class ResumableTraining(ABC):
         self.resumes_at = self.progress.steps
 
     def _begin_checkpoint(self) -> Checkpoint:
-        """Make a checkpoint of the part that all algorithms have."""
         self._count_seconds()
         progress = {name: getattr(self.progress, name) for name in Progress.__slots__}
         return Checkpoint(facts={"config": self.config.as_dict(), "progress": progress})
 
     def _begin_point(self) -> dict[str, Any]:
-        """Make a point of the curve, without its measurements."""
         self._count_seconds()
         return {"steps": self.progress.steps, "seconds": round(self.progress.seconds, 1)}
 
@@ -215,7 +204,6 @@ class ResumableTraining(ABC):
         return save_agent(self.folder / AGENT, description, weights)
 
     def _end(self) -> AgentDescription:
-        """Write the warnings on the agent that is kept, and the agent."""
         self._run.record["warnings"] = self.warnings
         self._run.write_record()
         return self._save_agent()

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 @contextmanager
 def open_log(folder: Path) -> Iterator[Logger]:
-    """Log to a folder for TensorBoard, if it is installed."""
     formats: list[KVWriter] = [TensorBoardOutputFormat(str(folder))] if find_spec("tensorboard") else []
     logger = Logger(str(folder), formats)
     try:
@@ -80,7 +79,6 @@ class Sb3Training(ResumableTraining):
         super().__init__(config, folder, **named)
 
     def _take(self, model: BaseAlgorithm) -> None:
-        """Set the model that is trained, with environments before their first episode."""
         self.model, self._env, config = model, cast("Any", model.env), self.config
         scenarios = [config.validation_scenario(index) for index in range(len(config.scenarios))]
         self._instances = [make_instance(scenario, seed) for scenario in scenarios for seed in config.validation_seeds]
@@ -181,14 +179,12 @@ class Sb3Training(ResumableTraining):
         self.resumes_at, self._remembered = self.progress.steps, None
 
     def _remember(self) -> None:
-        """Keep the present state, between two updates, in memory, without the replay buffer, which is large."""
         has_buffer = getattr(self.model, "replay_buffer", None) is not None
         if not has_buffer and time.monotonic() - self._remembered_s >= REMEMBER_S:
             self._remembered = self._checkpoint().copy()
             self._remembered_s = time.monotonic()
 
     def _write_remembered(self) -> None:
-        """Write the state that was kept last as a checkpoint, if it is later than the last checkpoint."""
         if self._remembered is not None:
             steps = Progress(**self._remembered.facts["progress"]).steps
             self._remembered.write(self.folder / CHECKPOINT)
@@ -264,7 +260,6 @@ def unpack_model(checkpoint: Checkpoint, model: BaseAlgorithm) -> None:
 
 
 def _optimizers(model: BaseAlgorithm) -> dict[str, torch.optim.Optimizer]:
-    """Return the optimisers of a model by name; `optimizer` where it has only one."""
     names = [name for name in model._get_torch_save_params()[0] if name.endswith("optimizer")]  # noqa: SLF001
     return {name.removeprefix("policy."): recursive_getattr(model, name) for name in names}
 
@@ -275,7 +270,6 @@ def _tensors(model: BaseAlgorithm) -> list[str]:
 
 
 def _seen(buffer: Any) -> dict[str, NDArray[Any]]:
-    """Return the observations in a replay buffer by name, for any space."""
     arrays: dict[str, NDArray[Any]] = {}
     for kind in ("observations", "next_observations"):
         seen = getattr(buffer, kind)

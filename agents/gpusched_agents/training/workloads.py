@@ -28,14 +28,7 @@ class TrainingPlace(NamedTuple):
 
 
 def places(config: TrainingConfig, randomised: float, first: int, count: int) -> list[TrainingPlace]:
-    """Return the workloads `first` to `first + count - 1` of a run; the scenarios take turns.
-
-    Args:
-        config: The settings of the run.
-        randomised: Part of them that are randomised, 0 to 1.
-        first: Number of the first, ≥ 0.
-        count: Number of workloads, ≥ 1.
-    """
+    """Return the workloads `first` to `first + count - 1`, a part of them randomised; the scenarios take turns."""
     total, chosen = len(config.scenarios), []
     for number in range(first, first + count):
         rng = np.random.default_rng([config.seed, DRAWS, number])
@@ -53,14 +46,12 @@ def validation_places(config: TrainingConfig) -> list[TrainingPlace]:
 
 
 def validation_instance(config: TrainingConfig, place: TrainingPlace) -> Instance:
-    """Make the instance of a workload, with all its jobs."""
     if place.scenario == RANDOMISED:
         return _randomised(place.seed, MOST_RANDOMISED)
     return make_instance(config.validation_scenario(place.scenario), place.seed)
 
 
 def instance_at(config: TrainingConfig, place: TrainingPlace, most_jobs: int) -> Instance:
-    """Make the instance of a workload, with its first `most_jobs` jobs at most."""
     if place.scenario == RANDOMISED:
         return _randomised(place.seed, most_jobs)
     scenario = config.loaded_scenario(place.scenario)

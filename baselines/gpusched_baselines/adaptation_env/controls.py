@@ -89,11 +89,7 @@ def control_names(gpu_types: Sequence[str], controls: str = "round") -> tuple[st
 
 
 def action_array(action: Any, size: int) -> NDArray[np.float64]:
-    """Return an action as numbers from -1 to 1, (size,): numbers outside are clipped.
-
-    Raises:
-        InputError: It is not `size` finite numbers.
-    """
+    """Return an action as numbers from -1 to 1, (size,): numbers outside are clipped."""
     try:
         given = np.asarray(action, dtype=np.float64)
     except (TypeError, ValueError):
@@ -104,11 +100,6 @@ def action_array(action: Any, size: int) -> NDArray[np.float64]:
 
 
 def control_count(gpu_types: int, controls: str = "round") -> int:
-    """Return the number of entries of an action for `gpu_types` GPU types.
-
-    Raises:
-        InputError: `controls` is not one of `SETS`.
-    """
     if controls not in SETS:
         raise InputError("controls", controls, " or ".join(SETS))
     return 2 * gpu_types + 3 + CONTROLS + MORE.get(controls, 0)
@@ -144,7 +135,6 @@ def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
     """Return the adaptation of a round by the controls.
 
     Args:
-        controls: The controls.
         board: The board at the beginning of a round, with the times with which STS-X plans.
         rate: Cost rates with which STS-X plans [€/s], (A, C).
     """

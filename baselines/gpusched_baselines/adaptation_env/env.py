@@ -255,7 +255,6 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         return FIRST_WORKLOAD + int(self.np_random.integers(self.workloads))
 
     def _measure(self) -> float:
-        """Return the sum of the rewards until now [€], up to a constant."""
         run: Any = self._run
         clock = run.state.board.clock
         if self.reward == "cost":

@@ -67,7 +67,6 @@ def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, wh
     """Write the features of a round.
 
     Args:
-        board: The board, at the beginning of a round.
         rate: Cost rates with which STS-X plans [€/s], (A, C).
         free_rate: Cost rate of a GPU where energy is free [€/s].
         jobs: Written: of every active job, (A, len(JOBS)).

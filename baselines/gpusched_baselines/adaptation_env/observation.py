@@ -31,7 +31,6 @@ def feature_names(gpu_types: Sequence[str], job_features: int = 0, controls: str
     """Return the names of the numbers of an observation, in their order: 26 + 6 for each GPU type, 17 for each row.
 
     Args:
-        gpu_types: Names of the GPU types of the cluster, V.
         job_features: Number of rows of single jobs, K.
         controls: The set of controls; with `energy` there are 23 more, of prices and the cap, before the rows.
     """
@@ -99,7 +98,6 @@ def _write_rows(jobs: Floats, rows: Floats) -> None:
 
 @kernel
 def write_energy(board: Board, seen: Floats) -> None:
-    """Write the features of prices and of the cap, (ENERGY,)."""
     prices, caps = np.empty(len(PRICE_FEATURES)), np.empty(len(CAP_FEATURES))
     write_prices(board, prices)
     write_cap(board, caps)

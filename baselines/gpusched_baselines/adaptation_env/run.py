@@ -29,9 +29,6 @@ class AdaptedRun:
     Args:
         instance: The instance.
         record: Whether intervals are kept, for figures.
-
-    Attributes:
-        state: The state of the run.
     """
 
     def __init__(self, instance: Instance, *, record: bool = False) -> None:

@@ -143,7 +143,6 @@ class _Prepared(GpuAdaptationEnv):
         self._reset: Any = None
 
     def prepare_step(self, action: Any, begin: bool) -> None:
-        """Compute the next step; where it ends the episode, and `begin` is True, the reset after it, too."""
         self._step = super().step(action)
         if begin and self._step[2]:
             self.prepare_reset(None, None)
@@ -154,7 +153,6 @@ class _Prepared(GpuAdaptationEnv):
             self.base_run()
 
     def forget(self) -> None:
-        """Drop what was computed: the next calls compute it again."""
         self._step = self._reset = None
 
     def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:

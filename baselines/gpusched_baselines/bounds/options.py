@@ -89,7 +89,6 @@ def _least_of_shares(
     It saves as much as on any of the shares: of its part, or, where idle GPUs draw less, while the GPU works.
 
     Args:
-        shares: The configurations with a share of the type.
         least: Least rates, (A, C).
         part: The part of the GPU, (A,).
     """

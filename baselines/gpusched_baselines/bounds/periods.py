@@ -41,7 +41,6 @@ class Supply(NamedTuple):
 
 
 def prices_of(instance: Instance) -> PriceFactors | None:
-    """Return the prices of an instance over the price of its rates; None if the price is the same at all times."""
     series = instance.prices
     if series is None:
         return None
@@ -86,7 +85,6 @@ def merged(grid_s: NDArray[np.float64], factor: NDArray[np.float64], most: int) 
     Args:
         grid_s: Starts of periods and end of the last one [s], (K + 1,).
         factor: The price of each, (K,).
-        most: How many may be left, ≥ 1.
     """
     while len(factor) > most:
         length, low = np.diff(grid_s), np.minimum(factor[:-1], factor[1:])

@@ -287,7 +287,6 @@ def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, use
     """Write every job's least cost at these prices [€] to `costs`, (J,), and add what it uses to `used`, (R, K).
 
     Args:
-        demand: The jobs.
         grid: Starts of periods and end of the last one [s], (K + 1,).
         prices: Prices of GPUs of every type, and of power if there is one more row [€ per GPU or kW, and s], (R, K).
         costs: Written.

@@ -161,13 +161,7 @@ def _decide_greedy(board: Board, order: Ints, fill: bool) -> None:
 
 @kernel
 def finish_round(board: Board, order: Ints, left: Floats, fill: bool) -> None:
-    """Speed up jobs of a round by what is left of shared GPUs and, with `fill`, by idle GPUs.
-
-    `capacity` is not kept up to date.
-
-    Args:
-        fill: Whether idle whole GPUs are assigned, too.
-    """
+    """Speed up jobs by what is left of shared GPUs and, with `fill`, by idle GPUs; `capacity` is not updated."""
     give_left_shares(board, order, left)
     if fill:
         give_idle_gpus(board, order)

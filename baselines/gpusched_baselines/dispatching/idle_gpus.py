@@ -31,7 +31,6 @@ def give_by_gain(board: Board, order: Ints, restart: Floats, by_cost: bool) -> N
 
     Args:
         restart: Time that a change adds to an epoch of each [s], (A,).
-        by_cost: Whether the gain is in cost; else it is in speed.
     """
     nodes = board.nodes
     first, following = _jobs_by_node(board, order)

@@ -105,7 +105,6 @@ class TimeSlice:
         return -1
 
     def _victims(self, view: View, config: int) -> list[int]:
-        """List the non-critical jobs that hold GPUs of the type of `config`, by their loss if they are preempted."""
         jobs, gpu_type = view.jobs, int(view.configs[config, at.CONFIG_TYPE])
         holders = [job for job in view.active.tolist() if jobs[job, at.CONFIG] >= 0]
         own = [job for job in holders if view.configs[int(jobs[job, at.CONFIG]), at.CONFIG_TYPE] == gpu_type]
@@ -142,7 +141,6 @@ def preempt_for(view: View, job: int, config: int, victims: list[int]) -> bool:
 
 
 def count_attained(view: View, active: NDArray[np.int64]) -> None:
-    """Count the GPU-seconds that jobs have had since the last count."""
     memory, held = view.memory, view.jobs[active, at.OLD_CONFIG].astype(np.int64)
     gpus = np.where(held >= 0, view.configs[held, at.CONFIG_SIZE] / at.UNITS, 0.0)
     # Without the memory of earlier decisions they are counted from the time at which the job got what it holds.
@@ -167,14 +165,12 @@ def _is_late(view: View, job: int, config: int) -> bool:
 
 
 def cheapest_in_time(view: View, job: int) -> int:
-    """Find the cheapest configuration that meets the due date of a job, whether it fits or not; -1: none does."""
     rate = view.planning_rate[int(view.jobs[job, at.APPLICATION])]
     able = [c for c in np.flatnonzero(np.isfinite(view.tau[job])).tolist() if not _is_late(view, job, c)]
     return min(able, key=lambda c: rate[c] * view.tau[job, c], default=-1)
 
 
 def place_cheapest(view: View, job: int) -> None:
-    """Place a job on the cheapest configuration that fits and meets its due date, else on the fastest that fits."""
     config = int(cheapest_with(view.board, view.board.planning_rate, job, epochs_left(view, job)))
     if config >= 0:
         view.place(job, config)

@@ -23,7 +23,6 @@ def plan_tiresias(board: Board, limits: Floats) -> None:
     """Plan the round on an empty cluster, and write the plan of every job to `memory`; nothing else changes.
 
     Args:
-        board: The run.
         limits: The GPU-seconds at which a job goes from one queue to the next, (Q - 1,).
     """
     jobs, memory, configs, now = board.jobs, board.memory, board.facts.configs, board.clock[at.NOW]
@@ -54,7 +53,6 @@ def plan_tiresias(board: Board, limits: Floats) -> None:
 
 @kernel
 def _count_attained(board: Board, job: int) -> None:
-    """Count the GPU-seconds that a job has had since the last count."""
     jobs, memory, now = board.jobs, board.memory, board.clock[at.NOW]
     config = int(jobs[job, at.OLD_CONFIG])
     if config >= 0:

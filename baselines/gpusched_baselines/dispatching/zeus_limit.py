@@ -20,7 +20,6 @@ def close_other_limits(board: Board, energy: float, tau: Floats) -> None:
     """Write inf where a job may use the same GPUs at a power limit with a smaller cost (see `ZeusLimit`).
 
     Args:
-        board: The run.
         energy: η, the weight of energy, from 0 to 1.
         tau: A copy of its seconds per epoch, (J, C); rows of active jobs are written.
     """
@@ -96,7 +95,6 @@ class ZeusLimit:
         return self.inner.choose(self._limited(view), job)
 
     def _limited(self, view: View) -> View:
-        """Return a view on which all but one limit of the same GPUs are closed; everything else is the same."""
         board = view.board
         if not board.facts.saved_kw.size:
             return view

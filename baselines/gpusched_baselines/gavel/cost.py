@@ -33,11 +33,7 @@ def priced(demand: GavelDemand, guard_s: float) -> NDArray[np.float64]:
     where there are too few GPUs.
 
     Args:
-        demand: The jobs and their options.
         guard_s: How long before their due dates jobs are planned to end [s]: rounds only approximate the shares.
-
-    Raises:
-        ProgramError: The solver found no solution.
     """
     jobs = len(demand.job)
     fastest = np.maximum(demand.speed.max(axis=1), 1e-300)

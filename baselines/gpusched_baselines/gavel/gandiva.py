@@ -25,10 +25,8 @@ def random_pairs(
     drawn, which become a pair if they ask for as many GPUs.
 
     Args:
-        demand: The jobs.
         pairs: Their speeds in pairs; jobs of several GPUs can be none.
         partner: The job that each is paired with, by index of the run; -1: none, (A,).
-        rng: Randomness of the draws.
 
     Returns:
         Shares of time alone, (A, K), of pairs i < j, (A, A, K), and the new partners, (A,).

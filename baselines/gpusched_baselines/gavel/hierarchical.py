@@ -25,9 +25,7 @@ def slopes(
     """Return the rise of every job's share as the level rises by 1, (A,): its part of its entity's weight; 0 if stuck.
 
     Args:
-        demand: The jobs, in the order of their submission.
         entity_weight: Weights of the entities, > 0, (E,).
-        within: How an entity divides its weight.
         live: The jobs that are not stuck, (A,).
     """
     entity = demand.entity
@@ -48,15 +46,10 @@ def water_filling(demand: GavelDemand, entity_weight: NDArray[np.float64], withi
     one job becomes stuck in every step, so there are at most A steps.
 
     Args:
-        demand: The jobs, in the order of their submission.
         entity_weight: Weights of the entities, > 0, (E,).
-        within: How an entity divides its share among its jobs.
 
     Returns:
         Shares of time, (A, K).
-
-    Raises:
-        ProgramError: The solver found no solution.
     """
     worth = demand.size[:, None] * demand.speed / demand.proportional[:, None]
     live, level = np.any(demand.speed > 0.0, axis=1), np.zeros(len(worth))

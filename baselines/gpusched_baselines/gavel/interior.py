@@ -38,7 +38,6 @@ def central(
     run takes part as any other, as in Gavel's programs, and has no share at the end.
 
     Args:
-        demand: The jobs and the GPUs.
         worth: Value of a share of an option, (A, K).
         slope: The factor of every job on the level, > 0, (A,).
         late: Part of the level's unit that every job has lost already, ≥ 0, (A,); by default none.
@@ -171,7 +170,6 @@ def _write_slacks(slack: Floats, need: Floats, x: Floats, t: float, rows: RowsOf
 
 @kernel
 def _write_moves(moved: Floats, dx: Floats, dt: float, point: InteriorPoint, rows: RowsOfJobs) -> None:
-    """Write how the slacks change to first order with a step."""
     jobs = dx.shape[0]
     moved[2 * jobs :] = 0.0
     for j in range(jobs):

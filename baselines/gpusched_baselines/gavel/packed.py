@@ -62,7 +62,6 @@ def place_with_pairs(board: Board, jobs: Ints, config: Ints, half: Ints, order: 
         config: Their configurations alone on every type, (A, V); -1 for none.
         half: Their shares in a pair, (A, V); -1 for none.
         order: The GPU types in the order in which they are filled, (V,).
-        round_s: Length of the round [s].
     """
     memory, types, n = board.memory, half.shape[1], jobs.shape[0]
     own, base = 3 * types, columns(types, types)
@@ -148,7 +147,6 @@ class GavelPacked(ByRounds):
         return rigid(view, whole=True)
 
     def order(self, demand: GavelDemand, rng: Generator) -> NDArray[np.int64]:  # noqa: ARG002 - nothing is drawn
-        """Return the GPU types in the order in which rounds fill them, (V,)."""
         return fastest_types(demand) if self.type_order is None else np.array(self.type_order)
 
     def solve(self, view: View, demand: GavelDemand, rng: Generator) -> NDArray[np.float64]:

@@ -208,7 +208,6 @@ def _climb(x: Floats, sums: PairRows) -> None:
 
 @kernel
 def _sum(sums: PairRows, x: Floats) -> Floats:
-    """Return Σ value · x of every row, (R,)."""
     found = np.zeros(sums.bound.shape[0])
     for i in range(x.shape[0]):
         for c in range(sums.row.shape[1]):
@@ -218,7 +217,6 @@ def _sum(sums: PairRows, x: Floats) -> Floats:
 
 @kernel
 def _sum_of_rows(sums: PairRows, y: Floats) -> Floats:
-    """Return Σ value · y of every variable, (n,)."""
     found = np.zeros(sums.row.shape[0])
     for i in range(found.shape[0]):
         for c in range(sums.row.shape[1]):
@@ -234,12 +232,10 @@ def _dual(
 
     Args:
         size: Variable over its dual value, (n,).
-        wide: The same of the level.
         own: Slack over dual value of every row, (R,).
         target: What the sum of a variable's rows is to be, (n,).
         known: What the rows have on the right side beside that, (R,).
         level: Factors of the level, (R,).
-        sums: The rows.
     """
     matrix, right = np.diag(own) + wide * np.outer(level, level), known + _sum(sums, size * target)
     for i in range(size.shape[0]):
@@ -254,7 +250,6 @@ def _dual(
 
 @kernel
 def _longest(now: Floats, change: Floats) -> float:
-    """Return how far values that must stay positive may move, 1 for the whole change."""
     go = 1.0
     for i in range(now.shape[0]):
         go = min(go, reach(now[i], change[i]))

@@ -72,7 +72,6 @@ class GavelProgram:
             cost: Costs of the options, (A, K).
             extra_cost: Costs of the other variables, (E,).
             rows: Further rows over all variables; their values must not exceed `most`.
-            most: Upper bounds of the further rows.
             upper: Upper bounds of the other variables, (E,); by default none.
 
         Raises:
@@ -102,7 +101,6 @@ def raised(
     """Raise the level t as far as there are GPUs for it: Σ_k worth[j, k] x[j, k] ≥ base_j + slope_j t for all jobs.
 
     Args:
-        demand: The jobs and the GPUs.
         worth: Value of a share of an option, (A, K).
         slope: The factor of every job on the level, ≥ 0 and above 0 for at least one, (A,).
         base: The value of every job at level 0, which must be feasible, (A,).
@@ -223,7 +221,6 @@ def rigid(view: View, *, whole: bool = False) -> GavelDemand:
 
 
 def elastic(view: View, epochs: Epochs) -> GavelDemand:
-    """Make the demand of jobs that run in any configuration that they may use: C options."""
     active = view.active
     config = np.where(np.isfinite(view.tau[active]), np.arange(len(view.configs)), -1)
     return _demand(view, active, config, view.configs[:, at.CONFIG_TYPE], epochs)

@@ -45,7 +45,6 @@ def isolated_so_far(memory: NDArray[np.float64], demand: GavelDemand, own: int) 
 
     Args:
         memory: The policy's memory, (J, M).
-        demand: The active jobs.
         own: First column after those of the options.
     """
     mine = memory[demand.job, own + ISOLATED : own + ISOLATED + 3]
@@ -57,7 +56,6 @@ def isolated_so_far(memory: NDArray[np.float64], demand: GavelDemand, own: int) 
 
 @kernel
 def place_as_before(board: Board) -> None:
-    """Place every job as it was when the round of decisions began; the others wait."""
     for i in range(board.count[at.ACTIVE]):
         job = board.active[i]
         if board.jobs[job, at.OLD_CONFIG] >= 0:
@@ -112,7 +110,6 @@ def place_by_priority(
         config: The configurations of their options, (A, K); -1 for none.
         kind: GPU types of the options, (K,).
         order: The GPU types in the order in which they are filled, (V,).
-        round_s: Length of the round [s].
         idle_too: Whether GPUs that are left go to jobs that have no share of their type.
     """
     memory, options = board.memory, kind.shape[0]
@@ -171,7 +168,6 @@ class ByRounds:
 
     @property
     def fills(self) -> bool:
-        """Return whether GPUs that are left go to jobs that have no share of their type."""
         return False
 
     def demand(self, view: View) -> GavelDemand:
@@ -196,11 +192,7 @@ class ByRounds:
         return columns(len(instance.configurations) if self.any_configuration else types, types)
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Begin a round if the last one is over or nothing runs any more; else leave everything as it is.
-
-        Raises:
-            InputError: The run has too little memory for the policy.
-        """
+        """Begin a round if the last one is over or nothing runs any more; else leave everything as it is."""
         board = view.board
         options = len(view.configurations) if self.any_configuration else len(view.capacity)
         own, needs = 3 * options, columns(options, len(view.capacity))

@@ -163,7 +163,6 @@ def _equilibrated(gpus: Floats, worth: Floats, kind: Floats) -> tuple[Scaled, Fl
 
 
 def _inside(r: Floats) -> Floats:
-    """Raise all elements by as much as makes the least one positive."""
     return r + 1.0 + max(-FURTHEST, float(-r.min()))
 
 

@@ -99,7 +99,6 @@ class IndexRule:
 
 @kernel
 def place_by_index(board: Board, order: Ints, rule: Rule) -> None:
-    """Plan the round, and place the jobs of `order`, (A,), in turn."""
     plan_round(board, rule)
     for job in order:
         config, timer = choose_job(board, rule, job)

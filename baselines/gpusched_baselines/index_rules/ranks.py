@@ -83,7 +83,6 @@ def best_quantum(curve: Curve, fraction: float, restart: float) -> tuple[float, 
     run is better.
 
     Args:
-        curve: The survival function.
         fraction: Epochs done, as a fraction of the maximum epochs.
         restart: Work of a restart before the run, as a fraction of the maximum epochs.
 

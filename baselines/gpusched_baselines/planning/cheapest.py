@@ -77,7 +77,6 @@ def preference(board: Board, job: int, left: float, order: Ints) -> int:
 
 @kernel
 def any_capacity(board: Board) -> bool:
-    """Return whether anything may fit: a GPU is free, or a shared one has a free share."""
     capacity = board.capacity
     for v in range(capacity.shape[0]):
         if capacity[v, at.FREE_BLOCK] > 0 or capacity[v, at.FREE_SHARE] > 0:
@@ -97,11 +96,6 @@ ESTIMATE: dict[str, int] = {"worst-case": WORST_CASE, "mean": MEAN, "conditional
 
 
 def check_epochs(epochs: str) -> None:
-    """Check a parameter `epochs`.
-
-    Raises:
-        InputError: It is none of `Epochs`.
-    """
     if epochs not in ESTIMATE:
         raise InputError("epochs", epochs, "worst-case, mean or conditional-mean")
 

@@ -94,7 +94,6 @@ def spend_slack(
         tau: Seconds per epoch of the hull's points, slow to fast, (K,).
         slope: Cost of a second saved between each point and the next [€/s], (K - 1,); never falling, so that no point
             is taken ahead of the one before it.
-        curve: Its survival function.
         done: Epochs done.
         largest: Maximum epochs.
         excess: Seconds to save, > 0 and at most what running fastest throughout saves.
@@ -164,7 +163,6 @@ def solve(
         tau: Seconds per epoch of the hull's points, falling, (K,), K ≥ 1.
         price: Cost per epoch of the hull's points [€], rising, (K,).
         slope: Cost of a second saved between each and the next [€/s], never falling, (K - 1,).
-        curve: Its survival function.
         done: Epochs done w, below `largest`.
         largest: Maximum epochs E.
         time_left: Time D to the due date [s]; may be negative.
@@ -185,9 +183,6 @@ def speed_up(
     """Write when each point of a hull starts, from `done` to the epoch in `starts[-1]`; return the status as `solve`.
 
     Args:
-        tau: See `solve`.
-        slope: See `solve`.
-        curve: See `solve`.
         done: The first epoch, at most `starts[-1]`.
         largest: Maximum epochs E.
         time_left: Time for these epochs [s].
@@ -345,7 +340,6 @@ def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: fl
     """Return the additional cost of the plan of `solve_late` if it begins later [€]; the plan is sped up for that.
 
     Args:
-        points: Points of the hull, the late one included.
         wait: The delay [s], > 0.
         weight: Tardiness weight ω [€/s].
         scratch: The plan; changed.

@@ -195,7 +195,6 @@ def cheapest_path(
     The table of G takes O(M (W + K)) solutions for every different length of periods.
 
     Args:
-        job: The job.
         seconds: Length of each period [s], (H,), H ≥ 1.
         price: Price of each, relative to that of `job.points`, ≥ 0, (H,).
         grid: Epochs, (M + 1,).
@@ -226,7 +225,6 @@ def write_values(price: float, stages: StageCosts, after: Floats, value: Floats)
 
     Args:
         price: Relative price of the period.
-        stages: What the job may do in it.
         after: V_{h+1} of a job that is paused, and of one that runs, (2, M + 1).
         value: Written: V_h, (2, M + 1).
     """
@@ -252,7 +250,6 @@ def follow(job: PricedJob, seconds: Floats, price: Floats, grid: Floats, value: 
     """Return the plan that takes the best step by V_{h+1} in every period, from the epochs done, and its cost [€].
 
     Args:
-        job: The job.
         seconds: Length of each period [s], (H,).
         price: Relative price of each, (H,).
         grid: Epochs, (M + 1,).
@@ -276,7 +273,6 @@ def best_step(
     """Return the epochs done at the end of a period, the action, and the cost [€] of the best step from `first`.
 
     Args:
-        job: The job.
         first: Epochs done.
         seconds: Length of the period [s].
         price: Its relative price.
@@ -315,7 +311,6 @@ def best_path(
     """Return the plan of `cheapest_path`, or of `path_without_prices` if that costs less, and its cost [€].
 
     Args:
-        job: The job.
         seconds: Length of each period until the due date [s], (H,), H ≥ 1.
         price: Relative price of each, ≥ 0, (H,). The last holds after the due date, too.
         time_left: Time until the due date [s], > 0.
@@ -342,7 +337,6 @@ def late_cost(job: PricedJob, epochs: float, runs: bool, price: float, weight: f
     """Return the expected cost of energy, and of tardiness [€], of finishing from `epochs` after the due date.
 
     Args:
-        job: The job.
         epochs: Epochs done at the due date.
         runs: Whether it runs until then.
         price: Relative price after the due date.
@@ -385,7 +379,6 @@ def path_without_prices(job: PricedJob, seconds: Floats, time_left: float) -> tu
     Epochs that it does after the last period are left out. It restarts at first, unless the job runs.
 
     Args:
-        job: The job.
         seconds: Length of each period [s], (H,).
         time_left: Time until the due date [s].
     """

@@ -99,7 +99,6 @@ def power_of(board: Board, offers: Offers, level: Ints) -> float:
 
 @kernel
 def fits(board: Board, offers: Offers, level: Ints, part: float) -> bool:
-    """Whether the site stays under a part of its cap."""
     return power_of(board, offers, level) <= part * board.clock[at.CAP_KW] * ROUNDED
 
 
@@ -272,7 +271,6 @@ def _raise(board: Board, offers: Offers, level: Ints, best: Ints, last: Floats) 
 
 @kernel
 def _pause(board: Board, offers: Offers, level: Ints, last: Floats) -> None:
-    """Pause jobs, the one with the largest number in `last` first, until the site is under its cap."""
     order = sim.ranked(-last, level.shape[0])
     for i in order:
         if fits(board, offers, level, 1.0):

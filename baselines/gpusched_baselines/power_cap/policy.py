@@ -107,7 +107,6 @@ def _unlimited_view(view: View) -> View:
 
 @kernel
 def limit_plan(board: Board, rule: int, levels: int) -> None:
-    """Give every planned job one of its limits by a rule, in the plan of the round; or none, so that it waits."""
     active, memory = board.active[: board.count[at.ACTIVE]], board.memory
     planned, value = np.empty(active.shape[0], dtype=np.int64), np.empty(active.shape[0])
     for i in range(active.shape[0]):

@@ -96,7 +96,6 @@ class PauseByPrice:
         return paused
 
     def _count_waiting(self, view: View, job: int, terms: JobTerms) -> None:
-        """Count what a job has waited since it was counted last; begin with a new one."""
         memory, now_s = view.memory, view.now_s
         if memory[job, SEEN] == 0.0:
             limit_s = self.waiting.limit_s(terms.length_s)

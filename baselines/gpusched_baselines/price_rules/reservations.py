@@ -40,7 +40,6 @@ def scaled(
     steps below it in the period are taken and the GPUs are free. It ends when the work is done.
 
     Args:
-        ladder: The configurations.
         price: Price of each period, (H,).
         length_s: Length of each period [s], (H,).
         free: Free GPUs in each period, (H,).

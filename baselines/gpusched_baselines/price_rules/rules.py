@@ -85,9 +85,6 @@ def below_threshold(signal: Signal, most: float, now_s: float, waiting_s: float)
     It runs while the signal is below `most`, and always once no waiting is left.
 
     Args:
-        signal: The signal.
-        most: The threshold.
-        now_s: The present time [s].
         waiting_s: How long the job may still wait [s].
 
     Returns:
@@ -123,8 +120,6 @@ def cheapest_hours(signal: Signal, now_s: float, length_s: float, end_s: float) 
     Of equally cheap hours the earlier ones; of the last hour that is needed its beginning.
 
     Args:
-        signal: The signal.
-        now_s: The present time [s].
         length_s: What the job has to run [s]; if that is longer than until `end_s`, it runs on after that.
         end_s: When it should be done [s].
 
@@ -155,5 +150,4 @@ def joined(pieces: list[tuple[float, float]]) -> list[tuple[float, float]]:
 
 
 def may_start(now_s: float, planned_s: float, gpus: float, reserved_free: float) -> bool:
-    """Return whether a job starts: its planned start has come, or its GPUs are free among the reserved ones."""
     return now_s >= planned_s or gpus <= reserved_free

@@ -150,7 +150,6 @@ def ladders(view: View, job: int) -> list[Ladder]:
 
 
 def _gpus(view: View) -> NDArray[np.float64]:
-    """Count the GPUs of each type that can be held, (V,)."""
     counts = np.zeros(len(view.capacity))
     np.add.at(counts, view.nodes[:, at.NODE_TYPE], view.nodes[:, at.USABLE])
     return counts

@@ -40,7 +40,6 @@ class Signal:
         object.__setattr__(self, "_sum", np.concatenate([[0.0], np.cumsum(np.diff(start) * value[:-1])]))
 
     def at(self, time_s: float) -> float:
-        """Return the value at a time [s]."""
         return float(self.value[self._period(time_s)])
 
     def integral(self, begin_s: ArrayLike, end_s: ArrayLike) -> NDArray[np.float64]:

@@ -54,11 +54,6 @@ class Samples:
 
         The first alternative must be simulated first on every sample, for `rounds` rounds; the others stop at the same
         time.
-
-        Args:
-            plans: The plan of each alternative.
-            bases: The policy that each follows after the round.
-            rounds: Number of rounds after which the first one stops.
         """
         until = np.full(len(self.outcomes), np.inf)
 
@@ -84,7 +79,6 @@ def best_plan(board: Board, rate: Floats, settings: RolloutSettings, rng: Genera
     Args:
         board: The board; nothing on it changes. Its memory holds that of STS-X.
         rate: Cost rates to plan with [€/s], (A, C).
-        settings: The settings of the search.
     """
     draws = Samples(board, rate, settings, rng)
     bases = [BASES[name] for name in settings.bases]

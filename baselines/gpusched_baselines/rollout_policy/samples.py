@@ -97,7 +97,6 @@ def arrivals_like(board: Board, picked: Ints, gaps: Floats) -> tuple[Floats, Flo
     """Make jobs that arrive from now on, like some of the board's.
 
     Args:
-        board: The board.
         picked: The jobs that the arrivals are like, (D, K).
         gaps: The time from each to the one before it, of the first from now [s], (D, K).
 
@@ -147,7 +146,6 @@ def best_arm(cost: Callable[[int, int], float], size: int, heats: tuple[int, int
 
     Args:
         cost: Function from an alternative and a sample to the cost [€].
-        size: Number of alternatives, ≥ 1.
         heats: Samples of the first heat, ≥ 1, of the second, ≥ 0, and of the challenger, ≥ 2.
         certainty: Least advantage, in standard errors, ≥ 0.
     """
@@ -191,14 +189,7 @@ class Order(NamedTuple):
 
 
 def plan_of(copy: SimulationCopy, rate: Floats, base: Base, order: Order | None = None) -> Floats:
-    """Plan the round by a policy, with the decision on one job fixed.
-
-    Args:
-        order: The fixed decision; None for no fixed decision.
-
-    Returns:
-        The plan of every active job, (A, PLAN_COLUMNS).
-    """
+    """Plan the round by a policy, (A, PLAN_COLUMNS), with the decision on one job fixed, or with None."""
     work, times = copy.work, copy.plan.tau
     reset(copy.start, work)
     size = int(work.count[at.ACTIVE])

@@ -108,10 +108,6 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
 
     Running jobs go on, each in the configuration in which its remaining epochs cost least, a change included. Waiting
     jobs begin, by weight per work, when the GPUs have done the work before them, as if all GPUs were one machine.
-
-    Args:
-        board: The board, between two rounds.
-        hidden: The sampled outcome.
     """
     jobs, active, configs = board.jobs, board.active, board.facts.configs
     size, gpus, work, total = board.count[at.ACTIVE], 0, 0.0, 0.0
@@ -178,11 +174,7 @@ BASES: Mapping[str, Base] = MappingProxyType({"sts-x": STS_X, "atc": STS_X._repl
 
 @kernel
 def plan_by(board: Board, rate: Floats, base: Base) -> None:
-    """Plan the round by a policy; write the plan of every job to its memory.
-
-    Args:
-        board: The board with the times to plan with.
-    """
+    """Plan the round by a policy; write the plan of every job to its memory."""
     if not base.by_index:
         plan_round(board, base.parts, unadapted(board.count[at.ACTIVE], rate))
         return
@@ -249,7 +241,6 @@ def _decide(board: Board, hidden: Hidden) -> None:
 
 @kernel
 def _goes_on(board: Board, hidden: Hidden, until: float) -> bool:
-    """Run to the next event, or to the end if that comes first; return False at the end."""
     time, clock = stepping.next_event(board, hidden), board.clock
     if time > until:
         if until > clock[at.NOW]:

@@ -48,8 +48,6 @@ def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Genera
 
     Args:
         ranking: The configurations, best first, (C,).
-        allowed: How many of them the job may use.
-        rng: Random generator; used only if there is a choice.
     """
     rank = 0
     if allowed >= CHOICES_FOR_TWO:
@@ -176,7 +174,6 @@ def construct(
     """Construct a round by Greedy, then at random; `offer` each to the elite in `costs`, `held` and `kept`.
 
     Args:
-        settings: Number and kind of the constructions.
         costs: Costs of the elite, (K,); inf where there is none yet.
         held: What the jobs hold in each, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
@@ -246,11 +243,6 @@ class Search:
     refused: tuple[Tenancy, ...] = ("quota", "cells")  # exchanges do not count quotas, nor bind cells
 
     def check(self, instance: Instance) -> None:
-        """Refuse tenancies that the search does not support.
-
-        Raises:
-            InputError: The instance has one of them.
-        """
         if instance.tenancy in self.refused:
             raise InputError("tenancy", instance.tenancy, f"none of {', '.join(self.refused)}")
 

@@ -22,7 +22,6 @@ def best_exchange(
     pressure, which then waits. The nodes do not change.
 
     Args:
-        seen: The parts of the proxy cost of the round.
         bill: Cost rate of all nodes [€/s].
         cost: Proxy cost of the round [€].
 

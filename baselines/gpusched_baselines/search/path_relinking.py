@@ -106,7 +106,6 @@ def _moves(board: Board, order: Ints, left: Floats, goal: Floats) -> Ints:
 
 @kernel
 def _move(board: Board, job: int, config: int) -> bool:
-    """Move `job` to a configuration, or let it wait (-1); return whether that fits."""
     if config >= 0:
         return sim.place(board, job, config)
     sim.release(board, job)
@@ -115,7 +114,6 @@ def _move(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def _let_one_wait(board: Board, order: Ints, to_do: Ints) -> bool:
-    """Stop the last running job of `to_do`; return False if none runs."""
     jobs = board.jobs
     for i in to_do[::-1]:
         if jobs[order[i], at.CONFIG] >= 0:
@@ -169,7 +167,6 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
     Args:
         held: What the jobs hold in each of the elite, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
-        fill: Whether idle GPUs go to jobs when a path ends.
 
     Returns:
         Its guidance [s/€].
@@ -243,12 +240,7 @@ class LocalSearch(Search):
 
 @kernel
 def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: bool) -> int:
-    """Change a round while that reduces its proxy cost, at most `iterations` times; return the number of changes.
-
-    Args:
-        iterations: Most iterations: each makes the best exchange and, with `moves`, the best move of every job.
-        moves: Whether jobs may move.
-    """
+    """Change a round while that reduces its proxy cost, by exchanges and, with `moves`, by moves; return how often."""
     held, kept = np.empty((order.shape[0], sim.held_columns(board))), np.empty_like(board.nodes)
     cost = proxy_with(board, order, left)
     for done in range(iterations):

@@ -102,7 +102,6 @@ def see(board: Board, order: Ints, left: Floats) -> SeenRound:
 
 @lean_kernel
 def left_out_sum(seen: SeenRound) -> float:
-    """Sum the parts of the proxy cost of the waiting jobs [€]."""
     total = 0.0
     for i in range(seen.jobs.shape[0]):
         if seen.jobs[i, HOLDS] < 0:
@@ -183,7 +182,6 @@ def _due_before(table: Floats, seconds: float) -> int:
 
 @lean_kernel
 def own_tardiness(seen: SeenRound, i: int, first: float) -> float:
-    """Return the tardiness cost of job `i` up to the first completion, if it runs [€]."""
     return seen.jobs[i, WEIGHT] * max(0.0, first - seen.jobs[i, DUE_IN])
 
 

@@ -83,7 +83,6 @@ def _by_class(board: Board, rank: Ints) -> Ints:
 
 @kernel
 def _succeed(board: Board, opportunistic: Mask, gpus: Gpus, job: int) -> None:
-    """Make an opportunistic job the guaranteed job of its GPU, if that has none and the share fits."""
     jobs, config = board.jobs, int(board.jobs[job, at.CONFIG])
     if config < 0 or opportunistic[config] == 0:
         return

@@ -17,7 +17,6 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, Residents,
 
 @kernel
 def free_of_guaranteed(board: Board, gpus: Gpus, node: int) -> int:
-    """Count the GPUs of a node that are free or have only opportunistic jobs."""
     count, per_node = board.nodes[node, at.FREE], sim.slots(board)
     for gpu in range(per_node):
         index = node * per_node + gpu
@@ -165,7 +164,6 @@ def opportunistic_shares(board: Board) -> Mask:
 
 @kernel
 def look_at_gpus(board: Board, opportunistic: Mask) -> Gpus:
-    """Compute the state of every GPU; `opportunistic` are the shares of opportunistic jobs, (C,)."""
     on, number = sim.residents(board), board.nodes.shape[0] * sim.slots(board)
     guaranteed, kept = np.zeros(number, dtype=np.int8), _kept_for_guaranteed(board, opportunistic)
     gpus = Gpus(np.zeros(number), np.zeros(number), guaranteed, kept)
@@ -188,7 +186,6 @@ def _kept_for_guaranteed(board: Board, opportunistic: Mask) -> Ints:
 
 @kernel
 def look_again(board: Board, opportunistic: Mask, gpus: Gpus, config: int, node: int, slot: int) -> None:
-    """Update the state of the GPUs of a share, from `slot` of `node` on, after it was placed there or released."""
     on, per_node, configs = sim.residents(board), sim.slots(board), board.facts.configs
     for n in range(node, node + configs[config, at.CONFIG_NODES]):
         for gpu in range(n * per_node + slot, n * per_node + slot + configs[config, at.CONFIG_GPUS]):
@@ -228,7 +225,6 @@ def least_busy(
     both fit on a GPU and it is free.
 
     Args:
-        config: The share.
         guaranteed: Whether it is the share of a guaranteed job: a GPU has one guaranteed job at most.
         closed: Nodes that are closed to the job, (N,).
         most_busy: A GPU with jobs must be less busy than that.
@@ -278,7 +274,6 @@ def place_guaranteed(
     Args:
         closed: Nodes that are closed to the job, (N,).
         full: Configurations that are known not to fit, (C,); more are marked.
-        job: The job, which holds nothing.
         most_busy: A GPU with opportunistic jobs must be less busy than that; below 0 only idle ones are allowed.
     """
     while True:
@@ -339,7 +334,6 @@ def cheapest_guaranteed(board: Board, opportunistic: Mask, full: Mask, job: int)
 
 @lean_kernel
 def may_own(board: Board, opportunistic: Mask, job: int) -> bool:
-    """Return whether a job may use whole GPUs or a guaranteed share; else it may use opportunistic shares only."""
     for c in range(opportunistic.shape[0]):
         if opportunistic[c] == 0 and board.tau[job, c] < np.inf:
             return True

@@ -50,7 +50,6 @@ def plan_pack(board: Board, light: float, medium: float, most: int) -> None:
 
 @kernel
 def _place_share(board: Board, opportunistic: Mask, gpus: Gpus, label: Ints, most: int, job: int) -> None:
-    """Place a job that waits on the cheapest share that meets its due date, if one fits."""
     nothing = np.zeros_like(opportunistic)
     share = cheapest_guaranteed(board, nothing, nothing, job)
     if share < 0:

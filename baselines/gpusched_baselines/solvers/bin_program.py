@@ -20,13 +20,7 @@ INFEASIBLE = {"provenInfeasible", "locallyInfeasible", "infeasibleOrUnbounded"} 
 
 @dataclass(frozen=True, slots=True)
 class Solved:
-    """The result of a minimisation whose solution was loaded into the model.
-
-    Attributes:
-        objective: Value of the best solution found.
-        bound: No solution is below this.
-        seconds: Wall clock of the solve.
-    """
+    """The result of a minimisation whose solution was loaded into the model."""
 
     objective: float
     bound: float
@@ -34,11 +28,6 @@ class Solved:
 
 
 def load_pyomo() -> Any:
-    """Import `pyomo.environ`.
-
-    Raises:
-        SolverMissingError: Pyomo is missing.
-    """
     return _load("pyomo.environ", "pyomo")
 
 
@@ -58,10 +47,6 @@ def new_highs(*, tolerance: float = TOLERANCE, presolve: bool = True, seconds: f
     Args:
         tolerance: Largest error of a constraint, a reduced cost or a whole number, ≥ 1e-10.
         presolve: Whether to look for simplifications first; with many columns and few rows that is the slowest part.
-        seconds: Time limit of a solve, wall clock [s].
-
-    Raises:
-        SolverMissingError: Pyomo or highspy is missing.
     """
     require_highs()
     solver = _load("pyomo.contrib.solver.solvers.highs", "pyomo").Highs()
@@ -116,11 +101,7 @@ class BinProgram:
         self._model = _model(load_pyomo(), bins, configurations)
 
     def totals(self, problem: SingleJobProblem) -> NDArray[np.float64]:
-        """Solve the program of `problem`; return the epochs that each configuration runs in all, (K,).
-
-        Raises:
-            SolverFailedError: HiGHS finds no solution.
-        """
+        """Solve the program of `problem`; return the epochs that each configuration runs in all, (K,)."""
         model = self._model
         lengths, alive = _bins_ahead(problem)
         costs = np.outer(alive, problem.price / problem.price[-1])
@@ -138,7 +119,6 @@ class BinProgram:
         return np.maximum(totals, 0.0) * problem.epochs_left
 
     def _keep_structure(self) -> None:
-        """Set the solver to check only for new values of parameters from now on."""
         updates = self._solver.config.auto_updates
         for name in updates:
             updates[name] = name == "update_parameters"
@@ -188,7 +168,6 @@ def repaired(problem: SingleJobProblem, ends: ArrayLike) -> NDArray[np.float64]:
     fastest configuration runs throughout, which meets the due date; so the largest θ that meets it is known.
 
     Args:
-        problem: A problem whose fastest configuration meets the due date.
         ends: Epoch at which configuration k ends, for all but the last, (K - 1,); finite.
 
     Returns:

@@ -54,11 +54,7 @@ class SolverFallbackWarning(UserWarning):
 
 
 def load(module: str, solver: str, package: str, extra: str, debian: tuple[str, ...] = ()) -> Any:
-    """Import `module`; the other arguments are those of `SolverMissingError`.
-
-    Raises:
-        SolverMissingError: The package, or a part of the system that it needs, is missing.
-    """
+    """Import `module`; the other arguments are those of `SolverMissingError`."""
     try:
         return import_module(module)
     except ModuleNotFoundError as error:

@@ -37,20 +37,11 @@ class Iterate:
 
 
 def load_cyipopt() -> Any:
-    """Import `cyipopt`.
-
-    Raises:
-        SolverMissingError: cyipopt or the system's Ipopt is missing.
-    """
     return load("cyipopt", NAME, "cyipopt", "ipopt", DEBIAN)
 
 
 def minimise(program: SmoothedProgram | PublishedProgram, iterations: int, options: Mapping[str, object]) -> Iterate:
-    """Run Ipopt without output from the program's start, for at most `iterations` iterations.
-
-    Raises:
-        SolverMissingError: cyipopt or the system's Ipopt is missing.
-    """
+    """Run Ipopt without output from the program's start, for at most `iterations` iterations."""
     lower, upper = program.bounds
     least, most = program.constraint_bounds
     solver = load_cyipopt().Problem(
@@ -96,7 +87,6 @@ def as_read(point: NDArray[np.float64], problem: SingleJobProblem) -> NDArray[np
 
     Args:
         point: x_0 … x_N [epochs], (N + 1,); finite.
-        problem: The problem.
 
     Returns:
         Breakpoints from w to E, never falling, (N + 1,).
@@ -176,7 +166,6 @@ def solve_nlp(*problem: Any, iterations: int | None = None, **named: Any) -> Pla
 
 
 def _minimise(program: SmoothedProgram, iterations: int | None) -> NDArray[np.float64]:
-    """Run Ipopt from equally long segments; return the ends of all segments but the last, as fractions."""
     stopped = minimise(program, MOST_ITERATIONS if iterations is None else int(iterations), OPTIONS)
     allowed = {SOLVED, ACCEPTABLE} if iterations is None else {SOLVED, ACCEPTABLE, OUT_OF_ITERATIONS}
     if stopped.status not in allowed:

@@ -35,9 +35,6 @@ class SmoothedSurvival:
         """Smooth the survival function that is `survival[b]` from `edges[b]` to `edges[b + 1]`: our own form.
 
         Every ramp has its middle on an inner edge, so the integral over a whole ramp is that of S.
-
-        Raises:
-            InputError: `width` is not in (0, 1].
         """
         if not 0.0 < width <= 1.0:
             raise InputError("width", width, "a number in (0, 1]")
@@ -67,7 +64,6 @@ class SmoothedSurvival:
         return cls(knots, values, np.append(0.0, np.cumsum(pieces)))
 
     def value(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the smoothed S at the fractions `x` in [0, 1]."""
         piece, slope = self._piece(x)
         return self.values[piece] + slope * (x - self.knots[piece])
 
@@ -76,7 +72,6 @@ class SmoothedSurvival:
         return self._piece(x)[1]
 
     def integral(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return F(x), the integral of the smoothed S from 0 to `x`."""
         piece, slope = self._piece(x)
         beyond = x - self.knots[piece]
         return self.integrals[piece] + beyond * (self.values[piece] + 0.5 * slope * beyond)
@@ -166,13 +161,11 @@ class SmoothedProgram(BreakpointProgram):
 
     @property
     def start(self) -> NDArray[np.float64]:
-        """Return the point that the solver starts from: all segments equally long."""
         points: NDArray[np.float64] = np.linspace(self.done, 1.0, len(self.tau) + 1)[1:-1]
         return points
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bounds of the variables: w and E."""
         return np.full(len(self.tau) - 1, self.done), np.ones(len(self.tau) - 1)
 
     @property
@@ -197,13 +190,11 @@ class SmoothedProgram(BreakpointProgram):
         return rows, np.concatenate([np.arange(count), order - 1, order])
 
     def jacobian(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the first derivatives of the constraints, which are linear."""
         ones = np.ones(len(x) - 1)
         return np.concatenate([self.tau[:-1] - self.tau[1:], ones, -ones])
 
     @property
     def falls(self) -> NDArray[np.float64]:
-        """Return p_k - p_{k+1}, (K - 1,)."""
         return self.price[:-1] - self.price[1:]
 
 
@@ -258,12 +249,10 @@ class PublishedProgram(BreakpointProgram):
 
     @property
     def start(self) -> NDArray[np.float64]:
-        """Return the point that the solver starts from: 0."""
         return np.zeros(len(self.tau) + 1)
 
     @property
     def bounds(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the bounds of the variables: 0 and E."""
         return np.zeros(len(self.tau) + 1), np.full(len(self.tau) + 1, self.largest)
 
     @property
@@ -273,7 +262,6 @@ class PublishedProgram(BreakpointProgram):
         return np.append(fixed, ordered - np.inf), np.append(fixed, ordered)
 
     def objective(self, x: NDArray[np.float64]) -> float:
-        """Return the expected cost [€] by the smoothed S."""
         epochs = np.diff(self.smoothed.integral(x / self.largest)) * self.largest
         return float(np.dot(self.price, epochs)) / self.alive
 

@@ -55,8 +55,6 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
 
     Args:
         chosen: The active jobs, (A,).
-        parts: Which parts of the policy are in use.
-        adaptation: The adaptation of the round.
         scratch: Written.
     """
     plans, memory, now = new_plans(chosen), board.memory, board.clock[at.NOW]

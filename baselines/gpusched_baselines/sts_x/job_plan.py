@@ -97,7 +97,6 @@ def new_plans(chosen: Ints) -> Plans:
 
 @kernel
 def sees_prices(board: Board, parts: Parts) -> bool:
-    """Whether jobs are planned over the periods of prices: those that are not published, or differ."""
     prices = board.prices
     if not parts.by_price or board.count[at.PUBLISHED] < prices.shape[0]:
         return parts.by_price

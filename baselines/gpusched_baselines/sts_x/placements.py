@@ -45,7 +45,6 @@ def cheapest_to_the_end(board: Board, plans: Plans, i: int, placement: int, adap
     Args:
         i: The row of the job in `plans`.
         placement: `ALONE`: at the rates of a job alone on its node. `MARGINAL`: at the power that the job adds now.
-        adaptation: The adaptation of the round.
     """
     configs, capacity, node_rate = board.facts.configs, board.capacity, board.node_rate
     job = plans.jobs[i]

@@ -89,24 +89,18 @@ class Adaptation(NamedTuple):
 
 @kernel
 def unadapted(active: int, rate: Floats) -> Adaptation:
-    """Return the adaptation that changes nothing.
-
-    Args:
-        active: Number of active jobs.
-    """
+    """Return the adaptation that changes nothing."""
     return Adaptation(np.zeros((active, CONTROLS)), rate, rate, True, 0.0, np.zeros(ENERGY_CONTROLS))
 
 
 @lean_kernel
 def factor(adaptation: Adaptation, i: int, control: int) -> float:
-    """Return the factor of an active job in one of the columns; exactly 1 where the column is 0."""
     said = adaptation.jobs[i, control]
     return np.exp(said) if said != 0.0 else 1.0
 
 
 @lean_kernel
 def energy_factor(adaptation: Adaptation, control: int) -> float:
-    """Return the factor of one of the entries for prices and a cap; exactly 1 where it is 0."""
     said = adaptation.energy[control]
     return np.exp(said) if said != 0.0 else 1.0
 
@@ -191,7 +185,6 @@ def price_out(board: Board, rate: Floats, job: int, restart_penalty: float, seco
 
 @lean_kernel
 def epochs_at_worst(board: Board, job: int) -> float:
-    """Return the epochs left if all are needed, > 0."""
     largest = board.jobs[job, at.MAX_EPOCHS]
     return max(largest - board.jobs[job, at.EPOCHS], 1e-12 * largest)
 
@@ -365,7 +358,6 @@ def cost_with_changes(
     A change of GPUs after w' epochs happens with the probability S(w')/S(w). Tardiness until now is left out.
 
     Args:
-        points: Points of the hull, the late one included.
         rate: Cost rates [€/s], (C,).
         restart: Seconds of a restart.
 

@@ -267,7 +267,6 @@ def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats, consolid
 
 @kernel
 def execute_plan(board: Board, order: Ints) -> None:
-    """Decide the open round as planned, job by job in the given order, (A,)."""
     for job in order:
         config, timer = choose_planned(board, job)
         sim.give(board, job, config, timer)
@@ -379,7 +378,6 @@ class StsX(PlannedPolicy):
         """Return the adaptation of the round: none here; an agent overrides this.
 
         Args:
-            view: The view of the round.
             board: Its board, with the times with which the round is planned.
             rate: Cost rates of configurations to plan it with [€/s], (A, C).
         """

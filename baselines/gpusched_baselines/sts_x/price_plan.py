@@ -78,9 +78,7 @@ def plan_over_prices(board: Board, chosen: Ints, adaptation: Adaptation, first: 
     """Plan the jobs over the periods of prices.
 
     Args:
-        board: The board.
         chosen: The active jobs, (A,).
-        adaptation: The adaptation of the round, with the cost rates.
         first: Written: the configuration of each job in the present period, -1 if it waits, (A,).
         timer: Written: when it is decided again [s], (A,).
 

@@ -70,7 +70,6 @@ class Commands(TyperGroup):
         return list(COMMANDS)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find a command; for an unknown one, what it may have been is looked for among all."""
         if args and args[0] not in COMMANDS:
             for name in COMMANDS:
                 self.get_command(ctx, name)

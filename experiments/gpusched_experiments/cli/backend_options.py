@@ -27,11 +27,6 @@ class BackendOptions:
     ] = None  # fmt: skip
 
     def chosen(self) -> Backend:
-        """Return the backend of this name.
-
-        Raises:
-            InputError: There is none, or it has no address.
-        """
         if self.backend not in BACKENDS:
             raise InputError("--backend", self.backend, f"one of {', '.join(BACKENDS)}")
         if self.backend == RayCluster().name:
@@ -42,10 +37,5 @@ class BackendOptions:
 
 
 def chosen_workers(workers: int | None, backend: Backend) -> int:
-    """Return the number of calls at once: the one that is given, else one for each core of the backend.
-
-    Raises:
-        InputError: The number is not a whole one ≥ 1, or there is no such cluster.
-        MissingExtraError: What the backend needs is not installed.
-    """
+    """Return the number of calls at once: the one that is given, else one for each core of the backend."""
     return backend.cores() if workers is None else checks.whole("--workers", workers)

@@ -72,11 +72,7 @@ class ComparisonPlan:
         gpu_demand: str | None = None,
         backend: Backend = PROCESSES,
     ) -> "ComparisonPlan":
-        """Put options and workload together; an option that is None was not given.
-
-        Raises:
-            InputError: A value is not allowed; names the option or the setting that it stands in.
-        """
+        """Put options and workload together; an option that is None was not given."""
         scenario = workload.scenario
         said = ComparisonSettings() if scenario is None else scenario.compare
         chosen = _policies_of_file(said) if policies is None else parse_policies(policies)
@@ -129,7 +125,6 @@ def _usual_workers() -> int:
 
 
 def _gpu_demands(scenario: Scenario | None) -> tuple[GpuDemand, ...]:
-    """Return the rules that are compared: those of the scenario, else its own, and exact demand."""
     if scenario is None or scenario.trace is None:
         return ()
     usual: tuple[GpuDemand, ...] = (scenario.trace.gpu_demand, "exact")
@@ -158,11 +153,7 @@ def print_comparisons(
     """Print every table of every comparison, with as many columns as there is room for.
 
     Args:
-        console: Where.
         compared: The comparisons, first the main one.
-        reference: Name of the policy that savings are measured against.
-        instance: Name of the instance, if all seeds ran the same one.
-        whole: The file that has all columns, if there is one.
     """
     cut = False
     for each in compared:

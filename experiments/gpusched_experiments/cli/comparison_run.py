@@ -66,7 +66,6 @@ class _Part:
 
     @classmethod
     def of(cls, gpu_demand: str, workload: Workload, first: int, trace: Trace | None) -> "_Part":
-        """Take the part of this rule, with the trace, if it was read before; no instance is made yet."""
         if workload.scenario is None:
             return cls(gpu_demand, workload, cache(workload.maker()), first)
         maker = InstanceMaker(workload.scenario, trace=trace)
@@ -93,7 +92,6 @@ class _Part:
         return (*self.billing.said(), *modelled(scenario, self.trace), *off, *self._free_restarts())
 
     def _free_restarts(self) -> tuple[str, ...]:
-        """Return a sentence if changes of GPUs cost nothing in a replay; nothing otherwise."""
         restart_s = self.make(self.first).jobs.restart_s
         if self.trace is None or restart_s.any():
             return ()
@@ -101,18 +99,7 @@ class _Part:
 
 
 def run_comparison(plan: ComparisonPlan, out: str | Path, pictures: Sequence[str] = ()) -> tuple[Compared, ...]:
-    """Run what is not finished yet, and write the folder; a stopped comparison goes on where it was.
-
-    Args:
-        plan: What is run.
-        out: The folder.
-        pictures: Forms of the pictures to draw: `svg`, `png`, `pdf`.
-
-    Raises:
-        InputError: A workload is not valid, a policy cannot decide on it, or the folder holds something else.
-        WorkerError: A process ended early; what was finished is kept.
-        MissingExtraError: Pictures are asked for, and Matplotlib is not installed.
-    """
+    """Run what is not finished yet, and write the folder; a stopped comparison goes on where it was."""
     charts = import_module(CHARTS) if pictures else None  # before anything is run: it may not be installed
     folder = ComparisonFolder(out)
     parts = _checked(plan)  # a bad workload, and a policy that does not fit it, show before anything begins
@@ -143,7 +130,6 @@ def written(out: str | Path) -> list[Path]:
 
 
 def instance_title(plan: ComparisonPlan) -> str | None:
-    """Name the instance that all seeds run, if it is one."""
     return plan.workload.title if plan.workload.scenario is None else None
 
 

@@ -96,11 +96,6 @@ def forecast_command(
 
 
 def _request(file: str) -> dict[str, Any]:
-    """Read the request.
-
-    Raises:
-        InputError: There is no such file, or it holds no JSON object.
-    """
     path = Path(file)
     path = path / REQUEST if path.is_dir() else path
     try:
@@ -113,11 +108,6 @@ def _request(file: str) -> dict[str, Any]:
 
 
 def _change(text: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Read a what-if.
-
-    Raises:
-        InputError: It is not of that form.
-    """
     found: dict[str, Any] = {"name": text, "nodes_more": []}
     for part in text.split(","):
         nodes = _NODES.match(part)
@@ -186,7 +176,6 @@ def _print(answer: dict[str, Any]) -> None:
 
 
 def _value(name: str) -> Callable[[dict[str, Any]], Any]:
-    """Return a function that takes a value from a row, or None where it has none."""
     return lambda row: row.get(name)
 
 

@@ -66,7 +66,6 @@ def listen() -> None:
 
 
 def stopped() -> bool:
-    """Return whether this command was stopped: whatever is raised after that is no error of anybody's."""
     return _heard.signal is not None
 
 
@@ -75,11 +74,7 @@ def exit_code() -> int:
 
 
 def say(kept: str = "") -> None:
-    """Print that the command was stopped, and what is kept; only once in a process that listens.
-
-    Args:
-        kept: What is kept, and how to go on.
-    """
+    """Print, once in a process that listens, that the command was stopped, and what is kept."""
     with _saying:
         if not (_heard.said and stopped()):
             _heard.said = True

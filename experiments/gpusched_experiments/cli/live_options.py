@@ -22,7 +22,6 @@ QUIET = "error"
 
 
 def live_metrics(clock: Clock, *, drives: bool) -> LiveMetrics | None:
-    """Return what counts for a driver or a watcher; None without the extra `serve`."""
     try:
         module = import_module("gpusched_experiments.live.metrics")
     except ModuleNotFoundError as error:
@@ -34,22 +33,12 @@ def live_metrics(clock: Clock, *, drives: bool) -> LiveMetrics | None:
 
 
 def needed(metrics: LiveMetrics | None) -> LiveMetrics:
-    """Return it.
-
-    Raises:
-        MissingExtraError: It is None.
-    """
     if metrics is None:
         raise MissingExtraError("prometheus_client", "serve", "figures for Prometheus")
     return metrics
 
 
 def address_of(option: str, text: str) -> tuple[str, int]:
-    """Read `PORT` or `HOST:PORT`.
-
-    Raises:
-        InputError: It is neither.
-    """
     host, _, port = text.rpartition(":")
     if not port.isdecimal() or int(port) > 65535:
         raise InputError(option, text, "a port such as 9101, or an address such as 0.0.0.0:9101")

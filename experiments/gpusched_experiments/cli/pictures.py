@@ -28,11 +28,6 @@ PicturesOption = Annotated[
 
 
 def picture_forms(text: str | None) -> tuple[str, ...]:
-    """Return the forms that `--pictures` asks for.
-
-    Raises:
-        InputError: There is no such form.
-    """
     forms = () if text is None else tuple(dict.fromkeys(form.strip().lower() for form in text.split(",")))
     if not set(forms) <= set(CHART_FORMS):
         raise InputError("--pictures", text, "svg, png or pdf, or several, separated by commas")
@@ -59,12 +54,6 @@ class ChartOptions:
     ] = None
 
     def check(self) -> None:
-        """Check everything that can be wrong before the run.
-
-        Raises:
-            InputError: The file has another ending, its folder cannot be written, or there is nothing to draw.
-            MissingExtraError: Matplotlib is not installed.
-        """
         if self.gantt is not None:
             if Path(self.gantt).suffix[1:].lower() not in CHART_FORMS:
                 raise InputError("--gantt", self.gantt, "the name of a .png, .svg or .pdf file")
@@ -81,11 +70,7 @@ class ChartOptions:
             raise InputError("--to", end, f"hours since the beginning, more than {start or 0.0:g}")
 
     def draw(self, result: Result) -> bytes:
-        """Draw the chart as the content of its file.
-
-        Raises:
-            InputError: There is no such node or job, or the run is over before the chart begins.
-        """
+        """Draw the chart as the content of its file."""
         rendering: Any = import_module("gpusched_env.rendering")
         start, end = self.start, self.end
         last_h = float(result.completion_s.max()) / HOUR_S
@@ -116,12 +101,6 @@ class AnimationOptions:
     ] = 150
 
     def check(self) -> None:
-        """Check everything that can be wrong before the run.
-
-        Raises:
-            InputError: The file has another ending, its folder cannot be written, or the speed is out of its range.
-            MissingExtraError: What draws it is not installed.
-        """
         if self.gif is None:
             return
         animation: Any = import_module("gpusched_env.rendering.frames")
@@ -133,14 +112,7 @@ class AnimationOptions:
             raise InputError("--fps", self.fps, f"a number above 0 and at most {animation.MOST_FPS:g}")
 
     def write(self, path: str, instance: Instance, policy: Policy, result: Result) -> None:
-        """Run the policy again, as runs repeat to the last bit, and draw its rounds; the whole run is the last picture.
-
-        Args:
-            path: Where to write, under a name with the ending of `gif`.
-            instance: What was run.
-            policy: The policy.
-            result: Its run.
-        """
+        """Run the policy again, which repeats to the last bit, and draw its rounds; the last picture has all of it."""
         animation: Any = import_module("gpusched_env.rendering.frames")
         rendering: Any = import_module("gpusched_env.rendering")
         frames, pictures = rendering.GanttFrames(), list[Any]()

@@ -20,11 +20,6 @@ from gpusched_experiments.cli.terminal import output
 
 
 def print_policy(name: str) -> None:
-    """Print what the policy or agent `name` does, and its settings with their values.
-
-    Raises:
-        InputError: There is no such policy.
-    """
     policy, console = make_any_policy(name), output()
     console.print(f"[bold]{escape(name)}[/bold]", "" if is_agent(name) else escape(POLICIES[name].line), sep="  ")
     if not is_agent(name):
@@ -104,11 +99,7 @@ def policies_command(
 
 
 def parse_policies(text: str) -> tuple[Policy, ...]:
-    """Make the policies named in `text`, separated by commas; `all` is every one, without agents.
-
-    Raises:
-        InputError: There is no such policy, or one stands twice.
-    """
+    """Make the policies named in `text`, separated by commas; `all` is every one, without agents."""
     names = list(policy_names()) if text.strip() == "all" else [name.strip() for name in text.split(",")]
     policies = tuple(make_any_policy(name) for name in names)
     if len({policy.name for policy in policies}) != len(names):

@@ -35,7 +35,6 @@ class Bar:
         self.progress.update(self._task, description=text)
 
     def show(self, done: float, total: float | None = None, text: str | None = None) -> None:
-        """Show how far it is; of how much, and a text, if they are new."""
         self.progress.update(self._task, completed=done, total=total, description=text)
         self._tell()
 

@@ -43,7 +43,6 @@ NAME = "report.html"
 
 
 def write_report(folder: Path) -> Path | None:
-    """Write what the folder holds as one page, and give its place; where plotly is missing say so, and give None."""
     # Only here: what pages need is not needed by the other commands.
     from gpusched_experiments.html_report import folder_report, report_html  # noqa: PLC0415
 

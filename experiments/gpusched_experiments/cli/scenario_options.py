@@ -33,11 +33,6 @@ class Workload:
         return Path(self.file).name if self.scenario is None else self.scenario.name
 
     def maker(self) -> Callable[[int], Instance]:
-        """Return what makes the instance of a seed.
-
-        Raises:
-            InputError: The scenario makes none (`InstanceMaker`).
-        """
         if self.instance is not None:
             return Replay(self.instance).make
         return InstanceMaker(self.scenario or Scenario()).make
@@ -131,11 +126,6 @@ OF_A_FILE = ("trace_format", "where", "skip_invalid", "encoding", "jobs", "nodes
 
 
 def scenario_or_track(scenario: str, track: str | None) -> str:
-    """Return the scenario of the track, if one is given; else the scenario.
-
-    Raises:
-        InputError: Both are given.
-    """
     if track is None:
         return scenario
     if scenario != USUAL:
@@ -183,11 +173,7 @@ class ScenarioOptions:
         return {name: count for name, count in counts.items() if count is not None}
 
     def make(self) -> Scenario:
-        """Make the scenario; `--set` wins over all other options.
-
-        Raises:
-            InputError: There is no such scenario, file or setting, or a value is not allowed.
-        """
+        """Make the scenario; `--set` wins over all other options."""
         if self.trace_format is not None:
             try:
                 check_format(self.trace_format)
@@ -211,17 +197,7 @@ class ScenarioOptions:
         return made.replace(values)
 
     def changes(self, scenarios: Sequence[str], option: str = "--scenario-set") -> dict[str, object]:
-        """Return the settings that the options of a training describe, by dotted name; those of `option` win.
-
-        A trace is looked at with the settings of the first scenario.
-
-        Args:
-            scenarios: Names of the scenarios, or files.
-            option: What the settings are given by.
-
-        Raises:
-            InputError: There is no such scenario, file or setting, or a value is not allowed.
-        """
+        """Return the settings that the options of a training describe, by dotted name; those of `option` win."""
         values = dict(parse_setting(text, option=option) for text in self.written)
         made, given = replace(self, scenario=scenarios[0]).make(), self.counts()
         if self.trace is not None and made.trace is not None:
@@ -254,11 +230,7 @@ class WorkloadOptions(ScenarioOptions):
     ] = None
 
     def workload(self, scenario: str) -> Workload:
-        """Return what the options describe: the scenario, or the instance of a file, beside which no other may stand.
-
-        Raises:
-            InputError: There is no such scenario, file or setting, or a value is not allowed.
-        """
+        """Return what the options describe: the scenario, or the instance of a file, which allows no other option."""
         chosen = replace(self, scenario=scenario)
         if self.instance is None:
             return Workload(chosen.make())
@@ -268,11 +240,7 @@ class WorkloadOptions(ScenarioOptions):
 
 
 def parse_setting(text: str, example: str = "cluster.nodes=20", option: str = "--set") -> tuple[str, object]:
-    """Read `name=value`: the value as TOML, or else as a plain text.
-
-    Raises:
-        InputError: It is not of that form; the error names `option` and shows `example`.
-    """
+    """Read `name=value`: the value as TOML, or else as a plain text; errors name `option` and show `example`."""
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not name or not all(name.split(".")):

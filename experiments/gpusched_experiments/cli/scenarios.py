@@ -31,14 +31,12 @@ LOAD = "Load: the time that the cluster would need for the jobs, each GPU alone,
 
 
 def load_of(scenario: Scenario, seeds: Iterable[int] = SEEDS) -> float | None:
-    """Return the mean load that a scenario offers on these seeds; None if its jobs come all at once."""
     make = InstanceMaker(scenario).make
     load = fmean(offered_load(make(seed)) for seed in seeds)
     return load if isfinite(load) else None
 
 
 def _range(scenario: Scenario, value: Callable[[Scenario], float], form: str = "g") -> str:
-    """Return a number of a scenario, or from the least to the greatest of a mixture, and of its classes of jobs."""
     values = [value(each) for each in parts_of(scenario)]
     return " to ".join(dict.fromkeys(f"{each:{form}}" for each in (min(values), max(values))))
 

@@ -78,11 +78,7 @@ def serve_command(
 
 
 def _key() -> bytes | None:
-    """Return the key of the environment; None if there is none.
-
-    Raises:
-        InputError: It is short enough to be guessed: who knows it can write indices that kernels use as they are.
-    """
+    """Return the key of the environment, which must not be so short that it can be guessed; None if there is none."""
     text = os.environ.get(KEY_VARIABLE)
     key = None if text is None else os.fsencode(text)
     if key is not None and len(key) < LEAST_KEY_BYTES:
@@ -91,11 +87,6 @@ def _key() -> bytes | None:
 
 
 def _agents(given: list[str]) -> dict[str, str]:
-    """Read NAME=DIR.
-
-    Raises:
-        InputError: It is not of that form, or a name stands twice.
-    """
     agents: dict[str, str] = {}
     for text in given:
         name, _, folder = text.partition("=")

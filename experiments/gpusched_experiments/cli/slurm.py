@@ -19,7 +19,6 @@ class SlurmCommands(TyperGroup):
         return list(PARTS)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        """Import a command; None if there is no such command."""
         if cmd_name in PARTS and cmd_name not in self.commands:
             name = f"slurm_{cmd_name.replace('-', '_')}"
             one = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)

@@ -43,11 +43,7 @@ def slurm_release_command(
 
 
 def state_folder(given: Path | None, partition: str) -> Path:
-    """Return the folder of a driver's state, by default one of the user's own for the partition.
-
-    Raises:
-        InputError: The partition is no name.
-    """
+    """Return the folder of a driver's state, by default one of the user's own for the partition."""
     if not partition or any(not (letter.isalnum() or letter in "_.-") for letter in partition) or partition[0] == ".":
         raise InputError("--partition", partition, "the name of one partition")
     return Path.home() / ".local/state/gpusched" / partition if given is None else given.absolute()

@@ -105,7 +105,6 @@ def slurm_snapshot_command(
 
 
 def _main(table: Table) -> Table:
-    """Return a table without the columns for which a terminal has little room; the others are broken into lines."""
     kept = [i for i, column in enumerate(table.columns) if column.main]
     rows = tuple(tuple(row[i] for i in kept) for row in table.rows)
     return replace(table, columns=tuple(table.columns[i] for i in kept), rows=rows)

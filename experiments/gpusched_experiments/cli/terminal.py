@@ -61,7 +61,6 @@ def note_if_one_seed(seeds: str | None) -> None:
 
 
 def drawing_or_note(module: str) -> ModuleType | None:
-    """Import what draws, before anything is run; without matplotlib there are no figures, which is said."""
     try:
         return import_module(module)
     except MissingExtraError as missing:
@@ -104,11 +103,6 @@ def print_table(
     """Print a table and its notes.
 
     Args:
-        console: Where.
-        table: The table.
-        title: What stands above it.
-        no_wrap: Whether no column is broken into lines.
-        named: Whether its rows are named by the first column, which is bold and not broken into lines.
         best: The first column's text of the row that is green.
         stacked: Whether intervals have lines of their own.
         wide: Whether then all columns, not the first alone, are as wide as what stands in them.
@@ -139,7 +133,6 @@ def print_outcome(title: str, outcome: Outcome) -> None:
 
 
 def _print_without_blanks(console: Console, shown: rich.Table) -> None:
-    """Print a table; into a file or a pipe without the blanks at the ends of its lines."""
     if console.is_terminal:
         console.print(shown)
         return

@@ -118,7 +118,6 @@ def _starts(summary: TraceSummary) -> str:
 
 
 def _time(seconds: float) -> str:
-    """Write a time in its two largest units."""
     left = round(seconds)
     parts: list[str] = []
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):

@@ -192,7 +192,6 @@ class _Screen:
 
 
 def _draw_curve(training: "ResumableTraining") -> None:
-    """Draw the curve beside its table, where matplotlib is installed: an agent can be trained without it."""
     try:
         drawing: Any = import_module(DRAWS)
     except MissingExtraError:

@@ -65,7 +65,6 @@ def _flag(name: str) -> str:
 
 
 def _parameter(name: str) -> Parameter:
-    """Return an option as Typer reads it from a command; its type is that of its setting, or else a text."""
     usual = attrgetter(SETTINGS[name])(USUAL) if name in SETTINGS else ""
     kind = type(usual) if isinstance(usual, int) else str
     default = USUAL.agent.algorithm if name == "agent" else None
@@ -114,11 +113,6 @@ def training_config(
     Args:
         options: The values of options (`HELP`) that were given, by name.
         settings: `NAME=VALUE` with any setting by its dotted name; they win over all other options.
-        scenario_settings: Settings of all scenarios, by dotted name.
-        validation_settings: Further ones of validation workloads.
-
-    Raises:
-        InputError: There is no such algorithm or setting, or a value is not allowed; names the option.
     """
     agent = options.get("agent", USUAL.agent.algorithm)
     if agent not in ALGORITHMS:
@@ -153,7 +147,6 @@ def training_config(
 
 
 def _check_track(place: str) -> None:
-    """Check that what a track is judged by is nothing that a training draws or chooses by."""
     test = load_track(place.removeprefix(TRACK)).seeds("test")
     taken = [seed for seed in test if seed in range(*TRAINING_SEEDS) or seed in TRACK_VALIDATION]
     if taken:
@@ -174,7 +167,6 @@ def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[str, _Setting]) -> dict[str, _Given]:
-    """Collect what was given, by the name of the setting."""
     given = {setting: _Given(_flag(name), options[name]) for name, setting in SETTINGS.items() if name in options}
     for text in settings:
         name, value = parse_setting(text, EXAMPLE)

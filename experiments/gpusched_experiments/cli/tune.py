@@ -136,5 +136,4 @@ def _judge(pool: ProcessPool, track: Track, settings: Mapping[str, object], tune
 
 
 def _costs(pool: ProcessPool, policy: Policy, instances: Sequence[Instance]) -> NDArray[np.float64]:
-    """Return the total cost of the policy on each instance [€], (I,)."""
     return np.array(pool.map(cost_of, [(policy, instance) for instance in instances]))

@@ -71,7 +71,6 @@ def warm_up_command(
 
 
 def _forecasts() -> None:
-    """Forecast once with a policy of each kind that is rolled out in compiled code."""
     for name in ("edf", "sts", "atc", "sts-x"):
         policy, instance = make_any_policy(name), tiny_instance()
         state = State(instance, record=False, memory_columns=memory_columns(policy, instance))
@@ -80,7 +79,6 @@ def _forecasts() -> None:
 
 
 def _decisions() -> None:
-    """Answer requests as the service does, with jobs that wait and jobs that run."""
     instance, decide = tiny_instance(), Decider(PolicyCatalogue.of("edf"), b"warm-up")
     simulate(instance, ServicePolicy("", "edf", instance, post=lambda _, body: decide(body)), record=False)
 

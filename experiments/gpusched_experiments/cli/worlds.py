@@ -48,7 +48,6 @@ class ComparedScenario:
 
     @classmethod
     def of(cls, scenario: Scenario, runs: Sequence[RunSummary], reference: str) -> "ComparedScenario":
-        """Compare the reference with the cheapest of the other policies; that one is chosen by these runs."""
         costs: dict[str, dict[int, float]] = {}
         for run in runs:
             costs.setdefault(run.policy, {})[run.seed] = run.total_eur
@@ -63,7 +62,6 @@ class ComparedScenario:
 
     @property
     def surely(self) -> bool:
-        """Whether the best other policy surely saves more than 2 %: the interval lies above."""
         return self.saving.interval is not None and self.saving.interval[0] > CHEAPER
 
 

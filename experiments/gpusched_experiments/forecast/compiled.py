@@ -42,7 +42,6 @@ def compiled_run(policy: Policy, board: Board) -> Run | None:
     """Return the kernel that runs a policy from an open round, with its settings; None if there is none.
 
     Args:
-        policy: The policy.
         board: The board of the run: where GPUs are shared with a model of that, STS-X and index rules plan in Python.
     """
     order = getattr(policy, "job_order", None)
@@ -120,13 +119,6 @@ def _run_sts_x(
 @kernel
 def to_next_round(board: Board, hidden: Hidden, present: Ints, preemption: bool, until: float) -> int:
     """Close the round, run to the next one, and open it.
-
-    Args:
-        board: The board, in an open round.
-        hidden: The outcome.
-        present: The jobs until whose end it runs.
-        preemption: Whether rounds begin from an empty cluster.
-        until: When it stops at the latest [s].
 
     Returns:
         `GOES_ON`; `OVER` if the jobs are over or it is time; or `STALLED` if jobs wait for ever (see `simulate`).

@@ -143,7 +143,6 @@ def _finish_s(board: Board, present: Ints, needed: Floats) -> Floats:
 
 
 def _needed_later(state: State, rows: Floats, quantiles: Floats) -> Floats:
-    """Return the epochs that jobs to come need, (D, K)."""
     board, hidden = state.board, state.hidden
     told = {"edges": hidden.edges, "survival": hidden.survival, "tail": hidden.tail}
     of_all = board.__getstate__() | told | {"jobs": np.ascontiguousarray(rows.reshape(-1, rows.shape[2]))}

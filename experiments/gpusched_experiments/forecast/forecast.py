@@ -216,7 +216,6 @@ def jobs_to_come(
 
 
 def json_number(value: float) -> float | None:
-    """Return a number as JSON has it: None for inf and NaN."""
     return float(value) if math.isfinite(value) else None
 
 

@@ -94,7 +94,6 @@ def _line(x: float, colour: str, dash: str) -> dict[str, Any]:
 
 
 def _whiskers(values: Sequence[float | None], ends: Sequence[tuple[float, float]]) -> dict[str, Any]:
-    """Make whiskers from each value to its ends; none where one of them is no number."""
     known = [(math.nan if value is None else value, *pair) for value, pair in zip(values, ends, strict=True)]
     above = [max(0.0, high - value) for value, _, high in known]
     below = [max(0.0, value - low) for value, low, _ in known]
@@ -178,16 +177,7 @@ def _savings_view(other: str, savings: dict[str, Estimate]) -> ReportView:
 
 
 def standings_drawing(number: int, track: Mapping[str, str], rows: Sequence[Mapping[str, str]]) -> HtmlDrawing:
-    """Draw the policies of a track, the best on top: their costs over that of the best.
-
-    Args:
-        number: Number of the track among all.
-        track: Its row of `tracks.csv`.
-        rows: Its rows of `table.csv`, the best first.
-
-    Raises:
-        ValueError: A number is none.
-    """
+    """Draw the policies of a track, the best on top: their costs over that of the best."""
     name = track["track"]
     bound = float(track["bound_eur"]) / float(track["best_eur"])
     best = f"{rows[0]['policy']} costs least, {float(rows[0]['total_eur']):,.2f} €"

@@ -59,11 +59,7 @@ def _needed(module: str, package: str) -> Any:
 
 
 def plotly_script() -> str:
-    """Return the whole of plotly.js, as it can stand in a `script` element.
-
-    Raises:
-        MissingExtraError: plotly is not installed.
-    """
+    """Return the whole of plotly.js, as it can stand in a `script` element."""
     script: str = _needed("plotly.offline", "plotly").get_plotlyjs()
     return script.replace("</script", r"<\/script")
 
@@ -73,9 +69,6 @@ def markdown_html(text: str) -> str:
 
     Links to other pages of the project are written as their text: the page stands alone. Numbers of tables are kept
     as `data-value`, by which they are sorted.
-
-    Raises:
-        MissingExtraError: markdown-it-py is not installed.
     """
     settings = {"html": False, "breaks": True, "xhtmlOut": False}
     parser = _needed("markdown_it", "markdown-it-py").MarkdownIt("commonmark", settings).enable("table")
@@ -157,7 +150,6 @@ def _drawings(data: ReportData) -> list[HtmlDrawing]:
 
 
 def _cheapest(table: Table) -> str | None:
-    """Name the row with the least total cost; None if that is no column of the table."""
     rows = [(row["total_eur"], next(iter(row.values()))) for row in table.as_dicts() if "total_eur" in row]
     costs = [(cost, name) for cost, name in rows if isinstance(cost, float) and isinstance(name, str)]
     return min(costs)[1] if costs else None

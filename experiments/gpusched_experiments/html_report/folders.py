@@ -19,11 +19,6 @@ from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, RATIO, Colu
 
 
 def experiment_report(folder: Path) -> ReportData:
-    """Make the report: its page with all tables, its figures, and its record.
-
-    Raises:
-        InputError: The record is not whole, or there are no tables yet.
-    """
     record, page = read_json(folder / "record.json", "reproduce"), folder / "table.md"
     if not isinstance(record, dict) or not isinstance(record.get("provenance"), dict):
         raise InputError(f"{folder / 'record.json'}: provenance", None, "what gpusched reproduce writes there")
@@ -80,11 +75,6 @@ _LINK = re.compile(r"\[([^\]]+)\]\([^)]*\)")
 
 
 def leaderboard_report(folder: Path) -> ReportData:
-    """Make the report of a leaderboard.
-
-    Raises:
-        InputError: A file is missing or not whole.
-    """
     data = experiment_report(folder)
     tables = {name: _rows(folder / name) for name in FILES}
     try:
@@ -105,7 +95,6 @@ def leaderboard_report(folder: Path) -> ReportData:
 
 
 def estimate_of(row: Row, name: str) -> Estimate | None:
-    """Return an estimate of a row with its interval, if it has one; None where there is nothing."""
     if not row[name]:
         return None
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
@@ -125,7 +114,6 @@ def _rows(path: Path) -> list[Row]:
 
 
 def _verdict(policies: list[Row]) -> str:
-    """Return who is first over all tracks."""
     best = policies[0]
     ratio, worst = float(best["mean_ratio"]), float(best["worst_ratio"])
     at_worst = f", at worst {worst:.2f} times ({best['worst_track']})" if math.isfinite(worst) else ""

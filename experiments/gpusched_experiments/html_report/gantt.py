@@ -110,7 +110,6 @@ def bar_text(timeline: Timeline, bar: GanttBar) -> str:
 
 
 def _numbers(lanes: list[int]) -> str:
-    """Write GPU numbers: `0-3`, or `0, 2`."""
     if len(lanes) > 2 and lanes[-1] - lanes[0] == len(lanes) - 1:
         return f"{lanes[0]}-{lanes[-1]}"
     return ", ".join(map(str, lanes))

@@ -161,7 +161,6 @@ def _price_line(instance: Instance, axis: TimeAxis) -> Trace:
 
 
 def _steps(name: str, x: list[float], y: Any, texts: list[str], colour: str, width: float) -> Trace:
-    """Draw a line of steps; `texts` say what each is, after the name."""
     return {
         "type": "scatter", "mode": "lines", "name": name, "x": x, "y": short(y), "hovertemplate": HOVER,
         "line": {"shape": "hv", "width": width, "color": f"hue:{colour}"},

@@ -30,7 +30,6 @@ FORMAT = "gpusched comparison"
 
 
 def scenario_of(facts: Mapping[str, Any]) -> Scenario | None:
-    """Return the scenario that these facts hold; None if they hold none that this release can read."""
     settings = facts.get("scenario")
     try:
         return Scenario().replace(settings) if isinstance(settings, dict) else None
@@ -39,7 +38,6 @@ def scenario_of(facts: Mapping[str, Any]) -> Scenario | None:
 
 
 def scenario_text(facts: Mapping[str, Any]) -> str:
-    """Return the scenario as TOML; empty if there is none."""
     scenario = scenario_of(facts)
     return "" if scenario is None else scenario_toml(scenario)
 
@@ -62,11 +60,6 @@ def modelled_of(instance: Instance, facts: Mapping[str, Any]) -> tuple[str, ...]
 
 
 def run_folder_report(folder: Path) -> ReportData:
-    """Make the report of a run folder.
-
-    Raises:
-        InputError: A file is missing or not whole.
-    """
     run = read_run(folder)
     return run_report(result_of(run), run.facts["provenance"])
 
@@ -137,14 +130,8 @@ def comparison_data(
     """Put the report of a comparison together.
 
     Args:
-        runs: Every run: the same seeds for every policy.
-        reference: Name of the policy that savings are measured against.
-        recorded: The first seed's runs, with their intervals.
         provenance: Where it comes from; its facts name the scenario or the instance's file.
-        scenario: The scenario as TOML; by default that of the facts.
-        tables: The tables; by default that of `comparison_table`.
         modelled: What is modelled, beside what the facts and the first recorded run say.
-        more: More fields of the report.
     """
     facts = (provenance or {}).get("facts", {})
     file, known = facts.get("instance_file") or None, scenario_of(facts)
@@ -184,11 +171,6 @@ def _question(runs: Sequence[RunSummary], recorded: Sequence[Result], name: str,
 
 
 def comparison_report(folder: Path) -> ReportData:
-    """Make the report of a folder that `gpusched compare` wrote.
-
-    Raises:
-        InputError: `results.json` is not whole or of another format, or a recorded run cannot be read.
-    """
     document = _read(folder / "results.json")
     reference, provenance = document["reference"], document["provenance"]
     first, *others = compared = [_compared(folder, document, each) for each in (document, *document.get("more", ()))]
@@ -211,11 +193,6 @@ def comparison_report(folder: Path) -> ReportData:
 
 
 def read_json(path: Path, command: str) -> Any:
-    """Read a file of a folder that a command wrote.
-
-    Raises:
-        InputError: It is not whole.
-    """
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -17,7 +17,6 @@ SLOWER = 1.2  # how many times as long jobs must take to be worth a sentence
 
 
 def costs_of(runs: Sequence[RunSummary], policy: str, part: str = "total_eur") -> list[float]:
-    """Return the costs of a policy, or a part of them [€], by seed."""
     return [getattr(run, part) for run in sorted(runs, key=lambda run: run.seed) if run.policy == policy]
 
 
@@ -42,13 +41,7 @@ def verdict_of(compared: Compared, reference: str) -> tuple[str, ...]:
 
 
 def verdict(runs: Sequence[RunSummary], reference: str, *, due_dates_modelled: bool = False) -> tuple[str, ...]:
-    """Return which policy is cheapest, by how much against the reference and the next, and what it gives up for that.
-
-    Args:
-        runs: The runs of a comparison: the same seeds for every policy.
-        reference: Name of the policy that savings are measured against.
-        due_dates_modelled: Whether energy is to be compared first, since tardiness is modelled.
-    """
+    """Return which policy is cheapest, what it saves against the reference and the next, and what it gives up."""
     if due_dates_modelled:
         return (*_energy(runs, reference), *verdict(runs, reference))
     best, *others = rows = sorted(summarise(runs, reference), key=lambda row: row.total_eur)

@@ -207,7 +207,6 @@ def default_policies() -> tuple[str, ...]:
 
 
 def is_usual(policy: str) -> bool:
-    """Whether a policy is an agent, or one whose rounds do not take long: it runs on all seeds."""
     return policy not in POLICIES or (POLICIES[policy].compiled and not POLICIES[policy].slow)
 
 
@@ -262,7 +261,6 @@ def leaderboard(
 
 
 def seeds_of(track: Track, seeds: Purpose | tuple[int, ...], *, quick: bool) -> tuple[int, ...]:
-    """List the seeds of a track: these, or its own for a purpose, of which a quick look takes the first."""
     if not isinstance(seeds, str):
         return seeds
     return track.seeds(seeds)[: QUICK_SEEDS if quick else None]
@@ -275,7 +273,6 @@ def _cells_of(
     left_out: Collection[tuple[str, str]],
     evaluations: int,
 ) -> Iterator[Cell]:
-    """List the cells of a track: the bound of every seed, schedules in hindsight, then the runs of every policy."""
     alone, jobs = [(BOUND_ROW, seed, BOUND) for seed in seeds], track.scenario.jobs.count
     if evaluations and jobs <= MOST_JOBS:
         alone += [(HINDSIGHT_ROW, seed, hindsight_of(evaluations)) for seed in seeds[:SEARCHED]]

@@ -48,7 +48,6 @@ class Standing:
 
     @property
     def cost(self) -> float:
-        """Mean total cost [€]."""
         return mean(self.group.own, COST).value
 
 
@@ -80,7 +79,6 @@ class TrackResult:
 
     @property
     def gap(self) -> Estimate:
-        """Share by which the best policy's cost lies above the bound."""
         return ratio(self.best.group.own, self.bound).as_saving().as_extra()
 
     @property
@@ -93,12 +91,7 @@ class TrackResult:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Overall:
-    """One policy on all tracks that it ran on.
-
-    Attributes:
-        policy: Name of the policy.
-        standings: Where it stands on each.
-    """
+    """One policy on all tracks that it ran on."""
 
     policy: str
     standings: tuple[Standing, ...]

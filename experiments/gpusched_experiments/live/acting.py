@@ -166,7 +166,6 @@ class Acting:
                 del waiting[name]
 
     def _is_going(self, sight: Sight, name: str) -> bool:
-        """Return whether a job that was stopped is not back in the queue yet."""
         job = sight.job(name)
         return job is not None and (job.phase == "ending" or (job.phase == "running" and self.state.jobs[name].stopped))
 

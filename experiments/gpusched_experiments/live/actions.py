@@ -18,15 +18,7 @@ ACTIONS = ("start", "keep", "change", "stop", "wait")
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    """A job that is to start.
-
-    Attributes:
-        job: Its id.
-        configuration: Name of the configuration.
-        nodes: The nodes.
-        gpus_per_node: GPUs on each.
-        changes: The changes of its request.
-    """
+    """A job that is to start."""
 
     job: str
     configuration: str
@@ -71,9 +63,6 @@ def actions_of(
     """Return what is to be done for an answer; only what jobs allow.
 
     Args:
-        answer: The answer.
-        sight: What was last read of Slurm.
-        records: The driver's jobs, by id.
         told: What the policy was told of jobs, by id: no other is touched.
         types: The GPU type of each node that the policy was told of, as configurations name it.
 

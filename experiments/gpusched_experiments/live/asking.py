@@ -38,11 +38,7 @@ def key_of(folder: Path) -> bytes:
 
 
 def decider_of(policy: str, key: bytes) -> Decider:
-    """Return what answers for one policy or agent in this process.
-
-    Raises:
-        InputError: There is no such policy.
-    """
+    """Return what answers for one policy or agent in this process."""
     return Decider(PolicyCatalogue.of(policy), key)
 
 
@@ -69,7 +65,6 @@ def ask_service(url: str) -> Ask:
 
 
 def _of_service(error: ServiceError) -> Exception:
-    """Return what a service refused as the error that it stands for."""
     try:
         said = json.loads(error.said)
         if said.get("field"):

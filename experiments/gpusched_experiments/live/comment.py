@@ -99,11 +99,7 @@ class JobSpec(Fields):
 
 
 def spec_of_comment(comment: str, where: str) -> tuple[bool, JobSpec]:
-    """Return whether a comment has the word `gpusched`, and what it says after it.
-
-    Raises:
-        InputError: What comes after the word is no list of `field=value`, or a value is not allowed.
-    """
+    """Return whether a comment has the word `gpusched`, and what the list of `field=value` after it says."""
     words = comment.split()
     if WORD not in words:
         return False, JobSpec()
@@ -130,10 +126,6 @@ def seconds_of_due(text: str, submit_s: float, speed: float, where: str) -> floa
             the model's seconds, such as `+12h` or `+1d6h`.
         submit_s: The submission, a Unix time [s].
         speed: Seconds of the model in a second of the cluster.
-        where: The field, for errors.
-
-    Raises:
-        InputError: It is neither, or before 1970 or after `LATEST_S`.
     """
     allowed = "a time such as 2026-11-27T08:00, or after the submission such as +12h or +1d6h"
     if text.startswith("+"):

@@ -181,12 +181,6 @@ def played_back(played: PlayedRun, run: RealRun, begin_s: float, until_s: float)
     Jobs that hold GPUs at `begin_s` hold them from then on. An interval that begins while its GPUs are held, or while
     its job holds others, as rounded times may say, begins when that is over.
 
-    Args:
-        played: The cluster and its jobs.
-        run: What really ran.
-        begin_s: From when on costs count.
-        until_s: Until when.
-
     Returns:
         A state at `until_s`: its clock has the costs, its rows of jobs theirs, with starts, ends and switches, and its
         log the intervals; epochs in it are those that the model expects.

@@ -141,7 +141,6 @@ class DriveState:
 
     @property
     def restart_s(self) -> float | None:
-        """The median of the last restart costs [s]; None: there was none."""
         return statistics.median(self.costs) if self.costs else None
 
     @property
@@ -149,16 +148,11 @@ class DriveState:
         return any(record.must_be_undone for record in self.jobs.values())
 
     def restarts_of(self, job: str) -> int | None:
-        """Return how often Slurm had started a job again in its last run; None: it is not driven."""
         record = self.jobs.get(job)
         return None if record is None else record.restarts
 
     def check_cluster(self, clusters: frozenset[str]) -> None:
-        """Check that the state is of the cluster whose name Slurm tells, or take note of it.
-
-        Raises:
-            InputError: It is of another one.
-        """
+        """Check that the state is of the cluster whose name Slurm tells, or take note of it."""
         if self.cluster and clusters and self.cluster not in clusters:
             found = ", ".join(sorted(clusters))
             raise InputError(
@@ -168,20 +162,11 @@ class DriveState:
             (self.cluster,) = clusters
 
     def save(self, folder: Path) -> None:
-        """Write the state: the whole of it, or nothing.
-
-        Raises:
-            InputError: The folder cannot be written.
-        """
         write_atomically(folder / STATE_FILE, json.dumps({"form": FORM, **asdict(self)}, allow_nan=False))
 
     @classmethod
     def load(cls, folder: Path, partition: str) -> DriveState:
-        """Read the state; a new one if there is none.
-
-        Raises:
-            InputError: The file is none, or is of another partition.
-        """
+        """Read the state; a new one if there is none."""
         path = folder / STATE_FILE
         try:
             found = json.loads(path.read_text("utf-8"))

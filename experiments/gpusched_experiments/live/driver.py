@@ -67,11 +67,6 @@ class Driver(Acting):
     steady: Callable[[], float] = time.monotonic
 
     def __post_init__(self) -> None:
-        """Go on from the state that is there.
-
-        Raises:
-            InputError: The state is none, or that of another partition.
-        """
         self.state = DriveState.load(self.folder, self.settings.partition)
         if self.state.policy != self.settings.policy:
             self.state.policy, self.state.memory = self.settings.policy, None
@@ -90,12 +85,6 @@ class Driver(Acting):
     # A round
 
     def round(self) -> None:
-        """Make a round: read, ask, act, look.
-
-        Raises:
-            SlurmError: Slurm did not answer.
-            RunError: The policy's service did not answer.
-        """
         begin_s, calls = self.steady(), self.commands.calls
         request = self.observe()
         read_s = self.steady()
@@ -123,11 +112,7 @@ class Driver(Acting):
         )
 
     def observe(self) -> LiveRequest:
-        """Read Slurm and what jobs report, take care of jobs that are new, and say what the policy is to be told.
-
-        Raises:
-            SlurmError: Slurm did not answer.
-        """
+        """Read Slurm and what jobs report, take care of jobs that are new, and say what the policy is to be told."""
         self._nodes_text = self.commands.nodes()
         sight = self._look()
         told = self._told(sight, self._take_care(sight))
@@ -155,12 +140,7 @@ class Driver(Acting):
         return request
 
     def decide(self, request: LiveRequest) -> Mapping[str, Any]:
-        """Ask the policy. A job that cannot be told is left out, and the others are asked for again.
-
-        Raises:
-            InputError: The request is not allowed for another reason.
-            RunError: The policy's service did not answer.
-        """
+        """Ask the policy. A job that cannot be told is left out, and the others are asked for again."""
         while request.fields.get("jobs"):
             try:
                 answer = self.ask(request.fields)
@@ -175,12 +155,7 @@ class Driver(Acting):
         return {"jobs": []}
 
     def apply(self, answer: Mapping[str, Any]) -> None:
-        """Do what an answer says: jobs are stopped, then others start, on GPUs that are free by then.
-
-        Raises:
-            SlurmError: Slurm did not answer.
-            InputError: It is no answer.
-        """
+        """Do what an answer says: jobs are stopped, then others start, on GPUs that are free by then."""
         if self._sight is None or self._request is None:
             raise InputError("driver", None, "observe before apply")
         self.answer = answer
@@ -196,12 +171,7 @@ class Driver(Acting):
         self._overview = self.commands.overview(self.settings.partition)
 
     def wait(self, seconds: float, looked: Callable[[], object] | None = None) -> None:
-        """Wait until something is new in the partition, the policy wants to be asked, or so many seconds are over.
-
-        Args:
-            seconds: So many [s].
-            looked: Called after each look that Slurm answered.
-        """
+        """Wait until something is new in the partition, the policy wants to be asked, or so many seconds are over."""
         until_s = self.steady() + seconds
         while (left_s := until_s - self.steady()) > 0.0 and self.clock() < self._again_s:
             self.pause(max(0.05, min(self.settings.poll_s, left_s, max(0.0, self._again_s - self.clock()))))
@@ -219,11 +189,7 @@ class Driver(Acting):
         return self._sight is not None and all(record.given_back for record in self.state.jobs.values())
 
     def finish(self, why: str = "the driver ends") -> list[str]:
-        """Undo all: requests as they were submitted, no job held; jobs that run go on. Returns the jobs released.
-
-        Raises:
-            SlurmError: Slurm did not answer; the state says what is still to be undone.
-        """
+        """Undo all: requests as they were submitted, no job held; jobs that run go on. Returns the jobs released."""
         if self.commands.dry:
             return []
         return release_all(
@@ -290,7 +256,6 @@ class Driver(Acting):
             return True
 
     def _tell_restart(self, request: LiveRequest) -> None:
-        """Tell what restarts cost here, of jobs of which neither a comment nor a rule says it."""
         restart_s = self.state.restart_s
         if restart_s is None:
             return
@@ -320,11 +285,7 @@ class Driver(Acting):
             self.tell("cluster", fields=known)
 
     def _repair(self, request: LiveRequest, error: InputError) -> None:
-        """Make a request right that was refused: without the memory, or without the job that is wrong.
-
-        Raises:
-            InputError: It is neither.
-        """
+        """Make a request right that was refused: without the memory, or without the job that is wrong."""
         found, jobs = _OF_JOB.match(error.field), request.fields["jobs"]
         if error.field == "memory" and request.fields.get("memory") is not None:
             self.tell("memory-refused", why=str(error))

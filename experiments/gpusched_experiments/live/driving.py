@@ -62,12 +62,7 @@ class DriveOptions:
 
 
 def dry_run(settings: DriveSettings, rules: JobRules, ask: Ask, folder: Path, progress: Path | None) -> list[str]:
-    """Return what a driver would do now, as lines; nothing is changed or written.
-
-    Raises:
-        SlurmError: Slurm does not answer.
-        InputError: A request is not allowed.
-    """
+    """Return what a driver would do now, as lines; nothing is changed or written."""
     events: list[str] = []
 
     def tell(kind: str, **fields: object) -> None:
@@ -89,19 +84,7 @@ def dry_run(settings: DriveSettings, rules: JobRules, ask: Ask, folder: Path, pr
 def drive(
     settings: DriveSettings, rules: JobRules, ask: Ask, options: DriveOptions, say: Callable[[str], None]
 ) -> None:
-    """Drive a partition until it is idle, or until `Stopped` is raised; then all is undone.
-
-    Args:
-        settings: How.
-        rules: What jobs are.
-        ask: Asks the policy.
-        options: All else.
-        say: Takes a line for the user.
-
-    Raises:
-        RunError: Another driver is at work, or not all could be undone: then the watchdog goes on with that.
-        InputError: The state is none, or of another partition or cluster.
-    """
+    """Drive a partition until it is idle, or until `Stopped` is raised; then all is undone."""
     folder = options.folder
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     with ExitStack() as stack:

@@ -99,12 +99,7 @@ class EmulatedCluster:
         self.stop()
 
     def start(self) -> None:
-        """Write the files, start all daemons, and wait until every node is idle.
-
-        Raises:
-            InputError: The folder holds something else, or its cluster runs; or Slurm is not installed.
-            RunError: A daemon does not start, or a node is not ready in time; what ran is stopped.
-        """
+        """Write the files, start all daemons, and wait until every node is idle."""
         if missing := missing_programs():
             allowed = f"a machine with Slurm: {', '.join(missing)} not found (Debian: apt-get install {PACKAGES})"
             raise InputError("slurm emulate", str(self.folder), allowed)
@@ -126,14 +121,7 @@ class EmulatedCluster:
             raise
 
     def stop(self) -> int:
-        """End every process of the cluster, those of jobs too; the files stay.
-
-        Returns:
-            How many there were.
-
-        Raises:
-            RunError: A process does not end.
-        """
+        """End every process of the cluster, those of jobs too, and return their number; the files stay."""
         by_s = time.monotonic() + STOPPED_S
         ended: set[int] = set()
         while pids := self._pids():
@@ -149,11 +137,7 @@ class EmulatedCluster:
         return len(ended)
 
     def run(self, *command: str, check: bool = True) -> str:
-        """Run a command of Slurm on this cluster and return what it writes.
-
-        Raises:
-            RunError: It fails, and `check`; the message has its last line of errors.
-        """
+        """Run a command of Slurm on this cluster and return what it writes; with `check` it must succeed."""
         done = subprocess.run(  # noqa: S603 - commands of Slurm
             command, env=self.environment, capture_output=True, text=True, check=False, timeout=60.0
         )
@@ -187,7 +171,6 @@ class EmulatedCluster:
     # What follows is about files and processes.
 
     def _short(self) -> Path:
-        """Return a short path of the folder: its own, or a link to it."""
         if len(os.fsencode(self.folder)) <= FOLDER_BYTES:
             return self.folder
         return Path(tempfile.gettempdir()) / self._name()
@@ -237,7 +220,6 @@ class EmulatedCluster:
         )  # fmt: skip
 
     def _command(self, *command: str, **variables: str) -> None:
-        """Start a daemon, which goes into the background by itself."""
         environment = {**self.environment, MARK: str(self.conf), **variables}
         log = self.folder / "log" / "start.log"
         with log.open("ab") as said:

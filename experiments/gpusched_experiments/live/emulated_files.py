@@ -52,7 +52,6 @@ class NodeGroup:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Return the names of the nodes: `v100-1`, `v100-2`."""
         return tuple(f"{self.gpu_type}-{number}" for number in range(1, self.count + 1))
 
     @property
@@ -62,17 +61,7 @@ class NodeGroup:
 
 
 def node_groups(text: str) -> tuple[NodeGroup, ...]:
-    """Read which nodes a cluster has.
-
-    Args:
-        text: `TYPE:GPUSxNODES` with commas: `v100:4x2,a100:8x2` is 2 nodes of 4 V100 and 2 of 8 A100.
-
-    Returns:
-        The groups, in that order.
-
-    Raises:
-        InputError: It is written in another way, names a type twice, or has too many nodes or GPUs.
-    """
+    """Read `TYPE:GPUSxNODES` with commas: `v100:4x2,a100:8x2` is 2 nodes of 4 V100 and 2 of 8 A100."""
     groups = []
     for part in text.split(","):
         found = _GROUP.fullmatch(part.strip())
@@ -203,10 +192,7 @@ def node_program(layout: EmulatedLayout, what: str, slurmd: Sequence[str], path:
     """Write the program that Slurm runs to switch nodes on or off, with a list of nodes as its argument.
 
     Args:
-        layout: The cluster.
         what: `resume` starts the daemon of each node, `suspend` stops it.
-        slurmd: Command line of a node's daemon without the node's name.
-        path: Where programs are found.
     """
     start = f'{MARK_NODE}="$node" {shlex.join(slurmd)} -N "$node"'
     stop = f'kill "$(cat {shlex.quote(str(layout.folder))}/run/"$node".pid)" || true'

@@ -78,7 +78,6 @@ def _environment(pid: int) -> str:
 
 
 def is_there(pid: int) -> bool:
-    """Return whether a process is there and not over."""
     with suppress(OSError):
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in ("Z", "X")
     return False
@@ -94,7 +93,6 @@ def end(pids: Iterable[int]) -> None:
 
 
 def last_line(path: Path) -> str:
-    """Return the last line of a log; empty if there is none."""
     with suppress(OSError):
         return "".join(path.read_text(errors="replace").strip().splitlines()[-1:])
     return ""

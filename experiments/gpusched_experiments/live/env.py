@@ -48,9 +48,6 @@ class LiveSlurmEnv(GpuClusterEnv):
         reward_scale: As for `GpuClusterEnv`; by default that of the track.
         settings: All other arguments of `GpuClusterEnv`, such as `settings`, `instance` and `flat`.
 
-    Attributes:
-        cluster: The cluster.
-
     Raises:
         InputError: An argument is out of its range, or Slurm is not installed.
     """
@@ -97,7 +94,6 @@ class LiveSlurmEnv(GpuClusterEnv):
 
         Raises:
             InputError: As there; or the cluster has other GPU types than the scenario.
-            RunError: Slurm does not answer.
         """
         observation, info = super().reset(seed=seed, options=options)
         return observation, info | {"events": self.cluster.events()}
@@ -111,7 +107,6 @@ class LiveSlurmEnv(GpuClusterEnv):
 
         Raises:
             InputError: As there.
-            RunError: Slurm does not answer.
         """
         observation, reward, terminated, truncated, info = super().step(action)
         return observation, reward, terminated, truncated, info | {"events": self.cluster.events()}
@@ -131,9 +126,6 @@ class LiveSlurmEnv(GpuClusterEnv):
 
         Returns:
             Lines for the user: what was written, and which jobs are not in it.
-
-        Raises:
-            InputError: The cluster is no Slurm, no job was completed, or the folder cannot be taken.
         """
         if not isinstance(self.cluster, SlurmCluster):
             raise InputError("cluster", type(self.cluster).__name__, "a Slurm cluster")

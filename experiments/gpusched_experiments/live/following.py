@@ -41,7 +41,6 @@ class Sight:
     clusters: frozenset[str] = frozenset()
 
     def job(self, name: str) -> LiveJob | None:
-        """Return a job that is not over; None: there is none."""
         return next((job for job in self.cluster.jobs if job.id == name and job.phase != "ended"), None)
 
 
@@ -70,14 +69,7 @@ def launch_failed(job: LiveJob) -> bool:
 
 
 class Follower:
-    """Keeps the records of a driver's jobs.
-
-    Args:
-        state: Where they are.
-        rules: What jobs are.
-        reports: What jobs report.
-        tell: Takes events.
-    """
+    """Keeps the records of a driver's jobs."""
 
     def __init__(self, state: DriveState, rules: JobRules, reports: ProgressReports, tell: Tell) -> None:
         self.state, self.rules, self.reports, self.tell = state, rules, reports, tell
@@ -140,7 +132,6 @@ class Follower:
         return found
 
     def came_to_nothing(self, record: DrivenJob, now_s: float) -> None:
-        """Take note that a start came to nothing: it is tried again later and later."""
         record.not_before_s = now_s + min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0**record.tries)
         record.tries += 1
 
@@ -190,7 +181,6 @@ class Follower:
         self.tell("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
 
     def _left_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> bool:
-        """Return whether a job that opted in is left alone, and tell why."""
         why = self._why_alone(job, request, now_s)
         if not why:
             self.state.left_alone.pop(job.id, None)
@@ -200,7 +190,6 @@ class Follower:
         return bool(why)
 
     def _why_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> str:
-        """Return why a job that opted in is left alone; empty: it is not."""
         if request.why_not:
             return request.why_not
         if job.phase == "pending" and request.waits_for:
@@ -367,7 +356,6 @@ class Follower:
         record.epochs, record.told_s = report.epochs, at_s
 
     def _first_report(self, name: str, record: DrivenJob, epochs: float, at_s: float) -> None:
-        """Take note that a run makes progress from now on, and of what its restart cost."""
         since_s = record.since_s if record.since_s is not None else at_s
         record.first_epochs, record.ready_s = epochs, max(since_s, at_s)
         if record.stopped_s is not None and record.ended_s is not None and record.ended_s <= since_s + 1.0:

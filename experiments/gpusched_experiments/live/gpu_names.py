@@ -31,5 +31,4 @@ def built_in_gpu_type(name: str) -> str | None:
 
 @cache
 def _built_in() -> dict[str, str]:
-    """Return the names of the built-in types, by the same in small letters."""
     return {row["name"].lower(): row["name"] for row in read_table("gpu_types.csv")}

@@ -66,7 +66,6 @@ class InstanceJobs:
         return JobRules.of(rules)
 
     def next_s(self) -> float:
-        """Return when the next job is submitted [s]; inf: all are."""
         times = self.instance.jobs.submission_s
         return float(times[len(self.ids)]) if len(self.ids) < len(times) else np.inf
 
@@ -74,13 +73,7 @@ class InstanceJobs:
         """Submit the jobs whose time has come by `until_s` [s].
 
         Args:
-            until_s: The time.
             slurm_types: Slurm's names of the GPU types that the cluster has, by their names in the instance.
-            run: Runs a command of Slurm.
-
-        Raises:
-            InputError: The cluster has no GPUs for a job.
-            RunError: Slurm refuses it.
         """
         while self.next_s() <= until_s:
             job = len(self.ids)

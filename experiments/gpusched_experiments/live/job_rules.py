@@ -78,20 +78,11 @@ class JobRules:
 
     @classmethod
     def load(cls, path: Path | None) -> JobRules:
-        """Read a file of rules (TOML); None: the defaults alone.
-
-        Raises:
-            InputError: The file cannot be read, or a field is not allowed.
-        """
+        """Read a file of rules (TOML); None: the defaults alone."""
         return cls(RulesFile.load(path))
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> JobRules:
-        """Take rules as the file has them.
-
-        Raises:
-            InputError: A field is not allowed.
-        """
         return cls(RulesFile.of(fields))
 
     def on(self, cluster: LiveCluster) -> JobRules:
@@ -117,7 +108,6 @@ class JobRules:
         return {}
 
     def gpu_type(self, name: str) -> str | None:
-        """Return the model's name of a GPU type of the manager; None: it has none."""
         given = self.file.gpu_types.get(name)
         if given is None:
             return built_in_gpu_type(name)
@@ -154,11 +144,6 @@ class JobRules:
         return 0.0 if built_in is None else built_in.restart_s
 
     def describe(self, job: LiveJob) -> JobDescription:
-        """Return what a policy is told of a job.
-
-        Raises:
-            InputError: Its comment is none, it names what is not there, or no configuration fits it.
-        """
         return _Describing(self, job).made()
 
 
@@ -224,7 +209,6 @@ class _Describing:
         return seconds_of_due(due or usual or "", job.submit_s, speed, f"due date of job {job.id}")
 
     def _configurations(self, application: str) -> list[Configuration]:
-        """Return what the job may be given: numbers of GPUs, on GPU types, for which its application has times."""
         job, rules = self.job, self.rules
         known = sorted(rules.catalogue.gpu_types if rules.present is None else rules.present)
         types = [v for v in self._types(known) if v in known]

@@ -237,7 +237,6 @@ def _write(file: IO[bytes], line: Mapping[str, Any]) -> None:
 
 
 def _whole_length(file: IO[bytes]) -> int:
-    """Return the number of bytes up to the last line feed."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         begin = max(end - 65536, 0)

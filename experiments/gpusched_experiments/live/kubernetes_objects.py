@@ -29,12 +29,7 @@ LARGEST_FILE = 512 * 2**20
 
 
 def objects_of(text: str, field: str) -> list[Object]:
-    """Return the objects of a text of YAML documents or JSON, those of lists one by one.
-
-    Raises:
-        InputError: It is no such text.
-        MissingExtraError: PyYAML is not installed.
-    """
+    """Return the objects of a text of YAML documents or JSON, those of lists one by one."""
     try:
         yaml = import_module("yaml")
     except ModuleNotFoundError as error:
@@ -56,11 +51,7 @@ def objects_of(text: str, field: str) -> list[Object]:
 
 
 def unpacked(data: bytes, field: str) -> Any:
-    """Return the JSON of a file that may be packed, as a ZIP archive of one file or by gzip.
-
-    Raises:
-        InputError: It is none of these.
-    """
+    """Return the JSON of a file that may be packed, as a ZIP archive of one file or by gzip."""
     try:
         if data.startswith(b"PK"):
             with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -85,7 +76,6 @@ def at(value: Any, *names: str) -> Any:
 
 
 def mapping_at(value: Any, *names: str) -> Mapping[str, Any]:
-    """Return the mapping that stands there; an empty one if there is none."""
     found = at(value, *names)
     return found if isinstance(found, Mapping) else {}
 
@@ -111,7 +101,6 @@ def unix_time(value: Any) -> float | None:
 
 
 def condition(thing: Object, kind: str) -> Object:
-    """Return a condition of an object by its type; an empty one if it has none."""
     return next((each for each in objects_at(thing, "status", "conditions") if each.get("type") == kind), {})
 
 

@@ -53,10 +53,6 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
 
     Args:
         objects: The objects, in any order; of other kinds they are not read.
-        read_s: When they were read, a Unix time [s].
-
-    Raises:
-        InputError: There is no workload, or no node with GPUs.
     """
     kinds: dict[str, list[Object]] = {}
     for each in objects:
@@ -73,15 +69,7 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
 
 
 def kai_cluster(data: bytes, read_s: float) -> LiveCluster:
-    """Read a cluster from what the snapshot plugin of KAI-Scheduler writes: JSON in a ZIP archive, or plain.
-
-    Args:
-        data: The file.
-        read_s: When it was written, a Unix time [s].
-
-    Raises:
-        InputError: It is no such file, or there is no node with GPUs.
-    """
+    """Read a cluster from what the snapshot plugin of KAI-Scheduler writes: JSON in a ZIP archive, or plain."""
     raw = mapping_at(unpacked(data, "--kai"), "rawObjects")
     if not raw:
         raise InputError("--kai", "...", "a snapshot with rawObjects, as the plugin of KAI-Scheduler writes it")

@@ -59,7 +59,6 @@ class LiveRun:
             self.outcome, self.epochs = line["outcome"], line["epochs"]
 
     def measure(self) -> None:
-        """Take from its reports what its first start and its restarts cost."""
         costs = [max(0.0, stay.ready_s - stay.start_s) for stay in self.stays if stay.ready_s is not None]
         first = costs[0] if costs and self.stays[0].ready_s is not None else 0.0
         later = costs[1:] if self.stays[0].ready_s is not None else costs
@@ -89,7 +88,6 @@ class LastDrive:
     decision_s: float = 0.0
 
     def goes_on(self, policy: str) -> bool:
-        """Return whether a driver of this policy goes on with it: it is the same, and jobs are there."""
         return policy == self.policy and any(not run.outcome for run in self.runs.values())
 
 
@@ -98,9 +96,6 @@ def last_drive(lines: Iterable[Mapping[str, Any]]) -> LastDrive:
 
     A driver that was killed while it had jobs, and was started again with the same policy, goes on with its drive. Any
     other start begins a new one. A journal without starts is that of one drive.
-
-    Args:
-        lines: The lines, in order.
     """
     drive, released = LastDrive(), True
     seen: set[tuple[str, float]] = set()
@@ -131,11 +126,7 @@ def _tell_by_the_model(drive: LastDrive, clock: Clock) -> None:
 
 
 def separate(runs: Iterable[list[LiveInterval]]) -> None:
-    """Let no stay reach into another that began in its place, as those do whose times were rounded or seen late.
-
-    Args:
-        runs: The stays of each job, in Unix time; they are sorted, and end sooner where need be.
-    """
+    """Let no stay reach into another that began in its place, as those do whose times were rounded or seen late."""
     by_node: dict[str, list[LiveInterval]] = {}
     for run in runs:
         run.sort(key=lambda stay: stay.start_s)

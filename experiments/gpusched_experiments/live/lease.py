@@ -74,7 +74,6 @@ class Lease:
         return self.boot != _boot() or time.monotonic() - self.beat_s > self.lease_s
 
     def end_driver(self) -> bool:
-        """End the process that holds it, if it is still there; return whether it is gone."""
         if self.pid == os.getpid() or self.boot != _boot() or _began(self.pid) != self.began:
             return True
         with suppress(ProcessLookupError):
@@ -86,12 +85,7 @@ class Lease:
 
 
 def locked(path: Path, whose: str) -> IO[bytes]:
-    """Take a lock that lasts as long as the returned file is open, and no longer than this process.
-
-    Raises:
-        RunError: Another process has it.
-        InputError: There is no such place.
-    """
+    """Take a lock that lasts as long as the returned file is open, and no longer than this process."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         file = os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600), "rb+")
@@ -132,12 +126,6 @@ def start_watchdog(folder: Path, partition: str, lease_s: float, environment: Ma
 
 
 def release_now(folder: Path, partition: str, commands: SlurmControl, why: str) -> list[str]:
-    """Undo what a driver did that is gone.
-
-    Raises:
-        RunError: A driver is there, or one of its commands still is, or Slurm does not answer.
-        InputError: The state is none.
-    """
     with locked(folder / DRIVER_LOCK, "a driver is at work: stop it first"):
         state, done = DriveState.load(folder, partition), []
         if state.jobs:
@@ -160,16 +148,8 @@ def watch(
     """Undo what the driver did whenever it loses its lease.
 
     Args:
-        folder: The folder of the driver's state.
-        partition: The partition.
         lease_s: The lease where the driver never wrote one [s].
-        commands: Slurm's commands.
         until_over: Whether to end when a driver has undone all itself.
-        say: Takes a line for the log.
-        pause: Waits so many seconds.
-
-    Raises:
-        RunError: There is a watchdog already.
     """
     with locked(folder / WATCHDOG_LOCK, "a watchdog is at work"):
         since_s = time.monotonic()

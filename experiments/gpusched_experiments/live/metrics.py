@@ -131,12 +131,7 @@ class LiveMetrics:
         return decided
 
     def event(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """Count a line of the journal.
-
-        Args:
-            kind: Its kind.
-            fields: What is told.
-        """
+        """Count a line of the journal."""
         with self._lock:
             self._events.labels(kind).inc()
             if kind == "drive":
@@ -165,7 +160,6 @@ class LiveMetrics:
         """Count an answer of the policy, as of now.
 
         Args:
-            fields: The request.
             answer: The answer; in that of a driver the expected ends are those of what it is about to do.
         """
         with self._lock:
@@ -209,7 +203,6 @@ class LiveMetrics:
         self._kw.set(0.0 if rate is None else rate.kw)
 
     def _compare(self, job: str, outcome: str | None, end_s: float | None) -> None:
-        """Compare the end of a job with the expected one, if it ran to its end."""
         if not outcome:
             return
         expected_s = self._expected.pop(job, None)
@@ -219,7 +212,6 @@ class LiveMetrics:
             self._error.set(statistics.median(self._errors))
 
     def _spend(self) -> None:
-        """Count what energy has cost since it was last counted, at the rate of the last answer."""
         now_s, rate = self._steady(), self._rate
         if rate is not None:
             hours = (now_s - rate.since_s) / 3600.0 * self._clock.speed

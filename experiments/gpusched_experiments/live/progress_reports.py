@@ -47,11 +47,6 @@ class Report(NamedTuple):
 
     @classmethod
     def of(cls, body: bytes) -> Self:
-        """Read a report.
-
-        Raises:
-            InputError: It is none, or a number of it is not finite.
-        """
         try:
             found = json.loads(body)
             report = cls(str(found["job"]), int(found["restarts"]), float(found["epochs"]), float(found["at_s"]))
@@ -64,12 +59,7 @@ class Report(NamedTuple):
         return report
 
     def why_not(self, former: float | None, most: float) -> str:
-        """Return why it is not believed; empty: it is.
-
-        Args:
-            former: What the job reported before in the same run; None: nothing.
-            most: Most epochs that it needs.
-        """
+        """Return why it is not believed, empty if it is; `former` is the last report in the same run."""
         if not math.isfinite(self.epochs) or self.epochs < 0.0:
             return f"{self.epochs} epochs"
         if self.epochs > most * (1.0 + SAME):
@@ -99,11 +89,7 @@ class ProgressReports:
         self._lock = threading.Lock()
 
     def post(self, body: bytes) -> None:
-        """Take a report that came over HTTP, of the present run of a job or of the next, which may not be seen yet.
-
-        Raises:
-            InputError: It is none, or is of a job that is not known, or of another run.
-        """
+        """Take a report that came over HTTP, of the present run of a job or of the next, which may not be seen yet."""
         report = Report.of(body)
         now_s, restarts = self._clock(), self.restarts_of(report.job)
         if restarts is None:
@@ -116,16 +102,7 @@ class ProgressReports:
             self._posted[report.job, report.restarts] = report
 
     def newest(self, job: str, work_folder: str, user: str) -> Report | None:
-        """Return the newest report of a job; None: there is none. One in a file counts before one over HTTP.
-
-        Args:
-            job: Its id.
-            work_folder: Its working folder.
-            user: Its user: files of others are not believed.
-
-        Raises:
-            InputError: A file is there that is no report, or belongs to somebody else.
-        """
+        """Return the newest report of a job; None: there is none. One in a file counts before one over HTTP."""
         found = []
         for folder in ([self.folder] if self.folder is not None else []) + (
             [Path(work_folder) / FOLDER] if work_folder else []
@@ -186,9 +163,6 @@ class ProgressServer:
         restarts_of: How often Slurm has started a job again; None: it is not driven here, and not heard.
         address: Host and port; port 0 takes a free one.
         metrics: Returns what `GET /metrics` tells; None: nothing.
-
-    Attributes:
-        port: The port.
     """
 
     def __init__(

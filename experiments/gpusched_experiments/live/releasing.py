@@ -23,17 +23,7 @@ _CLUSTER = re.compile(r'"cluster"\s*:\s*"([^"\\]+)"')
 
 
 def look(commands: SlurmControl, now_s: float, nodes: str | None = None) -> Sight:
-    """Read Slurm.
-
-    Args:
-        commands: Its commands.
-        now_s: The Unix time [s].
-        nodes: What `scontrol show nodes` wrote; None: it is asked for.
-
-    Raises:
-        SlurmError: Slurm does not answer, or refuses.
-        InputError: It writes what it never writes.
-    """
+    """Read Slurm; `nodes`: what `scontrol show nodes` wrote; None: it is asked for."""
     jobs = commands.jobs()
     cluster = cluster_of(jobs, commands.nodes() if nodes is None else nodes, now_s)
     return Sight(cluster, requests_of(jobs), frozenset(_CLUSTER.findall(jobs)))
@@ -47,17 +37,7 @@ def release_jobs(
     What a user holds stays held. Nothing is saved here.
 
     Args:
-        names: Ids of jobs of the state.
-        sight: What was just read of Slurm.
-        state: What the driver knows.
         commands: Slurm's commands.
-        tell: Takes events.
-
-    Returns:
-        The jobs that were released.
-
-    Raises:
-        SlurmError: Slurm does not answer.
     """
     jobs = {job.id: job for job in sight.cluster.jobs if job.phase in ("pending", "running")}
     changes: dict[str, dict[str, str]] = {}
@@ -99,20 +79,7 @@ def release_all(
     """Undo all that a driver did, and look whether it is undone; jobs that run go on.
 
     Args:
-        folder: Where the state is saved.
-        state: What the driver knows.
         commands: Slurm's commands.
-        tell: Takes events.
-        clock: Tells the Unix time [s].
-        pause: Waits so many seconds.
-        why: Why it is undone.
-
-    Returns:
-        The jobs that were released.
-
-    Raises:
-        SlurmError: Slurm does not answer; the state says what is still to be undone.
-        InputError: The state is of another cluster.
     """
     done: list[str] = []
     for attempt in range(ATTEMPTS):

@@ -60,13 +60,7 @@ def request_of(
     stop none, with the one configuration that they hold; to other policies they are not told.
 
     Args:
-        cluster: The state.
-        rules: What its jobs are.
-        policy: Name of the policy.
-        memory: `memory` of the answer before.
-        progress: What jobs reported last, by id.
         seen: What was seen of jobs, by id; of others the manager's last start counts.
-        fixed: Jobs that the policy is not told.
         partition: The only partition whose nodes and jobs the policy is told; None: all.
         only_opted_in: Whether jobs that did not opt in are fixed.
         preemptive: Whether the policy may stop jobs that run.

@@ -129,7 +129,6 @@ class LiveRounds:
         return self._open_round()
 
     def next(self) -> State:
-        """Close the round: do on the cluster what was decided; wait for the next round, and open it."""
         if self._opened is not None:
             self._commit(self._opened)
             self.cluster.apply(self._opened.told())
@@ -137,15 +136,7 @@ class LiveRounds:
         return self._open_round()
 
     def result(self, policy: str, seed: int) -> Result:
-        """Return what has really run until now, as the model prices it.
-
-        Args:
-            policy: Name of who decided.
-            seed: The seed.
-
-        Raises:
-            InputError: There was no job.
-        """
+        """Return what has really run until now, as the model prices it."""
         if self._played is None:
             raise InputError("jobs", "none", "at least one job that ran")
         return replace(Result.of(self._real, policy, seed, float("nan")), rounds=self._rounds)

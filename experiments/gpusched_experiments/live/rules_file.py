@@ -81,11 +81,6 @@ class RulesFile(Fields):
 
     @classmethod
     def of(cls, fields: dict[str, Any]) -> RulesFile:
-        """Take rules as TOML has them.
-
-        Raises:
-            InputError: A field is not allowed.
-        """
         try:
             return cls.model_validate(fields)
         except ValidationError as error:
@@ -93,11 +88,7 @@ class RulesFile(Fields):
 
     @classmethod
     def load(cls, path: Path | None) -> RulesFile:
-        """Read a file; None: all is as by default.
-
-        Raises:
-            InputError: The file cannot be read, is no TOML, or a field is not allowed.
-        """
+        """Read a file; None: all is as by default."""
         if path is None:
             return cls()
         try:
@@ -113,11 +104,7 @@ class RulesFile(Fields):
         return tuple(given.values())
 
     def check(self, catalogue: Catalogue) -> None:
-        """Check the names that the file uses.
-
-        Raises:
-            InputError: One stands for nothing.
-        """
+        """Check the names that the file uses."""
         for name, given in self.gpu_types.items():
             if isinstance(given, str):
                 _one_of(f"gpu_types.{name}", given, catalogue.gpu_types)

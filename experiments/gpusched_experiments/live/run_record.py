@@ -33,19 +33,7 @@ from gpusched_experiments.service.problem import Problem
 
 
 def write_drive(state_folder: Path, out: Path, partition: str) -> list[str]:
-    """Write the run of the last drive that a driver's journal tells.
-
-    Args:
-        state_folder: The folder of the driver's state.
-        out: The run folder.
-        partition: The partition.
-
-    Returns:
-        Lines for the user: what was written, and what could not be.
-
-    Raises:
-        InputError: There is no journal, no job in it is complete, or the folder cannot be taken.
-    """
+    """Write the run of the last drive that a driver's journal tells."""
     drive = last_drive(read_journal(state_folder / JOURNAL))
     drive.policy = drive.policy or DriveState.load(state_folder, partition).policy
     cluster, runs, lines = drive.cluster, drive.runs, []

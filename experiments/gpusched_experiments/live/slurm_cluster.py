@@ -40,7 +40,6 @@ LEASE_S = 3600.0
 NO_EVENTS = ("told", "cluster")
 """Kinds of lines of the journal that tell what is, not what happened."""
 
-TOLD = ("cluster", "applications", "times", "distributions")
 TIMES = ("submission_s", "due_s", "started_s")
 OF_RUN = ("since_s", "ready_s")
 
@@ -138,7 +137,6 @@ class SlurmCluster:
         return told | {"now_s": now_s - self._first_s, "jobs": jobs}
 
     def apply(self, answer: dict[str, Any]) -> None:
-        """Do what the answer to the latest request says; what does not come is an event."""
         driver = self._began()
         self._expected = {job["id"]: job["configuration"] is not None for job in answer["jobs"]}
         driver.apply(answer)
@@ -157,7 +155,6 @@ class SlurmCluster:
                 self._seen = live
 
     def next_submission_s(self) -> float:
-        """Return when the next job of the instance is submitted; inf: all are, or nobody knows."""
         return np.inf if self._instance_jobs is None else self._instance_jobs.next_s()
 
     def real_run(self) -> RealRun:
@@ -176,16 +173,11 @@ class SlurmCluster:
         return self.next_submission_s() == np.inf and self._instance_jobs.ids.keys() <= self._ended.keys()
 
     def events(self) -> list[dict[str, Any]]:
-        """Return what happened since the last call."""
         told, self._events = self._events, []
         return told
 
     def write_run(self, out: Path) -> list[str]:
-        """Write the run of the episode, which must not be closed, as a folder; return lines for the user.
-
-        Raises:
-            InputError: No job was completed, or the folder cannot be taken.
-        """
+        """Write the run of the episode, which must not be closed, as a folder; return lines for the user."""
         return write_drive(self._began().folder, out, self._partition)
 
     def close(self) -> None:
@@ -223,7 +215,6 @@ class SlurmCluster:
             self._instance_jobs.submit(self._model_s(time.time()), self._slurm_types, self._run)
 
     def _look(self) -> LiveRequest:
-        """Read the cluster, once jobs that are ending have left their GPUs, or soon."""
         by_s, driver = time.monotonic() + ENDING_S, self._began()
         if self._lock is not None:
             Lease.mine(LEASE_S).save(driver.folder)

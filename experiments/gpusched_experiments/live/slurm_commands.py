@@ -69,15 +69,7 @@ def run_command(
     """Run a command.
 
     Args:
-        words: Its words.
-        text: What it reads.
-        limit_s: Most seconds.
-        environment: Its variables; by default those of this process.
         keeps_open: Open files that it has, too: their locks last until it ends, even where this process was killed.
-
-    Raises:
-        TimeoutError: It took longer than `limit_s` seconds, and was ended.
-        OSError: It cannot be run.
     """
     try:
         done = subprocess.run(  # noqa: S603 - Slurm's own commands; ids, names and values are checked
@@ -114,53 +106,28 @@ class SlurmControl:
     not_run: list[str] = field(default_factory=list)
 
     def jobs(self) -> str:
-        """Return `squeue --json`: all jobs of all partitions.
-
-        Raises:
-            SlurmError: Slurm does not answer, or refuses.
-        """
         return self._output(("squeue", "--json"))
 
     def nodes(self) -> str:
-        """Return `scontrol show nodes`.
-
-        Raises:
-            SlurmError: Slurm does not answer, or refuses.
-        """
         return self._output(("scontrol", "show", "nodes"))
 
     def overview(self, partition: str) -> frozenset[str]:
-        """Return a line for every job of a partition: its id, state and reason. Cheap; to see whether something is new.
-
-        Raises:
-            SlurmError: Slurm does not answer, or refuses.
-        """
+        """Return a line for every job of a partition: its id, state and reason; cheap, to see if something is new."""
         words = ("squeue", "--noheader", "--array", "--format=%i %t %r", f"--partition={partition}")
         return frozenset(line.strip() for line in self._output(words).splitlines() if line.strip())
 
     def hold(self, ids: Iterable[str]) -> dict[str, str]:
-        """Hold jobs as an administrator. Returns what Slurm said of those that it refused.
-
-        Raises:
-            SlurmError: Slurm does not answer.
-        """
+        """Hold jobs as an administrator. Returns what Slurm said of those that it refused."""
         return self._for_jobs("hold", ids)
 
     def release(self, ids: Iterable[str]) -> dict[str, str]:
-        """Release jobs, in this order. Returns what Slurm said of those that it refused.
-
-        Raises:
-            SlurmError: Slurm does not answer.
-        """
+        """Release jobs, in this order. Returns what Slurm said of those that it refused."""
         return self._for_jobs("release", ids)
 
     def stop(self, ids: Iterable[str]) -> dict[str, str]:
         """Stop jobs that run and put them back into the queue, held. Returns what Slurm said of those that it refused.
 
         `Incomplete`: a job that ended meanwhile stays so; without it Slurm would start it again from the top.
-
-        Raises:
-            SlurmError: Slurm does not answer.
         """
         return self._for_jobs("requeuehold Incomplete", ids)
 
@@ -172,10 +139,6 @@ class SlurmControl:
 
         Returns:
             What Slurm said of the jobs that it refused; of those all or some fields are as they were.
-
-        Raises:
-            InputError: A value is not one word.
-            SlurmError: Slurm does not answer.
         """
         refused: dict[str, str] = {}
         for part in _parts(changes.items()):
@@ -190,11 +153,7 @@ class SlurmControl:
         return refused
 
     def power_down(self, nodes: Iterable[str]) -> None:
-        """Switch nodes off through Slurm's power saving.
-
-        Raises:
-            SlurmError: Slurm does not answer, or refuses.
-        """
+        """Switch nodes off through Slurm's power saving."""
         names = ",".join(_checked(name, _NAME) for name in nodes)
         if names:
             self._change(("scontrol", "update", f"NodeName={names}", "State=POWER_DOWN"), [])

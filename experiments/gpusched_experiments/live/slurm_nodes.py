@@ -36,9 +36,6 @@ def nodes_of(text: str) -> dict[LiveNode, frozenset[str]]:
     """Read nodes and their features from the text of `scontrol show nodes`, with or without `--oneliner` or `--json`.
 
     A node whose GPUs cannot be read has none, and is not available.
-
-    Raises:
-        InputError: It is none of these.
     """
     if text.lstrip().startswith("{"):
         records = [_of_json(record) for record in _json_nodes(text)]

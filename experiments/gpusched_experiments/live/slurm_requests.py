@@ -79,14 +79,8 @@ class SubmittedRequest:
         """Return the changes that place the job; it keeps the form of its request: with or without a type.
 
         Args:
-            gpu_type: The type of the nodes' GPUs, as Slurm names it.
-            gpus_per_node: GPUs on each node.
-            nodes: The nodes, as many as it asks for.
             power_limit: The power limit, as a part of that of a full busy GPU.
             was: The comment of the administrator now; by default that of the submission.
-
-        Raises:
-            InputError: The job asks for another number of nodes.
         """
         if len(nodes) != self.nodes:
             raise InputError("nodes", ",".join(nodes), f"{self.nodes}, as the job asks for: scripts depend on it")
@@ -115,11 +109,7 @@ class SubmittedRequest:
 
 
 def requests_of(squeue_json: str) -> dict[str, SubmittedRequest]:
-    """Return what every job asks for now, by its id; one of which a number cannot be read is not to be changed.
-
-    Raises:
-        InputError: The text is not what `squeue --json` prints.
-    """
+    """Return what every job asks for now, by its id; one of which a number cannot be read is not to be changed."""
     try:
         jobs = json.loads(squeue_json)["jobs"]
     except (ValueError, KeyError, TypeError) as error:

@@ -43,14 +43,6 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
 
     A job of which something cannot be read is unfit. Where it is not known which GPUs it holds, no job may start on the
     nodes that they may be on.
-
-    Args:
-        squeue_json: What `squeue --json` writes.
-        nodes_text: What `scontrol show nodes` writes, with or without `--oneliner` or `--json`.
-        read_s: When both were read, a Unix time [s].
-
-    Raises:
-        InputError: A text is not of this form.
     """
     try:
         found = json.loads(squeue_json)["jobs"]
@@ -159,7 +151,6 @@ def _job(record: Mapping[str, Any], name: str) -> LiveJob:
 
 
 def _waiting(record: Mapping[str, Any]) -> list[str]:
-    """Return the tasks of an array that were not started yet."""
     text = str(record.get("array_task_string") or "").partition("%")[0].strip("[]")
     return numbers_of(text, "array_task_string") if text else []
 

@@ -28,11 +28,7 @@ def split_outside(text: str, opening: str = "[", closing: str = "]") -> list[str
 
 
 def numbers_of(text: str, field: str = "numbers") -> list[str]:
-    """Return the numbers of a set such as `0-2,007,10-20:5`, as they are written; `...` of a cut set is left out.
-
-    Raises:
-        InputError: It is no such set, or has more than `MOST_OF_A_LIST` numbers.
-    """
+    """Return the numbers of a set such as `0-2,007,10-20:5`, as they are written; `...` of a cut set is left out."""
     found: list[str] = []
     for part in split_outside(text):
         if part == "...":
@@ -92,9 +88,6 @@ def gpus_of(text: str) -> tuple[GresGpus, ...]:
     It may be what a node has (`gpu:v100:4(S:0-1)`), what a job asks for (`gres:gpu:v100:2`, `gres/gpu:v100=2`, `gpu`)
     or holds (`gpu:v100:2(IDX:0-1)`), or all resources of a job (`cpu=4,gres/gpu=2,gres/gpu:v100=2`). Where some are
     told by type, a number without one is their sum.
-
-    Raises:
-        InputError: A count or a number is none.
     """
     found: list[GresGpus] = []
     for part in split_outside(text, "(", ")"):
@@ -121,9 +114,6 @@ def number_of(value: Any, field: str) -> float | None:
     """Return a number as any version writes it: 4, or {"set": true, "infinite": false, "number": 4}.
 
     None stands for one that is not set or unlimited.
-
-    Raises:
-        InputError: It is neither, or not finite.
     """
     if isinstance(value, dict):
         value = value.get("number") if value.get("set", True) and not value.get("infinite", False) else None

@@ -112,10 +112,6 @@ def take_snapshot(
     Jobs that run and may not be stopped are told to policies that stop none. For the others their GPUs are not there.
 
     Args:
-        cluster: The cluster.
-        rules: What its jobs are.
-        policies: Names of the policies, one or more.
-        decider: Answers for them.
         partition: The only partition that policies are told; None: all.
         samples: Rollouts of each policy's forecast; 0: no forecast.
 
@@ -145,7 +141,6 @@ def take_snapshot(
 def _request(
     cluster: LiveCluster, rules: JobRules, policy: str, partition: str | None, *, preemptive: bool
 ) -> LiveRequest | None:
-    """Return what a policy is asked; None: jobs that it is not told hold all GPUs."""
     try:
         return request_of(cluster, rules, policy, partition=partition, preemptive=preemptive)
     except InputError as error:
@@ -159,7 +154,6 @@ def _for_policy(request: LiveRequest | None, policy: str) -> LiveRequest | None:
 
 
 def _kept(decider: Decider, fields: dict[str, Any]) -> dict[str, Any] | None:
-    """Return the answer that changes nothing; None: no job fits anything."""
     try:
         opened = decider.open(decider.parse(json.dumps(fields).encode()))
     except InputError:  # the first policy cannot decide on such a cluster, which its own answer tells
@@ -190,10 +184,6 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
 
     Maximum epochs are those that are left, due dates count from now on, and `epochs_needed` is what is expected to be
     left, given the epochs done. A job that runs is placed again there, with what is left, on any GPUs.
-
-    Args:
-        decider: Opens the request.
-        fields: The request.
 
     Returns:
         The instance; None: no job fits anything now, or the request's policy cannot decide on such a cluster.
@@ -233,7 +223,6 @@ def given_done(distribution: EpochDistribution, done: float) -> EpochDistributio
     """Return the distribution of what is left, as a part of what can be left, of a job that has done a part of it.
 
     Args:
-        distribution: The distribution of all of it.
         done: The part of the maximum epochs that is done, from 0 to below 1.
     """
     if done <= 0.0:

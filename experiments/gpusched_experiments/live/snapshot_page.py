@@ -142,7 +142,6 @@ def _long(seconds: float) -> str:
 
 
 def now_text(job: LiveJob, now_s: float) -> str:
-    """Write where a job is: what it holds and since when, or for how long it has waited and why."""
     if job.phase == "pending":
         return f"waits {_long(now_s - job.submit_s)}" + (f", {job.reason}" if job.reason else "")
     since = "" if job.start_s is None else f", {_long(now_s - job.start_s)}"

@@ -59,7 +59,6 @@ class UsableNodes:
         return {gpus: count for (name, gpus), count in many.items() if name == gpu_type}
 
     def could_hold(self, configuration: Configuration) -> bool:
-        """Return whether they could hold a configuration if they were empty; of several nodes only whole ones count."""
         sizes, gpus = self.sizes(configuration.gpu_type), configuration.gpus_per_node
         if configuration.nodes == 1:
             return max(sizes, default=0) >= gpus
@@ -118,16 +117,7 @@ def told_job(
     A job that runs and may not be stopped has one configuration: the one that it holds.
 
     Args:
-        job: The job.
-        rules: What it is.
-        usable: The nodes.
-        read_s: When the cluster was read, a Unix time [s].
-        done: What it reported last.
-        seen: What was seen of it.
         preemptive: Whether the policy may stop jobs that run.
-
-    Raises:
-        InputError: Nothing stands for what it is, asks for or holds.
     """
     what = rules.describe(job)
     held = None if job.phase == "pending" else _held(job, usable)

@@ -34,12 +34,6 @@ def trace_csv(seen: SeenCluster) -> str:
 def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str = "default") -> Scenario:
     """Make the scenario that replays a journal on the cluster that it saw.
 
-    Args:
-        seen: What the journal saw.
-        path: The journal.
-        rules: What jobs are: prices and the user's own GPU types are taken from them.
-        base: Name of the scenario for all else.
-
     Raises:
         InputError: There is no node with GPUs of a type that is known, or no job ran on GPUs.
     """
@@ -172,7 +166,6 @@ DRIFT: tuple[Column[Drift], ...] = (
 
 
 def drift_table(seen: SeenCluster) -> Table | None:
-    """Make the table of modelled and seen durations; None if nothing can be compared."""
     rows = drifts(seen)
     note = (
         "Seen / modelled: sum over sum; 95 % bootstrap interval over runs, none with fewer than "

@@ -56,11 +56,7 @@ class Schedule:
         that by their GPUs.
 
         Args:
-            seen: What the journal saw.
             instance: The instance of the scenario that replays it; seeds decide nothing here.
-
-        Raises:
-            InputError: The instance has other jobs.
         """
         jobs = [job for job in sorted(seen.jobs.values(), key=lambda each: each.submit_s) if _is_taken(seen, job)]
         if len(jobs) != len(instance.jobs):
@@ -140,13 +136,7 @@ def blocks_of(submission_s: Floats, speed: float = 1.0) -> tuple[NDArray[np.int6
 
 
 def savings_table(ran: Schedule, others: Sequence[Schedule], speed: float = 1.0) -> Table:
-    """Make the table of what policies save against what ran, with intervals.
-
-    Args:
-        ran: What ran.
-        others: The schedules of policies, of the same jobs.
-        speed: Seconds of the model in one of the cluster.
-    """
+    """Make the table of what policies save against what ran, with intervals."""
     blocks, drawn = blocks_of(ran.submission_s, speed)
     _, index = np.unique(blocks, return_inverse=True)
     size = np.bincount(index).astype(np.float64)

@@ -168,7 +168,6 @@ class ClusterWatch:
 
 
 def actions_of(answer: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what an answer changes: of every job that it starts, changes or stops the action, and where it goes."""
     return [
         {"id": job["id"], "action": job["action"]}
         | ({} if job["configuration"] is None else {"configuration": job["configuration"], "nodes": job["nodes"]})
@@ -205,9 +204,6 @@ def watch_on(
     Rounds begin `every_s` seconds after each other; those that a slow one missed are left out.
 
     Args:
-        watch: What looks.
-        every_s: Seconds from one round to the next, > 0.
-        say: Called with the line of each round.
         for_s: When to end [s]; None: never.
         until_idle: Whether to end when two readings in a row found no job that runs or waits.
         wait: What waits so many seconds.

@@ -46,7 +46,6 @@ class Measure:
 
 
 def whole_run(instance: Instance, policy: Policy, seed: int) -> Values:
-    """Run the policy to the end: the `costs` of a `RunSummary`, and `run_s`, the seconds it all took."""
     begin = time.perf_counter()
     result = simulate(instance, policy, seed=seed, record=False)
     summary = RunSummary.of(result, seed, clairvoyant_bound(instance), non_clairvoyant_bound(instance)).costs()
@@ -73,7 +72,6 @@ BOUND = Measure("bound", partial(cost_alone, bound_of))
 
 
 def hindsight_of(evaluations: int) -> Measure:
-    """Return the measure of `hindsight_cost` after so many evaluations, ≥ 1."""
     return Measure(f"hindsight {evaluations}", partial(cost_alone, partial(hindsight_cost, evaluations=evaluations)))
 
 
@@ -166,16 +164,9 @@ def run_cells(
     Args:
         cells: The cells by key.
         known: What was measured in those that are finished, by key.
-        store: Where every cell is added when it is finished.
-        workers: Number of processes, ≥ 1; with 1 the cells run in the order given.
-        on_finished: Called in this process after every cell.
-        backend: What makes the processes.
 
     Returns:
         What was measured in every cell, by key.
-
-    Raises:
-        WorkerError: A process ended early; what was finished is stored.
     """
     values = dict(known)
     left = [key for key in cells if key not in values]
@@ -200,10 +191,6 @@ def is_slow(policy: str) -> bool:
 
 
 def each_once(field: str, values: Sequence[object]) -> None:
-    """Check that there are one or more of these values, each once.
-
-    Raises:
-        InputError: There is none, or one stands twice.
-    """
+    """Check that there are one or more of these values, each once."""
     if not values or len(set(values)) != len(values):
         raise InputError(field, list(values), "one or more, each once")

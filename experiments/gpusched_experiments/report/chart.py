@@ -108,7 +108,6 @@ STYLES: tuple[Style, ...] = (
 
 
 def styles_of(series: Iterable[str]) -> dict[str, Style]:
-    """Return the style of every series: that of the policy, or else the first that no other series has."""
     names = dict.fromkeys(series)
     fixed = {name: STYLES[shipped.style] for name, shipped in POLICIES.items() if shipped.style is not None}
     after_them = [style for style in STYLES if style not in fixed.values()]
@@ -130,11 +129,6 @@ def training_chart(
 
     Where an agent learns on several scenarios, whose costs differ, it shows the mean ratio to STS-X's by which the
     agent is chosen. What a much costlier agent costs is cut off.
-
-    Args:
-        config: The settings of the training.
-        curve: Its evaluations, at least one.
-        references: Mean costs of the reference policies on the validation workloads [€].
     """
     ratios = len(config.scenarios) > 1
     costs = [float(point[RELATIVE]) - 1.0 if ratios else float(point["total_eur"]) for point in curve]
@@ -157,7 +151,6 @@ def _points(curve: Sequence[Mapping[str, Any]], costs: Sequence[float]) -> list[
 
 
 def _shown(costs: Sequence[float], levels: Sequence[float]) -> tuple[float, float]:
-    """Return what is shown of the axis: every level, the least cost, and the costs that lie between them."""
     low, high = min([*costs, *levels]), max([min(costs), *levels])
     capacity = MARGIN * (high - low or abs(high) or 1.0)
     return low - capacity, high + capacity

@@ -41,31 +41,19 @@ def code_version() -> str:
 
 @cache
 def version_beside(*modules: str) -> str:
-    """Return a fingerprint of all that these modules load and that `code_version` does not cover.
-
-    Args:
-        *modules: Names of modules, or `module:name` for the module that defines a name.
-
-    Returns:
-        16 hexadecimal digits; nothing if `code_version` covers all of it.
-    """
+    """Return a fingerprint of all that modules, or `module:name`, load and `code_version` leaves out; may be empty."""
     beside = _graph().modules_of(modules) - _run_modules()
     return _digest(beside).hexdigest()[:16] if beside else ""
 
 
 @cache
 def reproductions_version() -> str:
-    """Return a fingerprint of all reproductions, beside `code_version`; nothing where they are not installed."""
     return version_beside(*_graph().modules_in("gpusched_reproductions"))
 
 
 @cache
 def commit() -> str | None:
-    """Return the commit of the checkout that the code lies in, with `+` if its sources differ from it.
-
-    Returns:
-        40 hexadecimal digits, and maybe the `+`; None if the code lies in no checkout, or there is no git.
-    """
+    """Return the commit of the code's checkout, with `+` if its sources differ from it; None where there is none."""
     here = Path(__file__).parent
     try:
         told = _git(here, "rev-parse", "HEAD", "--show-toplevel")
@@ -83,17 +71,7 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def agent_version(name: str) -> str:
-    """Return a fingerprint of what decides an agent's choices beside `code_version`: its files, and what applies them.
-
-    Args:
-        name: `agent:NAME`, `agent:DIR`, `sb3:FILE.zip` or `tuned:FILE`.
-
-    Returns:
-        16 hexadecimal digits.
-
-    Raises:
-        InputError: There is no such agent.
-    """
+    """Return a fingerprint of what decides an agent's choices beside `code_version`: its files, and their reader."""
     digest = hashlib.sha256(version_beside(maker_of(name)).encode())
     if name.startswith(TUNED):
         paths = [Path(name.removeprefix(TUNED))]
@@ -105,7 +83,6 @@ def agent_version(name: str) -> str:
 
 
 def machine() -> str:
-    """Name the machine for times: architecture, processor and number of cores."""
     return f"{platform.machine()}, {_processor()}, {usable_cores()} cores"
 
 

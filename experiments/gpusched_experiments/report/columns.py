@@ -35,11 +35,8 @@ def saved(
     """Make the column of what a group saves against other runs, paired by seed.
 
     Args:
-        name: Name of the column.
-        title: Its title.
         other: Gives the other runs; None where nothing is to be said.
         cost: What is saved; by default what the column's name says, `energy_saving` or `total_saving`.
-        extra: Whether to say what it costs on top instead.
     """
     saved_cost = cost or name.replace("_saving", "_eur")
 
@@ -73,21 +70,13 @@ LATE: GroupColumn = Column(
 
 
 def reference_of(runs: Runs, usual: str = "edf") -> str:
-    """Return the policy that others are compared with: the usual one, or if it did not run the first."""
     return usual if usual in runs.policies else runs.policies[0]
 
 
 def lines(
     runs: Runs, along: str, estimate: Callable[[Group], Estimate], policies: Iterable[str] | None = None
 ) -> tuple[Series, ...]:
-    """Make a line, or the bars of a colour, of every policy.
-
-    Args:
-        runs: The runs of one panel.
-        along: The label on the horizontal axis.
-        estimate: What is drawn of the runs of a policy in one place.
-        policies: Which policies; by default all.
-    """
+    """Make a line, or the bars of a colour, of every policy."""
     groups = list(runs.groups(along))
     return tuple(
         series(policy, ((group.labels[along], estimate(group)) for group in groups if group.policy == policy))

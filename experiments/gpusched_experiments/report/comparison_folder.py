@@ -91,7 +91,6 @@ class Compared:
 
     @property
     def not_claimed(self) -> str:
-        """Name the policy that is not the schedule that ran, though it replays it; empty if there is none."""
         return AS_TRACED if self.replay is not None and not self.replay.is_what_ran else ""
 
     @property
@@ -102,10 +101,6 @@ class Compared:
         """List its tables: costs, jobs and machines, the replay beside the record, and tenants and classes.
 
         The last two are there where it is known what ran, and where there are several of them.
-
-        Args:
-            reference: Name of the policy that savings are measured against.
-            instance: Name of the instance, if all seeds ran the same one.
         """
         costs = comparison_table(self.rows, reference, instance, of_trace=bool(self.gpu_demand))
         if self.not_claimed == reference:
@@ -128,14 +123,7 @@ class Compared:
 
 
 class ComparisonFolder:
-    """A folder that holds a comparison, or nothing yet.
-
-    Args:
-        path: The folder.
-
-    Raises:
-        InputError: It is a file, or holds something else.
-    """
+    """A folder that holds a comparison, or nothing yet. Raises InputError: it is a file, or holds something else."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
@@ -145,11 +133,7 @@ class ComparisonFolder:
 
     @contextmanager
     def taken(self) -> Iterator[None]:
-        """Keep other commands out until the end of the body.
-
-        Raises:
-            InputError: Another command is at work in the folder, or it cannot be written.
-        """
+        """Keep other commands out until the end of the body."""
         with one_error(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
             opened = (self.path / CELLS).open("ab")
@@ -159,11 +143,6 @@ class ComparisonFolder:
             yield
 
     def add(self, key: str, run: RunSummary) -> None:
-        """Keep a finished run, by its key.
-
-        Raises:
-            InputError: It cannot be written.
-        """
         self.runs[key] = run.stored()
         self._store.append(key, Place((), run.policy, run.seed), self.runs[key])
 
@@ -171,7 +150,6 @@ class ComparisonFolder:
         return _key_of(self.recorded(policy)) == key
 
     def recorded(self, policy: str) -> Path:
-        """Return the folder of the recorded run of `policy`; different policies have different ones."""
         plain = re.sub(r"[^A-Za-z0-9.-]+", "-", policy)[-80:].lstrip(".-")
         name = plain if plain == policy else f"{plain}-{hashlib.sha256(policy.encode()).hexdigest()[:6]}"
         return self.path / RECORDED / name
@@ -206,10 +184,6 @@ def comparison_files(
 
     Args:
         compared: What came out, first what the other files show.
-        reference: Name of the policy that savings are measured against.
-        instance: Name of the instance, if all seeds ran the same one.
-        recorded: Of every policy the folder of its recorded run, within the comparison's folder.
-        provenance: Where the results come from.
     """
     first = compared[0]
     results = document_json(
@@ -261,9 +235,6 @@ def check_ours(folder: Path) -> None:
 
     A folder is a comparison's if its finished runs or its results are there. What a killed command was writing (its
     drafts) is passed over.
-
-    Raises:
-        InputError: It is a file, or holds anything else.
     """
     if not folder.exists():
         return
@@ -303,7 +274,6 @@ def _named(entry: Path) -> str:
 
 
 def _key_of(run: Path) -> str | None:
-    """Return the key of a recorded run; None if it is none, or not whole."""
     try:
         key = read_run(run).facts["provenance"]["facts"]["key"]
     except (InputError, KeyError, TypeError):

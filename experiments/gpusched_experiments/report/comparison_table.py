@@ -36,7 +36,6 @@ T = TypeVar("T")
 
 
 def count_text(count: float) -> str:
-    """Write a mean of counts: a whole number as such, others to a tenth."""
     return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
 
 
@@ -54,9 +53,6 @@ def comparison_table(
     """Make the table of the costs; its first column is the policy's name.
 
     Args:
-        rows: The statistics of every policy.
-        reference: Name of the policy of the savings.
-        instance: Name of the instance, if all seeds ran the same one.
         of_trace: Whether a trace was replayed: then the non-clairvoyant bound is none, and left out.
     """
 
@@ -135,8 +131,6 @@ def groups_table(groups: Sequence[GroupStatistics], most: int | None = MOST_GROU
 
 
 def known_columns(columns: Iterable[Column[T]], rows: Sequence[T]) -> tuple[Column[T], ...]:
-    """Leave out the columns that are NaN in every row."""
-
     def is_known(column: Column[T]) -> bool:
         return any(value == value for value in map(column.value, rows))  # noqa: PLR0124 - NaN differs from itself
 
@@ -162,7 +156,6 @@ def runs_csv(runs: Sequence[RunSummary], gpu_demands: Sequence[str] = ()) -> str
 
 
 def means_over(seeds: int, instance: str | None = None) -> str:
-    """Return what the means are taken over: workloads of so many seeds, or one instance that all seeds ran."""
     count = f"{seeds} seed{'s' if seeds > 1 else ''}"
     if instance is None:
         return f"Means over {count}; every policy ran on the same instances."
@@ -205,15 +198,6 @@ def comparisons_text(compared: Sequence[Compared], reference: str, instance: str
 
     JSON is one object. CSV has a row for every policy, of costs, jobs and machines, and of a trace also for every rule
     of GPU demand, but not tenants and classes. The other formats have all tables one below the other.
-
-    Args:
-        compared: The comparisons.
-        reference: Name of the policy that savings are measured against.
-        instance: Name of the instance, if all seeds ran the same one.
-        form: A name in `TABLE_FORMATS`.
-
-    Raises:
-        InputError: There is no such format.
     """
     tables = [each.tables(reference, instance) for each in compared]
     if form == "json":

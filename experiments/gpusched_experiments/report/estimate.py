@@ -47,7 +47,6 @@ class Estimate:
         return Estimate(-self.value, interval, self.seeds)
 
     def times(self, factor: float) -> Estimate:
-        """Return the same in another unit; `factor` > 0."""
         interval = None if self.interval is None else (factor * self.interval[0], factor * self.interval[1])
         return Estimate(factor * self.value, interval, self.seeds)
 
@@ -59,7 +58,6 @@ def bootstrap(seeds: int, statistic: Callable[[NDArray[np.int64]], NDArray[np.fl
     policy cancels out. The draws are seeded, so equal input gives an equal interval.
 
     Args:
-        seeds: Number of seeds.
         statistic: Gives the statistic of every draw, (R,), from the places of the seeds drawn, (R, seeds).
 
     Returns:
@@ -112,7 +110,6 @@ def mean(runs: Runs, name: str) -> Estimate:
 
 
 def share(runs: Runs, name: str, of: str) -> Estimate:
-    """Estimate Σ `name` / Σ `of`, such as late jobs of all jobs."""
     return pooled([(runs.by_seed(name), runs.by_seed(of))])
 
 
@@ -152,7 +149,6 @@ def pooled_saving(pairs: Sequence[tuple[Runs, Runs]], name: str, least_seeds: in
 
     Args:
         pairs: For every group the runs and those that they are compared with.
-        name: The cost.
         least_seeds: Groups with fewer common seeds are left out, unless all have fewer.
     """
     return pooled([(own.by_seed(name), other.by_seed(name)) for own, other in pairs], least_seeds).as_saving()

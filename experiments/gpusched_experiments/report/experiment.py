@@ -25,13 +25,7 @@ INTERVALS = (
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """One result as its source reported it: to stand beside our figures, never to be aimed at.
-
-    Attributes:
-        what: What was measured.
-        figure: The figure.
-        source: Where it stands.
-    """
+    """One result as its source reported it: to stand beside our figures, never to be aimed at."""
 
     what: str
     figure: str
@@ -146,7 +140,6 @@ class Sizes:
         return choice.nodes or tuple(size.nodes for size in self._of(choice))
 
     def seeds(self, choice: Selection, nodes: int, policy: str) -> tuple[int, ...]:
-        """List the seeds of a policy on so many nodes; a number that is not listed goes as the next larger one."""
         if choice.seeds is not None:
             return choice.seeds
         known = self._of(choice)

@@ -57,11 +57,7 @@ def reproduce(
     """Run what is not finished yet of an experiment, and write its tables and figure, as `run_experiment` does.
 
     Args:
-        experiment: The experiment.
-        choice: What to run of it.
         out: Folder of all experiments; this one's files go to its subfolder with the experiment's name.
-        workers: Number of processes, ≥ 1; timings run alone all the same.
-        watcher: What is told of the progress.
         drawing: What draws; without it there is no figure.
         backend: What makes the processes; timings run in this one.
     """
@@ -88,18 +84,12 @@ def run_experiment(
     is. So the results do not depend on how often the command was stopped, nor on `workers`, but for the times.
 
     Args:
-        experiment: The experiment.
-        choice: What to run of it.
-        folder: Folder of its files.
-        workers: Number of processes, ≥ 1; timings run alone all the same.
-        watcher: What is told of the progress.
         drawing: What draws; without it there is no figure.
         backend: What makes the processes; timings run in this one.
 
     Raises:
         InputError: There is no such policy, none is left, an agent does not fit a workload, or the folder cannot be
             written or holds a foreign file.
-        WorkerError: A process ended early; what was finished is stored.
     """
     checks.whole("workers", workers)
     begin = time.monotonic()
@@ -127,11 +117,7 @@ def run_experiment(
 
 
 def planned_cells(experiment: Experiment, choice: Selection, watcher: Watcher) -> tuple[tuple[str, Cell], ...]:
-    """List the cells of a choice with their keys, in the experiment's order.
-
-    Raises:
-        InputError: There is no such policy, none is left, or an agent does not fit a workload.
-    """
+    """List the cells of a choice with their keys, in the experiment's order."""
     for name in choice.policies or ():
         make_any_policy(name)  # names what there is, if there is no such policy
     policies, missing = available(choice.policies or experiment.policies, (*known_policies(), *(choice.policies or ())))
@@ -149,11 +135,7 @@ def planned_cells(experiment: Experiment, choice: Selection, watcher: Watcher) -
 
 
 def _check_agents(cells: Iterable[Cell]) -> None:
-    """Check that every agent can decide on its workloads.
-
-    Those with equal labels have equal configurations,
-    or those of one mixture.
-    """
+    """Check that every agent can decide on its workloads: equal labels have equal configurations, or one mixture's."""
     for cell in {(cell.policy, cell.labels): cell for cell in cells if is_agent(cell.policy)}.values():
         for seed in range(max(1, len(cell.scenario.mixture))):
             check_fit([make_any_policy(cell.policy)], replace(cell, seed=cell.seed + seed).instance())

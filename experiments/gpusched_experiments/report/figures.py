@@ -38,9 +38,6 @@ def cost_figure(
     panel shows the same bars on the scale of the cheap ones.
 
     Args:
-        rows: Statistics of every policy.
-        runs: The runs behind them, for the bounds.
-        title: What was compared.
         of_trace: Whether a trace was replayed, for which the non-clairvoyant bound is none.
     """
     bounds = tuple(
@@ -131,7 +128,6 @@ _DASHES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2, 1.5, 2)))  # of levels
 
 
 def chart_files(chart: Chart, name: str = "figure") -> dict[str, bytes]:
-    """Draw the chart as the content of `NAME.svg`; equal charts make equal files."""
     return {f"{name}.svg": figure_bytes(chart_figure(chart), "svg")}
 
 

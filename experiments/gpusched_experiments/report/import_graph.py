@@ -92,7 +92,6 @@ class ImportGraph:
         return frozenset(found)
 
     def modules_in(self, package: str) -> tuple[str, ...]:
-        """List all modules and packages in a package, at any depth; none if it is not there."""
         file = self._file(package)
         if file is None:
             return ()
@@ -124,7 +123,6 @@ class ImportGraph:
         return "" if file is None else file.read_text(encoding="utf-8")
 
     def _loaded(self, module: str, name: str) -> Iterator[str]:
-        """Yield the modules that `from module import name` loads, and the packages that hold them."""
         if self._file(module) is None:
             return
         parts = module.split(".")

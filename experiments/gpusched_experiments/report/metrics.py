@@ -103,7 +103,6 @@ class RunMetrics:
 
     @property
     def percentiles_s(self) -> tuple[float, float, float]:
-        """Return the median, 95th and 99th percentile of the time from submission to completion [s]."""
         return self.median_completion_s, self.p95_completion_s, self.p99_completion_s
 
     @classmethod

@@ -41,9 +41,6 @@ class Backend(Protocol):
             calls: The calls, begun in this order; they must be picklable.
             policies: What every process compiles before its first call.
             workers: Most calls at once, ≥ 1.
-
-        Raises:
-            WorkerError: A process ended early.
         """
 
 
@@ -85,10 +82,6 @@ def call_all(
         calls: The calls, begun in this order; they must be picklable, but for one worker of `PROCESSES`.
         policies: What every process compiles before its first call.
         workers: Most calls at once, ≥ 1; with 1, `PROCESSES` makes them in this process.
-        backend: What makes them.
-
-    Raises:
-        WorkerError: A process ended early.
     """
     yield from backend.call_all(calls, policies, workers)
 

@@ -50,15 +50,7 @@ def where_made() -> dict[str, Any]:
 def record_json(
     experiment: str, cells: Sequence[tuple[str, Cell]], progress: RunProgress, *, quick: bool, reported: Sequence[Any]
 ) -> str:
-    """Write the record of an experiment as JSON.
-
-    Args:
-        experiment: Its name.
-        cells: Its cells, each with its key.
-        progress: How far it is.
-        quick: Whether it is the quick set.
-        reported: What its sources reported, as dataclasses.
-    """
+    """Write the record of an experiment as JSON; `quick`: whether it is the quick set."""
     made = where_made()
     facts = {
         "experiment": experiment,
@@ -75,7 +67,6 @@ def record_json(
 
 
 def recorded_facts(path: Path) -> dict[str, Any]:
-    """Read the facts of a former record; nothing if there is none that can be read."""
     try:
         facts = json.loads(path.read_text(encoding="utf-8"))["provenance"]["facts"]
     except (OSError, ValueError, KeyError, TypeError):

@@ -39,7 +39,6 @@ class Times:
 
     @classmethod
     def of_trace(cls, trace: Trace) -> Times | None:
-        """Return the recorded times: a job ends its duration after its start; None without recorded starts."""
         if trace.start_s is None:
             return None
         waits = trace.start_s - trace.submission_s
@@ -82,11 +81,6 @@ class Traced:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Traced:
-        """Take it from what `asdict` gave.
-
-        Raises:
-            KeyError, TypeError: It is nothing of that form.
-        """
         recorded = values["recorded"]
         return cls(bool(values["due_dates"]), None if recorded is None else Times(**recorded))
 
@@ -105,7 +99,6 @@ class ReplayTimes:
 
     @classmethod
     def of(cls, traced: Traced | None, rows: Sequence[PolicyStatistics]) -> ReplayTimes | None:
-        """Return it where the trace records times and `as-traced` is among the policies; else None."""
         replayed = next((row for row in rows if row.policy == AS_TRACED), None)
         if traced is None or traced.recorded is None or replayed is None:
             return None
@@ -113,7 +106,6 @@ class ReplayTimes:
 
     @property
     def is_what_ran(self) -> bool:
-        """Whether the replay is the schedule that ran, within `TOLERANCE`."""
         return self.replayed.is_like(self.recorded)
 
     @property

@@ -50,7 +50,6 @@ class Runs:
         )
 
     def where(self, policy: str | None = None, **labels: Label) -> Runs:
-        """Choose the runs of a policy, if one is given, that have all of these labels."""
         wanted = {_LABEL + name: label for name, label in labels.items()}
         if policy is not None:
             wanted["policy"] = policy
@@ -76,7 +75,6 @@ class Runs:
         return values
 
     def parts(self, *labels: str) -> list[Runs]:
-        """Return the runs of every combination of these labels, the last of them changing fastest."""
         places = product(*map(self.labels, labels))
         return [self.where(None, **dict(zip(labels, place, strict=True))) for place in places]
 
@@ -116,7 +114,6 @@ class Group:
     labels: Mapping[str, Label]
 
     def beside(self, policy: str | None = None, **labels: Label) -> Runs:
-        """Return the runs that differ by the policy, or by these labels alone."""
         return self.runs.where(self.policy if policy is None else policy, **{**self.labels, **labels})
 
 

@@ -24,24 +24,14 @@ VERSION = 1
 
 
 def write_results(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[str, ...]:
-    """Write these files to a folder, and give their names.
-
-    Raises:
-        InputError: The folder cannot be written.
-    """
+    """Write these files to a folder, and give their names."""
     for name, content in contents.items():
         write_atomically(folder / name, content)
     return tuple(contents)
 
 
 def document_json(form: str, provenance: Mapping[str, Any], **content: Any) -> str:
-    """Write a document as JSON; what is not a number becomes null.
-
-    Args:
-        form: Name of the file's format.
-        provenance: Where the results come from, as `gpusched_env.provenance.provenance` says it.
-        **content: What else the document holds.
-    """
+    """Write a document as JSON; what is not a number becomes null."""
     document = {"format": form, "version": VERSION, "provenance": dict(provenance), **content}
     return json.dumps(finite(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
@@ -77,7 +67,6 @@ _WHOLE = re.compile(r"-?[0-9]+")
 
 
 def key_of(**definition: Any) -> str:
-    """Return what identifies a run: equal keys mean equal definitions, made by the same code."""
     text = json.dumps(definition, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:20]
 
@@ -87,10 +76,6 @@ class Store:
 
     A line is written in one piece when its run is finished, so whenever the command is killed the file holds every
     finished run, and at most its last line is incomplete.
-
-    Args:
-        path: The file.
-        labels: Names of the runs' labels.
     """
 
     def __init__(self, path: Path, labels: Sequence[str] = ()) -> None:
@@ -106,11 +91,7 @@ class Store:
         write_atomically(self.path, csv_lines([header, *(self._texts(*row) for row in rows)]))
 
     def append(self, key: str, run: Cell | Place, values: Values) -> None:
-        """Add one finished run; before the first, what a killed command left of a line goes.
-
-        Raises:
-            InputError: It cannot be written whole.
-        """
+        """Add one finished run; before the first, what a killed command left of a line goes."""
         kept = b"" if self._whole else _whole_lines(self.path)
         header = [] if self._whole or kept else [["key", *self.labels, "policy", "seed", *values]]
         lines = csv_lines([*header, self._texts(key, run, values)]).encode("utf-8")
@@ -135,9 +116,6 @@ def stored_values(path: Path) -> dict[str, Values]:
     """Read what was measured in every run of such a file, by key; nothing if there is no file.
 
     An incomplete last line, as a killed command leaves it, is passed over.
-
-    Raises:
-        InputError: The file is no such file.
     """
     rows = _rows(path)
     if not rows:

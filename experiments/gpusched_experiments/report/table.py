@@ -122,7 +122,6 @@ def text_table(table: Table) -> str:
 
 
 def csv_text(table: Table) -> str:
-    """Write the table as CSV, numbers in full; what there is not is an empty cell."""
     header: list[str] = []
     for column in table.columns:
         header += [column.name, f"{column.name}_low", f"{column.name}_high"] if column.interval else [column.name]
@@ -159,15 +158,6 @@ _TEX = str.maketrans(
 
 
 def table_text(table: Table, form: str) -> str:
-    """Write the table as a text of this format, with a last line break.
-
-    Args:
-        table: The table.
-        form: A name in `TABLE_FORMATS`.
-
-    Raises:
-        InputError: There is no such format.
-    """
     if form not in TABLE_FORMATS:
         raise InputError("format", form, f"one of {', '.join(TABLE_FORMATS)}")
     return TABLE_FORMATS[form](table)
@@ -194,7 +184,6 @@ def html_table(table: Table, best: str | None = None) -> str:
     Cells with numbers carry them in full as `data-value`. Everything is escaped.
 
     Args:
-        table: The table.
         best: The first column's text of the row that gets the class `best`.
     """
     heads = "".join(

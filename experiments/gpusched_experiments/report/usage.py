@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.model import Instance, UtilisationModel
 from gpusched_env.model.tenant import machines
-from gpusched_env.simulator import Policy, Result, simulate
+from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.result import gpus_on_nodes
-from gpusched_experiments.report.cell import Measure
 from gpusched_experiments.report.metrics import busy_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from gpusched_experiments.report.run import Values
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,23 +103,6 @@ class JobTimes:
         label = result.instance.jobs.opportunistic
         classes = {"guaranteed": ~label, "opportunistic": label}
         return {name: cls.of(result, chosen) for name, chosen in classes.items() if chosen.any()}
-
-
-def run_and_usage(instance: Instance, policy: Policy, seed: int) -> Values:
-    """Run the policy to the end: costs, its `Usage`, the `JobTimes` of each class, and `run_s`, the seconds it took."""
-    begin = time.perf_counter()
-    result = simulate(instance, policy, seed=seed)
-    values: dict[str, int | float] = {
-        "energy_eur": result.energy_eur, "tardiness_eur": result.tardiness_eur, "total_eur": result.total_eur,
-        "late_jobs": result.late_jobs, **asdict(Usage.of(result)),
-    }  # fmt: skip
-    for name, times in JobTimes.by_label(result).items():
-        values |= {f"{name}_{field}": value for field, value in asdict(times).items()}
-    return {**values, "run_s": time.perf_counter() - begin}
-
-
-RUN_AND_USAGE = Measure("run and usage", run_and_usage)
-"""A whole run, with how the cluster was used and what each class of jobs got."""
 
 
 def _resident_gib_s(result: Result) -> float:

@@ -119,7 +119,6 @@ class _OtherProcess(event.Listener):
         """Do nothing when a kernel has been compiled."""
 
     def end(self) -> None:
-        """End it, wherever it is: a kernel is on the disk as a whole, or not."""
         if self.process is not None:
             self.process.kill()
             self.process.communicate()
@@ -148,14 +147,7 @@ STEPS = 3
 
 
 def warm_up_steps(policies: Sequence[str] | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
-    """Yield what to do, each with its name: the bounds, the environments that train agents, every policy and agent.
-
-    Args:
-        policies: Names of policies and agents; None for all there are.
-
-    Raises:
-        InputError: There is no such policy.
-    """
+    """Yield what to do, each with its name: the bounds, the environments that train agents, every policy and agent."""
     yield "bounds", partial(_bounds)
     yield "environment", _environment
     yield "environments at once", _environments
@@ -243,7 +235,6 @@ def _origin() -> list[Any]:
 
 
 def _file() -> Path:
-    """Return the file: it lies with compiled kernels, and goes when they do."""
     kernels: Any = place
     return Path(kernels.stats.cache_path) / NAME
 

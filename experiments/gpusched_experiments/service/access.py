@@ -37,10 +37,6 @@ class ApiKeys:
 
         Args:
             file: Lines of a name and a key, with a space between; empty ones and those that begin with # are skipped.
-            environment: Variables, of which `GPUSCHED_API_KEY` is read.
-
-        Raises:
-            InputError: The file cannot be read, a line is of another form, a name stands twice, or a key is too short.
         """
         keys = [(API_KEY, NAME_IN_ENVIRONMENT, environment[API_KEY])] if API_KEY in environment else []
         digests: dict[str, bytes] = {}

@@ -80,8 +80,6 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
     """Return the fields that tell the present time, the jobs and the schedule; times and distributions are said once.
 
     Args:
-        view: The present state, in an open round.
-        instance: What is run.
         seen: The sets of nodes that jobs of the run have held, by their mark; those held now are added.
     """
     board = view.board
@@ -117,14 +115,7 @@ def _site(view: View, instance: Instance) -> dict[str, Any]:
 
 
 def prices_part(instance: Instance, series: PriceSeries, known: int, peak_kw: float) -> dict[str, Any]:
-    """Return the field `prices`: of a series what is published, and 0, or 1 of the PUE, for all else.
-
-    Args:
-        instance: The instance.
-        series: Its series of prices.
-        known: Periods whose prices are published.
-        peak_kw: Largest mean power of an interval of the demand charge in this month so far [kW].
-    """
+    """Return the field `prices`: of a series what is published, and 0, or 1 of the PUE, for all else."""
     fields = price_fields(series)
     for name, unknown in (("eur_per_kwh", 0.0), ("g_per_kwh", 0.0), ("pue", 1.0)):
         if name in fields:
@@ -248,21 +239,12 @@ class ServicePolicy:
         object.__setattr__(self, "_fixed", cluster_part(self.instance))
 
     def check(self, instance: Instance) -> None:
-        """Check that the instance is the one whose jobs the requests tell.
-
-        Raises:
-            InputError: It is another one.
-        """
+        """Check that the instance is the one whose jobs the requests tell."""
         if instance is not self.instance:
             raise InputError("instance", instance.name, "the instance that the policy was made with")
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Ask the service, and give every job what it says.
-
-        Raises:
-            InputError: `url` is no address of HTTP or HTTPS.
-            ServiceError: The service did not decide.
-        """
+        """Ask the service, and give every job what it says."""
         seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
         run = self._runs.setdefault(view, _Run())
         request = self._fixed | jobs_part(view, self.instance, run.seen)
@@ -274,11 +256,7 @@ class ServicePolicy:
 
 
 def apply_answer(view: View, answer: dict[str, Any]) -> None:
-    """Give every active job what an answer says, in exactly those places; the round began from an empty cluster.
-
-    Raises:
-        ServiceError: A place is not free.
-    """
+    """Give every active job what an answer says, in exactly those places; the round began from an empty cluster."""
     index = {c.name: i for i, c in enumerate(view.configurations)}
     for job, given in zip(view.active.tolist(), answer["jobs"], strict=True):
         timer = given["ask_again_at_s"]
@@ -296,12 +274,6 @@ def post(url: str, body: bytes) -> bytes:
     Args:
         url: Address of the service and path there, such as http://127.0.0.1:8000/v1/decide, or
             unix:/run/gpusched/serve.sock/v1/decide.
-        body: The request as JSON.
-
-    Raises:
-        InputError: The address is of another kind.
-        ServiceError: The service refused it.
-        OSError: There is no service.
     """
     connection, path = _connection(url)
     try:

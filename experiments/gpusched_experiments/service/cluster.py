@@ -60,11 +60,7 @@ class ClusterNames:
 
     @classmethod
     def of(cls, request: DecideRequest) -> ClusterNames:
-        """Look up what a request names.
-
-        Raises:
-            InputError: A name stands for nothing or stands twice, or a value is out of its range.
-        """
+        """Look up what a request names."""
         cluster = request.cluster
         own = tuple(given for given in cluster.gpu_types if isinstance(given, OwnGpuType))
         try:
@@ -95,7 +91,6 @@ def _catalogue(own: tuple[OwnGpuType, ...], eur_per_kwh: float, pue: float) -> C
 
 
 def _own_type(field: str, request: DecideRequest) -> str:
-    """Return the path of a field of one of the types with figures of their own, which errors count alone."""
     given = request.cluster.gpu_types
     places = [i for i, gpu_type in enumerate(given) if isinstance(gpu_type, OwnGpuType)]
     return "cluster." + re.sub(r"^gpu_types\[(\d+)\]", lambda found: f"gpu_types[{places[int(found[1])]}]", field)
@@ -153,11 +148,7 @@ def _configurations(
 
 
 def configuration_of(name: str) -> Configuration:
-    """Read the name of a configuration, as `Configuration.name` writes it.
-
-    Raises:
-        InputError: It is none.
-    """
+    """Read the name of a configuration, as `Configuration.name` writes it."""
     whole, at_limit, limit = name.rpartition("@")
     if at_limit and _LIMIT.fullmatch(limit):
         return replace(configuration_of(whole), power_limit=float(limit))
@@ -185,11 +176,6 @@ def no_node_now(name: str, names: ClusterNames) -> bool:
 
 
 def _index(names: list[str], where: str) -> dict[str, int]:
-    """Return the index of every name.
-
-    Raises:
-        InputError: A name stands twice.
-    """
     index = {name: i for i, name in enumerate(names)}
     if len(index) < len(names):
         twice = next(i for i, name in enumerate(names) if index[name] != i)
@@ -201,16 +187,7 @@ WAYS = ("masses", "survival", "quantiles", "history_epochs")
 
 
 def distribution_of(where: str, given: DistributionFields, most: tuple[float, str]) -> EpochDistribution:
-    """Make the distribution of an entry.
-
-    Args:
-        where: The entry's path, for errors.
-        given: The entry.
-        most: Maximum epochs that a history is of where the entry does not say, and whose they are.
-
-    Raises:
-        InputError: Not one of the four ways is given, or what is given is not of its form.
-    """
+    """Make the distribution of an entry; `where`: the entry's path, for errors."""
     ways = [name for name in WAYS if getattr(given, name) is not None]
     if len(ways) != 1:
         raise InputError(where, ways, f"one of {', '.join(WAYS)}")
@@ -287,11 +264,8 @@ def usable(
     """Return on which configurations each job could be if the cluster were empty, (J, C).
 
     Args:
-        request: The request.
-        names: Its cluster.
         seconds: Seconds per epoch, (J, C); inf: not on this one.
         needs_gib: What each job needs on every GPU [GiB], (J,).
-        tenant: Index of each job's tenant, (J,).
     """
     of_type = {v.name: v.memory_gib for v in names.gpu_types}
     moves = bool((request.interference or {}).get("memory"))  # then a share leaves a job all memory of its GPUs

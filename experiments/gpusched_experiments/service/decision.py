@@ -77,11 +77,7 @@ class PolicyCatalogue:
         return made
 
     def make(self, name: str) -> Policy:
-        """Make a policy, once for all requests: policies keep nothing of a run.
-
-        Raises:
-            InputError: The service has none with this name.
-        """
+        """Make a policy, once for all requests: policies keep nothing of a run."""
         if name not in self.names:
             raise InputError("policy", name, f"one of {', '.join(self.names)}")
         return _made(self._given(name))
@@ -90,7 +86,6 @@ class PolicyCatalogue:
         return f"{code_version()}-{agent_version(self._given(name))}" if is_agent(name) else code_version()
 
     def entries(self) -> list[dict[str, object]]:
-        """Describe every policy, for `GET /v1/policies`."""
         return [
             {
                 "name": name,
@@ -134,7 +129,6 @@ def answer(
     """Return the answer.
 
     Args:
-        request: The request.
         jobs: What jobs get that fit something now; all others wait.
         timer_s: The first time at which one asked to be looked at again [s]; inf: none.
         costs_eur: Expected cost of energy, and of tardiness [€].
@@ -226,7 +220,6 @@ class OpenRequest:
     rng: Generator
 
     def told(self) -> dict[str, Any]:
-        """Return the answer, once the round is over."""
         return _decided(self.state, self.request, self.names, self.order)
 
 
@@ -245,11 +238,6 @@ class Decider:
     limits: RequestLimits = DEFAULT
 
     def __call__(self, body: bytes) -> bytes:
-        """Return the answer to a request, both as JSON.
-
-        Raises:
-            InputError: The request is not allowed; names the field by its path.
-        """
         return self.answered(body)[0]
 
     def answered(self, body: bytes) -> tuple[bytes, DecisionFacts]:
@@ -266,11 +254,6 @@ class Decider:
         return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode(), DecisionFacts.of(request, answer, spent)
 
     def parse(self, body: bytes) -> DecideRequest:
-        """Read a request.
-
-        Raises:
-            InputError: It is no JSON, or a field is not allowed.
-        """
         return self.read(body, DecideRequest)
 
     def read(self, body: bytes, kind: type[R]) -> R:
@@ -290,11 +273,7 @@ class Decider:
         return request
 
     def decide(self, request: DecideRequest) -> dict[str, Any]:
-        """Decide as the simulator would, and say it by name.
-
-        Raises:
-            InputError: The request is not allowed, or its policy cannot decide on such a cluster.
-        """
+        """Decide as the simulator would, and say it by name."""
         opened = self.open(request)
         head = {name: getattr(request, name) for name in ("policy", "now_s")}
         head |= {"version": VERSION, "code": self.policies.version(request.policy)}
@@ -304,11 +283,7 @@ class Decider:
         return head | opened.told() | {"memory": opened.session.taken_from(opened.state, opened.rng).text(self.key)}
 
     def open(self, request: DecideRequest) -> OpenRequest | None:
-        """Make the state that a request tells, before its round begins; None if no job fits anything now.
-
-        Raises:
-            InputError: The request is not allowed, or its policy cannot decide on such a cluster.
-        """
+        """Make the state that a request tells, before its round begins; None if no job fits anything now."""
         policy = self.policies.make(request.policy)
         before = None if request.memory is None else Memory.read(request.memory, self.key)
         if before is not None and before.policy != request.policy:
@@ -324,12 +299,8 @@ def open_request(
 
     Args:
         request: The request; neither its `memory` nor the name of its policy is read.
-        policy: Who decides.
         version: A fingerprint of the code that does.
         before: What goes on from the decision before; None for the first.
-
-    Raises:
-        InputError: The request is not allowed, or the policy cannot decide on such a cluster.
     """
     names = ClusterNames.of(request)
     place = _fingerprint(request, names, version)
@@ -364,7 +335,6 @@ def _ids(request: DecideRequest) -> list[str]:
 
 
 def _fingerprint(request: DecideRequest, names: ClusterNames, version: str) -> str:
-    """Return a number for all that indices in a policy's memory stand for."""
     parts = (
         version,
         [v.name for v in names.gpu_types],

@@ -89,7 +89,6 @@ Time = Annotated[float, Field(ge=0.0, le=LONGEST_S, allow_inf_nan=False)]
 
 
 def _kind(value: Any) -> str | None:
-    """Return the tag in the union of a value that may be written in several ways; None for neither."""
     if isinstance(value, str):
         return f"{MARK}name"
     if isinstance(value, list | tuple):

@@ -119,21 +119,12 @@ class Forecaster:
         self._decider, self._longest_s = decider, longest_s
 
     def __call__(self, body: bytes) -> bytes:
-        """Return the answer to a request, both as JSON.
-
-        Raises:
-            InputError: The request is not allowed; names the field by its path.
-        """
         begin = time.perf_counter()
         answer = self.forecast(self._decider.read(body, ForecastRequest))
         return json.dumps(answer | {"seconds": round(time.perf_counter() - begin, 3)}, allow_nan=False).encode()
 
     def forecast(self, request: ForecastRequest) -> dict[str, Any]:
-        """Forecast what will come of the jobs, and what would in every what-if.
-
-        Raises:
-            InputError: The request is not allowed, or a policy cannot decide on such a cluster.
-        """
+        """Forecast what will come of the jobs, and what would in every what-if."""
         given = request.forecast
         if len(request.jobs) * given.samples > MOST_CELLS:
             allowed = f"at most {MOST_CELLS:,} / {len(request.jobs)} jobs"

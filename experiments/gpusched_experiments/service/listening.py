@@ -16,7 +16,6 @@ MODE = 0o660
 
 
 def url_of(host: str, port: int) -> str:
-    """Return the address of a service as clients take it: that of IPv6 in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -26,15 +25,7 @@ def address_of(bound: socket.socket) -> str:
 
 
 def bound_to_port(host: str, port: int) -> socket.socket:
-    """Take an address before anything is compiled; until the service is ready, connections are refused.
-
-    Args:
-        host: Name or address of this machine.
-        port: From 0 to 65535; 0 takes a free one.
-
-    Raises:
-        InputError: The address cannot be used.
-    """
+    """Take an address before anything is compiled; until the service is ready, connections are refused."""
     bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -47,11 +38,7 @@ def bound_to_port(host: str, port: int) -> socket.socket:
 
 
 def bound_to_path(path: Path) -> socket.socket:
-    """Take a Unix socket that its owner and group may use; one that nobody listens at any more is replaced.
-
-    Raises:
-        InputError: There is a file, or a service that answers; or the folder cannot be written.
-    """
+    """Take a Unix socket that its owner and group may use; one that nobody listens at any more is replaced."""
     family = getattr(socket, "AF_UNIX", None)
     if family is None:
         raise InputError("--unix", str(path), "no such option on this system; use --port")
@@ -80,7 +67,6 @@ def closed(bound: socket.socket, address: str) -> None:
     """Close a socket, if it is not closed yet, and remove its file if it has one.
 
     Args:
-        bound: The socket.
         address: Its address, which a closed socket does not know any more.
     """
     bound.close()

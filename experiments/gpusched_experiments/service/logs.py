@@ -22,13 +22,6 @@ TAKEN = ("level", "event", "time")
 
 
 def log_event(name: str, /, level: int = logging.INFO, **fields: Any) -> None:
-    """Write a line.
-
-    Args:
-        name: What happened, such as `request`.
-        level: How much it matters, as in `logging`.
-        fields: What is told of it: numbers, texts, or lists and tables of these; None is left out.
-    """
     logger = logging.getLogger(LOGGER)
     if logger.isEnabledFor(level):
         logger.log(level, name, extra={_FIELDS: {key: value for key, value in fields.items() if value is not None}})
@@ -36,15 +29,7 @@ def log_event(name: str, /, level: int = logging.INFO, **fields: Any) -> None:
 
 @contextmanager
 def logging_to_stderr(level: str = "warning", form: str = "text") -> Iterator[None]:
-    """Write what is logged in the body to the standard error.
-
-    Args:
-        level: The least that is written: one of `LEVELS`.
-        form: `text`, or `json` with an object a line.
-
-    Raises:
-        InputError: There is no such level or form.
-    """
+    """Write what is logged in the body to stderr, from a level of `LEVELS` on, as `text` or as lines of `json`."""
     if level not in LEVELS:
         raise InputError("--log-level", level, f"one of {', '.join(LEVELS)}")
     if form not in get_args(LogFormat):

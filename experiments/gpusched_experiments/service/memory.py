@@ -76,11 +76,6 @@ class Memory:
 
     @classmethod
     def read(cls, text: str, key: bytes) -> Memory:
-        """Read what `text` wrote with the same key.
-
-        Raises:
-            InputError: It is nothing that a service with this key wrote.
-        """
         try:
             raw = base64.b64decode(text, validate=True)
         except (binascii.Error, ValueError):

@@ -85,9 +85,6 @@ class ServiceMetrics:
         """Count a request.
 
         Args:
-            path: Its path.
-            status: Status of the answer.
-            seconds: Time to the answer [s].
             policy: The policy that it asked, or `other`; empty: it asked none.
             size: Size of its body [bytes]; None: it was not read to its end.
             facts: Of its decision; None: there is none.

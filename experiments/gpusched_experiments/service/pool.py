@@ -32,7 +32,6 @@ from gpusched_experiments.service.openapi import EXAMPLE
 
 
 def warm_up_service(decider: Decider) -> None:
-    """Run every policy once on a tiny instance through requests and answers, and make one forecast."""
     instance = tiny_instance()
     for name in decider.policies.names:
         if can_decide(decider.policies.make(name), instance):

@@ -45,16 +45,9 @@ def present_state(
     Some of the jobs that are submitted are there, as the request says; the others are over.
 
     Args:
-        request: The request.
-        names: Its cluster.
         order: Place in the request of every job that is there.
         there: Their indices in the instance, rising.
-        instance: Its instance.
         memory_columns: Columns of the policy's memory.
-        asking: How rounds ask.
-
-    Raises:
-        InputError: A job holds what it cannot hold, or has made progress that it cannot have made.
     """
     for index in order:
         _past(f"jobs[{index}].submission_s", request.jobs[index].submission_s, request.now_s)
@@ -103,7 +96,6 @@ def _write_history(board: Board, job: int, where: str, request: DecideRequest, g
 
 
 def _write_place_of_state(board: Board, job: int, where: str, given: JobFields, names: ClusterNames) -> None:
-    """Write where a job was last ready before what it holds now."""
     row = board.jobs[job]
     if given.state_on:
         nodes = sorted({_node(f"{where}.state_on[{i}]", name, names) for i, name in enumerate(given.state_on)})

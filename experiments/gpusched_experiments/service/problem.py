@@ -42,9 +42,6 @@ class Problem:
         names: Its cluster.
         order: Places in the request of the jobs, sorted by submission; equal ones as they come.
 
-    Attributes:
-        order: Those of them that fit something now.
-
     Raises:
         InputError: A job names what is not there, or holds what it cannot hold.
     """
@@ -82,9 +79,6 @@ class Problem:
 
         Args:
             like: Of each its place in `order`, never falling; of one that is over, that of a job that it may be like.
-
-        Raises:
-            InputError: A value is out of its range.
         """
         request, rows = self.request, [*(self._rows[place] for place in like), *self._neighbours()]
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
@@ -231,7 +225,6 @@ class Problem:
         return own, known.get(name if own is None or own.like is None else own.like)
 
     def _distribution(self, index: int, job: JobFields, own: ApplicationFields | None, most: tuple[float, str]) -> int:
-        """Return the index of a job's distribution; without any it is sure to need its maximum epochs."""
         given, where = job.distribution, f"jobs[{index}].distribution"
         if given is None and own is not None and own.distribution is not None:
             given, where = own.distribution, f"applications.{job.application}.distribution"
@@ -255,7 +248,6 @@ class Problem:
         """Return the seconds per epoch of a job or an application on every configuration, (C,); inf: it may not use it.
 
         Args:
-            where: The path of the job or application.
             given: Its field `seconds_per_epoch`.
             built_in: The built-in application whose times are taken where the field is not given.
         """
@@ -287,5 +279,4 @@ class Problem:
 
 
 def _first(name: str, *sources: object) -> Any:
-    """Return the first value of a field that is not None, of the sources that are there."""
     return next((value for source in sources if (value := getattr(source, name, None)) is not None), None)

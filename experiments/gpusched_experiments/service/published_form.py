@@ -78,7 +78,6 @@ def request_of(data: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises:
         PublishedFormError: A field is missing, or a job has no weight or no time on a GPU type of the nodes.
-        InputError: A value is not of the form.
     """
     for field, code in FIELDS.items():
         if field not in _table("body", data):
@@ -240,15 +239,7 @@ def _by_gpus(field: str, value: Any) -> dict[int, Any]:
 
 
 def answer_to(data: Mapping[str, Any], decide: Callable[[bytes], bytes]) -> dict[str, Any]:
-    """Answer a request in the published form; as `request_of` and `answer_of`.
-
-    Args:
-        data: The request.
-        decide: Gives the answer to a request of ours, both as JSON; raises ServiceError.
-
-    Raises:
-        PublishedFormError: As `request_of`; or there is no decision (464, with what was said).
-    """
+    """Answer a request in the published form; as `request_of` and `answer_of`."""
     asked = json.dumps(request_of(data)).encode()
     try:
         body = decide(asked)
@@ -259,10 +250,6 @@ def answer_to(data: Mapping[str, Any], decide: Callable[[bytes], bytes]) -> dict
 
 def reply_in_form(body: bytes, decide: Callable[[bytes], Reply]) -> Reply:
     """Return the reply of a service to a request in the published form: 201, or what is wrong with the published code.
-
-    Args:
-        body: The request as JSON.
-        decide: Gives the reply to a request of ours.
 
     Returns:
         Also 422, for a value that is not of the form, and 503, for a service that is busy, which are not published.
@@ -289,11 +276,7 @@ def reply_in_form(body: bytes, decide: Callable[[bytes], Reply]) -> Reply:
 
 
 def ask(data: Mapping[str, Any], url: str) -> dict[str, Any]:
-    """Ask the service at `url` with a request in the published form; as `answer_to`.
-
-    Raises:
-        OSError: There is no service.
-    """
+    """Ask the service at `url` with a request in the published form; as `answer_to`."""
     return answer_to(data, lambda body: post(f"{url}/v1/decide", body))
 
 

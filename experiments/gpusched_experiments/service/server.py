@@ -56,12 +56,8 @@ def create_app(
 
     Args:
         answer: Gives the reply to a request; is called from several threads.
-        policies: The policies that may be asked.
-        limits: Sizes and times.
         threads: Requests that may wait for an answer at one time, ≥ 1.
-        alive: Says whether anything is there that decides.
         keys: Those who may ask; by default everybody.
-        crowded: Says whether too many connections are open.
         figures: What `/metrics` says besides what is counted of requests.
     """
     executor = ThreadPoolExecutor(threads, thread_name_prefix="ask")
@@ -183,9 +179,6 @@ def serve(
 
     Args:
         bound: The socket to listen at, from `listening`; it is closed in the end.
-        workers: Processes that decide, ≥ 1.
-        policies: The policies that may be asked.
-        limits: Sizes and times.
         key: Signs what policies remember; services behind one load balancer need the same. None: one at random.
         say: Gets the one line that says where the service is, once it is ready.
         keys: Those who may ask; by default everybody.
@@ -279,6 +272,5 @@ class _Server(uvicorn.Server):
 
 
 def _is_open(connection: Any) -> bool:
-    """Return whether the header of a request has come on a connection, and its answer has not gone yet."""
     request = getattr(connection, "cycle", None)
     return request is not None and not request.response_complete

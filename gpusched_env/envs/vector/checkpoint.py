@@ -60,10 +60,8 @@ def unpack(
     """Make the runs of which `pack` returned `state`, and return whose episode ended in the step before.
 
     Args:
-        state: What `pack` returned.
         episodes: Makes the instances again; receives the seeds and generators.
         limits: When episodes are truncated; receives their steps.
-        pool: The threads that share the work.
 
     Raises:
         InputError: It is no such state, or was changed since, or has other arguments, or its instances

@@ -73,7 +73,6 @@ class Episodes:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        """Differs for other scenarios, instances or keywords; a reward of your own is not part of it."""
         facts = [len(self.seeds), self._keywords, [single.source.identity() for single in self.singles]]
         return hashlib.sha256(json.dumps(facts, default=repr).encode()).digest()
 
@@ -97,22 +96,18 @@ class Episodes:
         self._prefetch_queue.part(self, share_left)
 
     def building(self, i: int, seed: int) -> Generation[None, None, State]:
-        """Make the run of `seed` of environment i in parts: a generator that returns it."""
         instance = yield from self.singles[i % len(self.singles)].source.building(seed)
         yield
         return self.state(instance)
 
     def instance(self, i: int, seed: int) -> Instance:
-        """Make the instance of `seed` of environment i, or return the one that it replays."""
         return self.singles[i % len(self.singles)].source.make(seed)
 
     def state(self, instance: Instance) -> State:
-        """Make a run of an instance; its intervals are not kept."""
         columns = environment_columns(instance)
         return State(instance, self.singles[0].asking, record=False, common=self.common, memory_columns=columns)
 
     def generator(self, i: int) -> Generator:
-        """Return the generator of environment i; one without a seed begins with a random state."""
         generator = self._generators[i]
         if generator is None:
             generator, self._generator_seeds[i] = seeding.np_random()
@@ -120,7 +115,6 @@ class Episodes:
         return generator
 
     def generator_seed(self, i: int) -> int:
-        """Return the seed of that generator; -1 if it is not known."""
         self.generator(i)
         return self._generator_seeds[i]
 

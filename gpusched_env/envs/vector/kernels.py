@@ -180,7 +180,6 @@ def mask_all(boards: Ints, masks: Mask) -> None:
 
 @lean_kernel
 def write_all_current(boards: Ints, current_job: Ints) -> None:
-    """Write the current job in every environment to `current_job`, (N,); -1 where the episode is over."""
     for i in range(current_job.shape[0]):
         current_job[i] = _current_job(board_at(boards, i))
 

@@ -50,12 +50,7 @@ class Prefetch:
         return len(self._ready)
 
     def part(self, episodes: Episodes, share_left: Callable[[], NDArray[np.float64]]) -> None:
-        """Do a part of the work, some 0.1 ms for small instances.
-
-        Args:
-            episodes: What makes the runs.
-            share_left: Returns the share of its jobs that every environment has left, (N,).
-        """
+        """Do a part of the work, some 0.1 ms for small instances."""
         if self._building is None:
             self._begin(episodes, share_left)
         else:
@@ -96,7 +91,6 @@ class Prefetch:
 
 
 def _next_seed(generator: np.random.Generator) -> int:
-    """Return the seed that a generator draws next, and leave it as it is."""
     bits: Any = generator.bit_generator
     before = bits.state
     try:

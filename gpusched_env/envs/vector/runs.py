@@ -126,19 +126,16 @@ class EpisodeRuns:
         return tuple(state.view for state in self.states)
 
     def masks(self) -> NDArray[np.bool_]:
-        """Return what can be placed now, (N, 1 + C)."""
         masks = np.empty((len(self.invalid), 1 + self._shape[0]), np.int8)
         mask_all(self._handles.boards, masks)
         return masks.view(np.bool_)
 
     def current_jobs(self) -> NDArray[np.int64]:
-        """Return the current job in every run, (N,); -1 where it is over."""
         current_job = np.empty(len(self.invalid), np.int64)
         write_all_current(self._handles.boards, current_job)
         return current_job
 
     def share_left(self) -> NDArray[np.float64]:
-        """Return the share of its jobs that every run has left, (N,)."""
         left = np.empty(len(self.invalid))
         write_left(self._handles.boards, left)
         return left
@@ -227,7 +224,6 @@ def infos_of(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_]) -> dict[
 
 
 def infos_of_some(runs: EpisodeRuns, seen: Seen, stalled: NDArray[np.bool_], some: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return copies of the infos of some environments; zeros and False for the others."""
     infos = {}
     for key, value in _values(runs, seen, stalled).items():
         infos[key] = np.zeros_like(value)

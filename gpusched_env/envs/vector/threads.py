@@ -85,7 +85,6 @@ class ThreadPool:
         self._closer: weakref.finalize[[list[WorkList], Ints], ThreadPool] | None = None
 
     def __reduce__(self) -> tuple[type[ThreadPool], tuple[int]]:
-        """Return what a copy is made from: it has threads of its own."""
         return ThreadPool, (self._threads,)
 
     def step(
@@ -96,14 +95,9 @@ class ThreadPool:
         Args:
             actions: Arguments of `work`, like the next one; other arrays in each call, but of the same shapes while
                 `stable` is the same.
-            seen: See there.
             stable: All its other arguments; best the same object from call to call.
             meanwhile: Other work for the calling thread, done first if workers have begun: they do more of the
                 step instead.
-
-        Raises:
-            BaseException: What any thread raised. No thread works any more, and some environments may not have been
-                stepped.
         """
         try:
             arguments, at_work = self._prepare(actions, seen, stable)
@@ -129,7 +123,6 @@ class ThreadPool:
             raise self._errors[0]
 
     def close(self) -> None:
-        """End the workers; another `step` starts them again."""
         self._work_lists, self._stable = [], ()
         if self._closer is not None:
             self._closer()

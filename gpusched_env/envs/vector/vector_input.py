@@ -15,16 +15,7 @@ ALLOWED_OPTIONS = ("instance", "reset_mask")
 
 
 def action_indices(actions: Any, choices: int, asked: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the actions as a fresh int64 array, (N,).
-
-    Args:
-        actions: N whole numbers.
-        choices: Number of actions of an environment.
-        asked: Whose action counts, (N,); the others' may be any whole number.
-
-    Raises:
-        InputError: There are not N whole numbers, or one that counts is not from 0 to `choices` - 1.
-    """
+    """Return the actions as a fresh int64 array, (N,); those of environments that are not `asked`, (N,), may be any."""
     try:
         given = np.asarray(actions)
     except ValueError:  # lists of different lengths
@@ -39,11 +30,7 @@ def action_indices(actions: Any, choices: int, asked: NDArray[np.bool_]) -> NDAr
 
 
 def reset_seeds(seed: Any, environments: int) -> list[int | None]:
-    """Return every environment's seed: those of a sequence, or `seed` + i for environment i; None for none.
-
-    Raises:
-        InputError: A seed is out of its range, or there are not N of them.
-    """
+    """Return every environment's seed: those of a sequence, or `seed` + i for environment i; None for none."""
     if seed is None:
         return [None] * environments
     if isinstance(seed, list | tuple | np.ndarray):
@@ -55,22 +42,13 @@ def reset_seeds(seed: Any, environments: int) -> list[int | None]:
 
 
 def check_options(options: dict[str, Any]) -> None:
-    """Check the names of the options of `reset`.
-
-    Raises:
-        InputError: One is unknown.
-    """
     unknown = [key for key in options if key not in ALLOWED_OPTIONS]
     if unknown:
         raise InputError("options", unknown[0], f"one of {', '.join(ALLOWED_OPTIONS)}")
 
 
 def reset_mask(options: dict[str, Any], environments: int) -> NDArray[np.bool_]:
-    """Return which environments are reset, (N,): all, or those of `options["reset_mask"]`.
-
-    Raises:
-        InputError: The mask is no array of N booleans, or all of them are False.
-    """
+    """Return which environments are reset, (N,): all, or those of `options["reset_mask"]`."""
     mask = options.get("reset_mask")
     if mask is None:
         return np.ones(environments, dtype=np.bool_)
@@ -82,11 +60,7 @@ def reset_mask(options: dict[str, Any], environments: int) -> NDArray[np.bool_]:
 
 
 def reset_instances(options: dict[str, Any], environments: int, shape: Shape) -> list[Instance | None]:
-    """Return the instance that every environment replays: one for all, or those of a sequence; None for none.
-
-    Raises:
-        InputError: There are not N, one is no instance, or it has other GPU types or configurations.
-    """
+    """Return the instance that every environment replays: one for all, or those of a sequence; None for none."""
     given = options.get("instance")
     if not isinstance(given, list | tuple):
         if given is not None:

@@ -128,7 +128,6 @@ relax, elsewhere = _compiled(_relax, _nothing), _compiled(_elsewhere, _plain_els
 
 
 def new_queue(threads: int) -> Ints:
-    """Make an empty queue for n threads; all but the first are asleep."""
     queue = np.zeros((THREADS + threads, WIDTH), dtype=np.int64)
     queue[THREADS:, 0] = EMPTY
     queue[THREADS + 1 :, ASLEEP] = 1

@@ -93,7 +93,6 @@ def chain_of(board: Board, job: int) -> Ints:
 
 @lean_kernel
 def add_to_mark(total: int, node: int) -> int:
-    """Return the number of a set of nodes with one node more, after the others."""
     return (total * MARK_FACTOR + node + 1) % MARK_MODULUS
 
 

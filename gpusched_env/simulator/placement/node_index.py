@@ -59,13 +59,7 @@ WORD = 32  # nodes in a word of bits
 
 
 def new_capacity(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
-    """Make the array `capacity`, (V, CAPACITY_COLUMNS + index), not filled yet.
-
-    Args:
-        gpu_types: Number of GPU types V.
-        nodes: Number of nodes.
-        most_gpus: GPUs of the largest node of any type.
-    """
+    """Make the array `capacity`, (V, CAPACITY_COLUMNS + index), not filled yet."""
     sizes = most_gpus + 1 if most_gpus <= MOST_GPUS and nodes >= LEAST_NODES else 0
     words = (nodes + WORD - 1) // WORD
     capacity = np.zeros((gpu_types, at.CAPACITY_COLUMNS + sizes * sizes * (1 + words)), dtype=np.int64)
@@ -81,7 +75,6 @@ def clear_index(board: Board) -> None:
 
 @kernel
 def enter(board: Board, n: int) -> None:
-    """Put node `n` into its bucket of the index, which there must be; its free GPUs then stay as they are."""
     nodes, capacity = board.nodes, board.capacity
     here = capacity[nodes[n, at.NODE_TYPE]]
     sizes = here[at.SIZES]
@@ -93,7 +86,6 @@ def enter(board: Board, n: int) -> None:
 
 @kernel
 def take_out(board: Board, n: int) -> None:
-    """Take node `n` out of its bucket of the index, which there must be."""
     nodes, capacity = board.nodes, board.capacity
     here = capacity[nodes[n, at.NODE_TYPE]]
     sizes = here[at.SIZES]

@@ -80,7 +80,6 @@ def place(board: Board, job: int, config: int) -> bool:
 
 @kernel
 def _replace(board: Board, job: int, config: int) -> bool:
-    """Place `job`, which holds something in this round, with `config` instead, if it fits after the release."""
     jobs = board.jobs
     held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     chain = chain_of(board, job)
@@ -111,7 +110,6 @@ def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: I
 
 @kernel
 def _hold_all(board: Board, first: int) -> None:
-    """Hold the chain of empty nodes that begins with `first`; cells are bound."""
     n = first
     while n >= 0 and board.cells.shape[0] > 0:
         bind(board, n)
@@ -185,7 +183,6 @@ def _put_spread(board: Board, job: int, config: int) -> None:
 
 @kernel
 def _hold_one(board: Board, job: int, i: int, node: int) -> None:
-    """Hold a free GPU of a node as a job's spread GPU number `i`; the cell is bound."""
     if board.cells.shape[0] > 0:
         bind(board, node)
     hold(board, node, 1)

@@ -20,15 +20,12 @@ def slots(board: Board) -> int:
 
 @kernel
 def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
-    """Choose the GPU for a share, which fits somewhere.
+    """Choose the GPU for a share, which fits somewhere: its node, and its number there.
 
     First the job's previous shared GPU, if the share still fits there. Then the shared GPU with most units used; among
     equals one on which the share fitted before the round began, so that new jobs leave space for returning
     ones. If the instance asks for it, the one on which the job is fastest comes before the fullest. Else a GPU that is
     not shared yet is used, on the node that fits best for one GPU.
-
-    Returns:
-        The node, and the number of the GPU on it.
     """
     jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
@@ -91,7 +88,6 @@ def has_room(board: Board, config: int, node: int, slot: int, before: bool) -> b
 
 @lean_kernel
 def block_fits(board: Board, config: int) -> bool:
-    """Whether a share of several GPUs fits somewhere now."""
     gpus = board.facts.configs[config, at.CONFIG_GPUS]
     for n in range(board.nodes.shape[0]):
         for slot in range(0, board.nodes[n, at.NODE_GPUS], gpus):

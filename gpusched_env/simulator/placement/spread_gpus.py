@@ -29,7 +29,6 @@ def exchange_spread(board: Board, job: int, other: int) -> None:
 
 @kernel
 def can_return(board: Board, job: int, config: int) -> bool:
-    """Whether a job had the GPUs of `config` when the round began, their place is preferred, and all are free."""
     jobs, nodes = board.jobs, board.nodes
     n = int(jobs[job, at.OLD_NODE])
     if not same_gpus(board, int(jobs[job, at.OLD_CONFIG]), config) or n < 0 or jobs[job, at.PREFERRED_NODE] != n:

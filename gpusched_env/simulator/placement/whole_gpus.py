@@ -104,7 +104,6 @@ def _is_empty(board: Board, gpu_type: int, n: int) -> bool:
 
 @kernel
 def hold_nodes(board: Board, first: int) -> None:
-    """Hold all GPUs of the chain of empty nodes that begins with `first`."""
     nodes = board.nodes
     n = first
     while n >= 0:
@@ -114,7 +113,6 @@ def hold_nodes(board: Board, first: int) -> None:
 
 @kernel
 def let_nodes_go(board: Board, first: int) -> None:
-    """Release the chain of nodes that begins with `first`, and undo the chain."""
     nodes = board.nodes
     n = first
     while n >= 0:

@@ -32,12 +32,6 @@ def profiled_times(profile: ArrivalProfile, mean_gap_s: float, jobs: int, rng: G
     In hour h of the week the rate is `factors[h]` · G / `mean_gap_s`. G is lognormal with mean 1 and the profile's
     variation; its logarithms follow an autoregression of first order that gives G the profile's persistence.
 
-    Args:
-        profile: The profile.
-        mean_gap_s: Mean time between submissions over all weeks [s].
-        jobs: Number of jobs.
-        rng: Randomness.
-
     Returns:
         The times; all inf if they are expected to take longer than `LONGEST_PROFILED_S`.
     """
@@ -134,11 +128,9 @@ def submission_times(
     """Draw when each job is submitted; the first one at 0.
 
     Args:
-        arrivals: The rule.
         saturation_per_s: λ_j [1/s] of every job: all GPUs / its least one-GPU execution time, shape (J,). Jobs like j
             that arrived so often on one GPU each would keep every GPU busy. Used by high, low and mixed.
         nodes: Number of nodes; used with `lambda_s`.
-        rng: Randomness.
 
     Returns:
         Submission times [s], shape (J,); not sorted with high, low and mixed, where cluster comes after cluster.

@@ -57,7 +57,6 @@ GpuDemand = Literal["elastic", "at-most", "exact"]
 
 
 def seeds_text(value: object) -> str:
-    """Return seeds as the text `0-19` or `0,3,5`; a list of numbers, or a number, is one too."""
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     try:
         parse_seeds(text)

@@ -154,16 +154,11 @@ def due_dates(
     """Draw each job's due date: submission + slack · U(min, max) of its full execution times.
 
     Args:
-        rule: The rule.
         submission_s: Submission times [s], shape (J,).
         full_s: Execution time of all epochs on every configuration [s], shape (J, C); inf where not allowed.
-        rng: Randomness.
 
     Returns:
         Due dates [s], shape (J,).
-
-    Raises:
-        InputError: One of them is later than `LONGEST_S`.
     """
     least = full_s.min(axis=1)
     greatest = np.where(np.isfinite(full_s), full_s, 0.0).max(axis=1)
@@ -176,7 +171,6 @@ def due_dates(
 
 
 def _by_gpus(value: object) -> object:
-    """Turn a list, for 1, 2, ... GPUs, into a table by number of GPUs."""
     if isinstance(value, list | tuple):
         return {str(gpus): seconds for gpus, seconds in enumerate(value, start=1)}
     return dict(value) if isinstance(value, Mapping) else value

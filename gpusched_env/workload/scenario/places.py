@@ -35,11 +35,7 @@ SUITE = (
 
 
 def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
-    """Return the text of a scenario file, its name, and the folder from which its relative paths are taken, if any.
-
-    Raises:
-        InputError: There is no such scenario, track or file, or it cannot be read.
-    """
+    """Return the text of a scenario file, its name, and the folder from which its relative paths are taken, if any."""
     path, given = Path(name_or_path), str(name_or_path)
     if path.suffix != ".toml":
         name, found = given.removeprefix(TRACK), builtin_files("track")
@@ -71,7 +67,6 @@ def _drawn(seed: int, index: int) -> str:
 
 
 def builtin_files(kind: str) -> dict[str, Traversable]:
-    """Return the package's files of one kind, `scenario` or `track`, by name, `default` first."""
     folder = files("gpusched_env").joinpath("workload", f"{kind}s")
     found = {Path(file.name).stem: file for file in folder.iterdir() if file.name.endswith(".toml")}
     return dict(sorted(found.items(), key=lambda item: (item[0] != "default", item[0])))

@@ -34,8 +34,6 @@ class Settings(BaseModel):
 
 
 def number(allowed: str, test: Callable[[float], bool]) -> BeforeValidator:
-    """Make the check of a finite number that passes `test`; `allowed` describes these numbers."""
-
     def check(value: object) -> float:
         if not _is_number(value) or not test(float(value)):  # type: ignore[arg-type]
             raise InputError("", value, allowed)
@@ -45,7 +43,6 @@ def number(allowed: str, test: Callable[[float], bool]) -> BeforeValidator:
 
 
 def whole(lowest: int, highest: int | None = None) -> BeforeValidator:
-    """Make the check of a whole number from `lowest` to `highest`, if there is a highest."""
     allowed = f"a whole number >= {lowest}" + ("" if highest is None else f" and <= {highest:,}")
 
     def check(value: object) -> int:
@@ -58,13 +55,10 @@ def whole(lowest: int, highest: int | None = None) -> BeforeValidator:
 
 
 def number_range(each: str, test: Callable[[float], bool]) -> BeforeValidator:
-    """Make the check of a range: two finite numbers that pass `test`, the smaller one first."""
     return BeforeValidator(range_check(each, test))
 
 
 def range_check(each: str, test: Callable[[float], bool]) -> Callable[[object], tuple[float, float]]:
-    """Make the function that returns a range of two finite numbers that pass `test`, and refuses anything else."""
-
     def check(value: object) -> tuple[float, float]:
         pair = tuple(value) if isinstance(value, list | tuple) else ()
         if len(pair) != 2 or not all(_is_number(v) and test(float(v)) for v in pair) or pair[0] > pair[1]:
@@ -90,11 +84,7 @@ def setting(default: Any, description: str) -> Any:
 
 
 def check_each_once(settings: Settings, *names: str) -> None:
-    """Check that each of these lists has one value or more and no value twice, where it is set.
-
-    Raises:
-        InputError: One has not.
-    """
+    """Check that each of these lists has one value or more and no value twice, where it is set."""
     for name in names:
         values = getattr(settings, name)
         if values is not None and (not values or len(set(values)) != len(values)):

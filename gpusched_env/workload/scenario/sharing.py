@@ -271,10 +271,6 @@ class OwnTenant(Settings):
     cells: dict[str, Sizes] = Field(description="GPUs of each of its cells, by GPU type: { V100 = [8, 8, 4] }.")
 
     def tenant(self) -> Tenant:
-        """Make the model's value.
-
-        Raises:
-            InputError: The name is not allowed, or there are no cells.
-        """
+        """Make the model's value. Raises InputError: the name is not allowed, or there are no cells."""
         counted = [(name, size, n) for name, sizes in self.cells.items() for size, n in Counter(sizes).items()]
         return Tenant(self.name, tuple(Cells(*cells) for cells in counted))

@@ -75,11 +75,7 @@ class SitePower(Settings):
 
 
 def with_site(instance: Instance, site: SitePower, rng: Generator) -> Instance:
-    """Return an instance with the cap and the price of GPUs of a section; events are drawn up to twice the due dates.
-
-    Raises:
-        InputError: The instance cannot have such a cap.
-    """
+    """Return an instance with the cap and the price of GPUs of a section, and events up to twice the due dates."""
     if site == SitePower():
         return instance
     cap_kw = site.cap_kw

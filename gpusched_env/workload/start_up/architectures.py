@@ -36,7 +36,6 @@ class _Layers(list[Layer]):
     """The layers of a model, in the order in which they compute."""
 
     def convolution(self, name: str, kernel: tuple[int, int], inputs: int, outputs: int, side: int) -> None:
-        """Add a convolution without bias, to an image of `side` x `side`, and its batch normalisation."""
         weights = kernel[0] * kernel[1] * inputs * outputs
         self.append(Layer(name, (weights,), 2.0 * weights * side**2))
         self.append(Layer(f"{name}.norm", (outputs, outputs), 2.0 * outputs * side**2))

@@ -115,9 +115,7 @@ class Pass:
         """Make an iteration of training: forward, then backward, which takes twice as long and needs the other state.
 
         Args:
-            layers: The layers of the model.
             state: Its weights, gradients and the optimiser's state [bytes].
-            compute_s: Seconds of the iteration.
         """
         forward = cls.forward(layers, compute_s / 3.0)
         weights = sum(forward.sizes)
@@ -173,13 +171,7 @@ def start_up_s(
     """Return the time from the decision to start a task until its first forward pass is over [s].
 
     Args:
-        method: How it starts.
-        layers: The layers of its model, at least one.
         compute_s: The time of the pass on a GPU where the model is ready [s], > 0.
-        machine: The machine.
-
-    Raises:
-        InputError: There is no such method, or no layer.
     """
     if method not in METHODS:
         raise InputError("method", method, f"one of {', '.join(METHODS)}")

@@ -19,11 +19,7 @@ from gpusched_env.workload.tables import read_table
 
 
 def number(field: str, text: str, *, positive: bool = False) -> float:
-    """Return the number in a cell; `field` names the cell in the error.
-
-    Raises:
-        InputError: It is no number, or must be positive and is not, or not finite.
-    """
+    """Return the number in a cell; `field` names the cell in the error."""
     try:
         value = float(text)
     except ValueError:
@@ -34,11 +30,7 @@ def number(field: str, text: str, *, positive: bool = False) -> float:
 
 
 def whole(field: str, text: str) -> int:
-    """Return the whole number in a cell; `field` names the cell in the error.
-
-    Raises:
-        InputError: It is no whole number, or below 1.
-    """
+    """Return the whole number in a cell; `field` names the cell in the error."""
     try:
         value = int(text)
     except ValueError:

@@ -124,10 +124,6 @@ def read_prices(path: str) -> PriceTable:
 
     Times are the starts of periods of any length, in ISO 8601 with their offset from UTC (`2024-03-01T00:00+01:00`):
     local time is told from that.
-
-    Raises:
-        InputError: The file cannot be read, a column is missing or unknown, or a value is not allowed; the error names
-            line and column.
     """
     try:
         frame = pl.read_csv(path, infer_schema=False)

@@ -22,16 +22,7 @@ FACTS = {"max_epochs": None, "memory_gib": 0.0, "restart_s": 0.0, "state_gib": 0
 
 
 def read_csv(path: str | Path, field: str, names: Sequence[str] = ()) -> list[tuple[int, Row]]:
-    """Read a CSV file with a heading as texts: every row with its line.
-
-    Args:
-        path: The file.
-        field: The setting that names it, for errors.
-        names: What the setting may be in place of a file.
-
-    Raises:
-        InputError: The file cannot be read, has no rows, or a row has another number of values than the heading.
-    """
+    """Read a CSV file with a heading as texts: every row with its line; `names` may stand in place of a file."""
     instead = f"{', '.join(names)}, or " if names else ""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -50,11 +41,7 @@ def read_csv(path: str | Path, field: str, names: Sequence[str] = ()) -> list[tu
 def read_applications(
     path: str | Path, field: str = "applications", names: Sequence[str] = ()
 ) -> dict[str, Application]:
-    """Read applications from a CSV file; the parameters are those of `read_csv`.
-
-    Raises:
-        InputError: The file cannot be read, a column is missing or unknown, or a value is not allowed.
-    """
+    """Read applications from a CSV file; the parameters are those of `read_csv`."""
     return applications_of(read_csv(path, field, names), str(path))
 
 
@@ -63,9 +50,6 @@ def applications_of(rows: Sequence[tuple[int, Row]], where: str) -> dict[str, Ap
 
     An application's `max_epochs`, `memory_gib`, `restart_s` and `state_gib` stand on its first row, and may be left
     empty on others.
-
-    Raises:
-        InputError: A column is missing or unknown, or a value is not allowed.
     """
     times_column = _check_columns(rows[0][1], where)
     grouped: dict[str, list[tuple[str, Row]]] = {}
@@ -139,9 +123,6 @@ def read_histograms(path: str | Path) -> dict[str, EpochDistribution]:
 
     Args:
         path: A CSV file, `published`, or `mlperf`.
-
-    Raises:
-        InputError: The file cannot be read, or a weight is not allowed.
     """
     if path == MLPERF:
         quantiles = {name: np.array(of) for name, of in mlperf_quantiles().items()}
@@ -166,9 +147,6 @@ def read_runs(path: str | Path, bins: int) -> dict[str, EpochDistribution]:
         path: A CSV file with a row for each run: the epochs that it needed (`epochs`), the most that it was allowed
             (`max_epochs`), and, if there is such a column, its application (`application`).
         bins: Equal bins of (0, E].
-
-    Raises:
-        InputError: The file cannot be read, or a value is not allowed.
     """
     rows = read_csv(path, "epochs.runs")
     heading = rows[0][1]

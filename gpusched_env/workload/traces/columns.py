@@ -36,7 +36,6 @@ _AT_ONCE = 1000
 
 
 def missing(text: pl.Series) -> pl.Series:
-    """Return which cells hold nothing: empty ones, and words for it."""
     return text.is_null() | text.str.to_lowercase().is_in(MISSING).fill_null(value=True)
 
 
@@ -181,11 +180,6 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> Condition:
-        """Read a condition.
-
-        Raises:
-            InputError: It is none.
-        """
         found = _CONDITION.fullmatch(text) if isinstance(text, str) else None
         if found is None:
             how = "a condition such as gpus > 0, state = COMPLETED, submit_time >= 2020-04-01 or vc in (a, b)"
@@ -203,11 +197,7 @@ class Condition:
         stands for all of it, in UTC: every time of it is equal to it. Texts can be equal or not.
 
         Args:
-            table: The rows, as texts.
             column_of: Column of each field; a column of the file with the same name wins.
-
-        Raises:
-            InputError: There is no such column, or texts are to be ordered.
         """
         column = self.name if self.name in table.columns[1:] else column_of.get(self.name)
         if column is None:
@@ -278,13 +268,8 @@ class TraceColumns:
         """Leave out the rows that are not good in a field.
 
         Args:
-            field: The field whose cells are good or not.
             good: Which rows are, shape (rows,).
-            allowed: What is allowed there.
             skips: Whether such rows may be left out at all; by default as all others.
-
-        Raises:
-            InputError: Rows are not left out, and one is not good; names the first such row, and its cell.
         """
         column, bad = self.column_of[field], ~good & self.taken
         if self.skips and skips is not False:
@@ -299,7 +284,6 @@ class TraceColumns:
         return field in self.column_of
 
     def missing(self, field: str) -> Flags:
-        """Return which cells hold nothing, shape (rows,)."""
         cells: Flags = missing(self._text(field)).to_numpy()
         return cells
 
@@ -317,7 +301,6 @@ class TraceColumns:
         return tuple(text.fill_null("").to_list())
 
     def numbers(self, field: str, allowed: str, test: Callable[[Numbers], Flags]) -> Numbers:
-        """Return a field as finite numbers that pass `test`, shape (rows,); other rows are not valid."""
         values: Numbers = plain(self._text(field)).fill_null(np.nan).to_numpy()
         with np.errstate(invalid="ignore"):
             self.check(field, np.isfinite(values) & test(values), allowed)

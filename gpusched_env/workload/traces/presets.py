@@ -118,11 +118,6 @@ TABLES = (
 
 
 def check_format(name: object) -> None:
-    """Check that there is such a format.
-
-    Raises:
-        InputError: There is none.
-    """
     if not isinstance(name, str) or name not in FORMATS:
         raise InputError("trace.format", name, f"one of {', '.join(FORMATS)}")
 
@@ -150,12 +145,7 @@ ALIKE = 0.75
 
 
 def likely_column(field: str, names: Collection[str]) -> str | None:
-    """Return the column whose name is most like a field; None if none is.
-
-    Args:
-        field: A field of `WORDS`.
-        names: The columns to choose from.
-    """
+    """Return the column whose name is most like a field; None if none is."""
     scores = [(max(_alike(name, word) for word in WORDS[field]), name) for name in names]
     best, name = max(scores, key=lambda item: item[0], default=(0.0, ""))
     return name if best >= ALIKE else None

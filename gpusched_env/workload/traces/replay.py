@@ -26,14 +26,8 @@ def offered(
     """Return which configurations each job is offered, by the rule `trace.gpu_demand`, shape (J, C).
 
     Args:
-        scenario: The scenario of the replay.
         trace: The trace, clipped to the largest configuration.
-        site: The cluster and its configurations.
-        names: Name of every job's application, for errors.
         seconds: τ of every job on every configuration, shape (J, C); inf where it cannot run.
-
-    Raises:
-        InputError: The rule leaves a job without a configuration on which it can run.
     """
     rule = "elastic" if scenario.trace is None else scenario.trace.gpu_demand
     if rule == "elastic":
@@ -98,11 +92,7 @@ def replayed_trace(scenario: Scenario) -> Trace:
 
 
 def choose_applications(trace: Trace, names: tuple[str, ...], rng: Generator) -> NDArray[np.int64]:
-    """Return the index into `names` of every job's application: the trace's, else one drawn uniformly, shape (J,).
-
-    Raises:
-        InputError: The trace names an application that is not among `names`.
-    """
+    """Return the index into `names` of every job's application: the trace's, else one drawn uniformly, shape (J,)."""
     if trace.application is None:
         return rng.integers(len(names), size=len(trace))
     index = {name: i for i, name in enumerate(names)}
@@ -127,16 +117,12 @@ def epochs_of_duration(
 
     Args:
         trace: The trace, clipped to the cluster.
-        applications: The applications.
         choice: Index of every job's application, shape (J,).
         fractions: Epochs needed / maximum epochs of every job, shape (J,).
         gpu_type: GPU type on which every job's duration holds, shape (J,), `gpu_type_of_jobs`.
 
     Returns:
         Maximum epochs, shape (J,).
-
-    Raises:
-        InputError: An application was never measured on such a GPU type.
     """
     seconds = np.empty(len(trace))
     kinds = set(zip(choice.tolist(), trace.gpus.tolist(), gpu_type.tolist(), strict=True))
@@ -168,7 +154,6 @@ def dithered(epochs: NDArray[np.float64], trace: Trace, resolution_s: float, rng
         epochs: Maximum epochs by the durations as the trace has them, shape (J,).
         trace: The trace; on how many GPUs its jobs run here, and how many they asked for.
         resolution_s: Unit in which the trace gives durations [s], > 0.
-        rng: Randomness.
 
     Returns:
         Maximum epochs, shape (J,).
@@ -193,7 +178,6 @@ def traced_configurations(
 
     Args:
         trace: The trace, clipped to the largest configuration.
-        site: The cluster and its configurations.
         seconds: τ of every job on every configuration, shape (J, C), finite for one at least; inf where not offered.
         gpu_type: GPU type on which every job's duration holds, shape (J,).
         named: Whether every job's row names it, shape (J,).
@@ -232,9 +216,6 @@ def gpu_types_named(scenario: Scenario, trace: Trace) -> dict[str, str | None]:
 
     Returns:
         The types by name, as the file spells it; None where the cluster has none.
-
-    Raises:
-        InputError: `trace.gpu_types` maps a name to a type that there is not.
     """
     types, replay = scenario.cluster.gpu_types, scenario.trace
     reference = (replay and replay.reference_gpu_type) or types[0]
@@ -256,12 +237,7 @@ def gpu_types_named(scenario: Scenario, trace: Trace) -> dict[str, str | None]:
 
 
 def gpu_type_of_jobs(scenario: Scenario, trace: Trace) -> NDArray[np.str_]:
-    """Return the GPU type on which each job's duration holds, shape (J,).
-
-    Raises:
-        InputError: Rows name a type that the cluster does not have; the error has their number and the options that fix
-            it.
-    """
+    """Return the GPU type on which each job's duration holds, shape (J,)."""
     types = gpu_types_named(scenario, trace)
     if None in types.values():
         count = jobs_by_name(trace)
@@ -272,7 +248,6 @@ def gpu_type_of_jobs(scenario: Scenario, trace: Trace) -> NDArray[np.str_]:
 
 
 def names_a_type(scenario: Scenario, trace: Trace) -> NDArray[np.bool_]:
-    """Return which rows name a GPU type, shape (J,); names that are mapped to an empty text count as none."""
     empty = {name.casefold() for name, to in (scenario.trace.gpu_types if scenario.trace else {}).items() if not to}
     names = trace.gpu_type or [""] * len(trace)
     return np.array([bool(name) and name.casefold() not in empty for name in names], dtype=np.bool_)

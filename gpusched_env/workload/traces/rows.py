@@ -43,11 +43,7 @@ _NOWHERE = "\x01"  # a separator that stands in no text, so that lines stay whol
 
 
 def first_line(path: Path) -> str:
-    """Return the first line that holds something; empty where it cannot be told.
-
-    Raises:
-        InputError: The file is compressed in a way that is not read.
-    """
+    """Return the first line that holds something; empty where it cannot be told."""
     try:
         if not path.is_file():
             return ""
@@ -64,12 +60,7 @@ def first_line(path: Path) -> str:
 
 
 def check_lines(path: Path) -> None:
-    """Check that no line of a table that gzip compressed is too long to be one.
-
-    Raises:
-        InputError: One is.
-        UNREADABLE: It cannot be read.
-    """
+    """Check that no line of a table that gzip compressed is too long to be one."""
     if _kind(path) != _GZIP:
         return
     begun = 0  # bytes of the line so far
@@ -82,12 +73,6 @@ def check_lines(path: Path) -> None:
 
 
 def text_of(path: Path) -> str | bytes:
-    """Return all of a file's text.
-
-    Raises:
-        InputError: The file is compressed in a way that is not read.
-        UNREADABLE: It cannot be read.
-    """
     kind = _kind(path)
     if kind == _ZSTD:
         return "\n".join(_lines(path))
@@ -95,7 +80,6 @@ def text_of(path: Path) -> str | bytes:
 
 
 def _kind(path: Path) -> bytes:
-    """Return how a file is compressed, by its first bytes; empty: it is not."""
     with path.open("rb") as file:
         begin = file.read(len(_ZSTD) + 2)
     for magic, name in _OTHERS.items():
@@ -105,7 +89,6 @@ def _kind(path: Path) -> bytes:
 
 
 def _lines(path: Path, most: int | None = None) -> list[str]:
-    """Read lines as polars unpacks them, which knows zstd."""
     read = pl.read_csv(
         path, has_header=False, separator=_NOWHERE, quote_char=None, infer_schema=False, n_rows=most
     )  # fmt: skip
@@ -211,9 +194,6 @@ def read_philly_json(path: Path) -> pl.DataFrame:
     Beside what a job has itself, a row holds the start of its first attempt, the end of its last one, how long all
     attempts took together [s], the most GPUs of an attempt, and how many there were. A job whose last begun attempt has
     no end was still running: it has no end and no duration.
-
-    Raises:
-        InputError: The file is not such a list.
     """
     try:
         jobs = json.loads(text_of(path))
@@ -279,16 +259,7 @@ class Layout:
 
 
 def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) -> Layout:
-    """Return how a file is laid out by how it begins.
-
-    Args:
-        path: The file.
-        name: Its format; by default that is told, too.
-        encoding: Its encoding, as Python names it.
-
-    Raises:
-        InputError: The file cannot be read.
-    """
+    """Return how a file is laid out by how it begins."""
     if name == JOURNAL.format or (name is None and is_journal(path)):
         return Layout(JOURNAL)
     first = first_line(Path(path))
@@ -307,11 +278,7 @@ def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) 
 
 
 def read_rows(path: str | Path, layout: Layout) -> pl.DataFrame:
-    """Read a file as texts; blank lines are left out, and the column `ROW` numbers the others.
-
-    Raises:
-        InputError: The file cannot be read, or has no rows.
-    """
+    """Read a file as texts; blank lines are left out, and the column `ROW` numbers the others."""
     path = Path(path)
     if layout.preset is JOURNAL:
         table = SeenCluster.of(path).table()

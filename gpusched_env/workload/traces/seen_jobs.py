@@ -123,20 +123,11 @@ class SeenCluster:
 
     @classmethod
     def of(cls, path: str | Path) -> SeenCluster:
-        """Read a journal.
-
-        Raises:
-            InputError: It is none, or a line lacks what its kind has.
-        """
+        """Read a journal. Raises InputError: it is none, or a line lacks what its kind has."""
         return cls.of_lines(read_journal(path))
 
     @classmethod
     def of_lines(cls, lines: Iterable[dict[str, Any]]) -> SeenCluster:
-        """Take what these lines tell.
-
-        Raises:
-            InputError: A line lacks what its kind has.
-        """
         made = cls()
         there: set[str] = set()
         running: set[str] = set()
@@ -191,7 +182,6 @@ class SeenCluster:
         self.last_s = read_s
 
     def _ended_before(self, fields: dict[str, Any]) -> bool:
-        """Return whether a job was over at the reading before, or at the first one."""
         end_s = fields.get("end_s")
         return not self.readings or (end_s is not None and float(end_s) <= self.last_s)
 
@@ -287,11 +277,9 @@ class SeenCluster:
             )
 
     def type_of(self, run: SeenRun | None) -> str:
-        """Return the cluster's name of the GPU type of a run; empty where it is not known."""
         return "" if run is None else self.gpu_types.get(run.gpu_type, run.gpu_type)
 
     def table(self) -> pl.DataFrame:
-        """Return the rows as texts; columns that not every job has that ran are left out: due dates, applications."""
         table = pl.DataFrame(list(self.rows()), schema=dict.fromkeys(COLUMNS, pl.String), orient="row")
         ran = table.filter(pl.col("start_s").is_not_null())
         return table.drop(

@@ -27,7 +27,6 @@ def static_instance(instance: Instance, *, known: bool) -> Instance:
     """Put all jobs of an instance at time 0, with as much time to their due dates as before, and no restart overhead.
 
     Args:
-        instance: An instance.
         known: Whether every job needs all its epochs, and policies know it: what they then cost too much is not for
             want of knowledge.
     """
@@ -89,7 +88,6 @@ class CertifiedRun:
 
     @property
     def optimal(self) -> bool:
-        """Return whether the policy is surely optimal, up to a hundredth of a percent."""
         return self.cost_eur <= self.bound_eur * (1.0 + OPTIMAL)
 
     def as_dict(self) -> dict[str, Any]:
@@ -109,14 +107,8 @@ def certify(
 
     Args:
         make: Gives the instance of a seed, always the same one; all its jobs are put at time 0.
-        policies: The policies.
-        seeds: The seeds, ≥ 0.
         problems: Which problems to make of every instance.
         limit_s: Most wall clock of the solver for each problem [s], > 0.
-        on_problem: Called after every problem.
-
-    Returns:
-        The runs by seed, problem and policy, in the order given.
 
     Raises:
         InputError: There is no policy or seed, an instance is not small, jobs on one GPU slow one another down, or GPUs
@@ -224,7 +216,6 @@ def instance_table(runs: Sequence[CertifiedRun], policies: Sequence[str]) -> Tab
 
 
 def gap_text(gap: float) -> str:
-    """Write a gap: a percentage, or from a thousand percent on a multiple of the bound."""
     return f"{1.0 + gap:,.0f} x" if gap >= 10.0 else f"{max(0.0, gap):+.2%}"
 
 
@@ -241,7 +232,6 @@ def notes(runs: Sequence[CertifiedRun], limit_s: float) -> tuple[str, ...]:
 
 
 def certificate_csv(runs: Sequence[CertifiedRun]) -> str:
-    """Write every run as a line of CSV, with a header; what is not a number is left empty."""
     return pl.DataFrame([run.as_dict() for run in runs]).fill_nan(None).write_csv()
 
 

@@ -39,11 +39,6 @@ class Patterns:
 
     @classmethod
     def of(cls, instance: Instance) -> Patterns:
-        """List the patterns of `instance`, over all its jobs.
-
-        Raises:
-            InputError: There are too many to list: the instance is not small.
-        """
         cheapest = _cheapest_rates(instance)
         held = np.array(list(cheapest), dtype=np.int64)
         seconds = instance.jobs.seconds_per_epoch[np.arange(held.shape[1])[None, :], np.maximum(held, 0)]
@@ -120,7 +115,6 @@ def _placed(
 def _ordered(
     kinds: list[tuple[str, int]], uses: tuple[NodeUse, ...], changed: dict[int, NodeUse]
 ) -> tuple[NodeUse, ...]:
-    """Apply the change, and sort what nodes of one kind hold, so that ways that differ in names alone are one."""
     after = [changed.get(n, use) for n, use in enumerate(uses)]
     for kind in set(kinds):
         members = [n for n, other in enumerate(kinds) if other == kind]

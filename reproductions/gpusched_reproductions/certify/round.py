@@ -52,7 +52,6 @@ class RoundProgram:
         return self._weight * np.maximum(0.0, first_s - self._time_left)
 
     def fix_first(self, first_s: float, below_eur: float) -> None:
-        """Set when the first job ends, and that the whole must cost less than `below_eur`."""
         model = self.model
         model.first_s.set_value(first_s)
         model.below.set_value(below_eur)

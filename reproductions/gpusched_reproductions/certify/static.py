@@ -62,15 +62,8 @@ def solve_static(
     its time; the last interval has the least price from then on, and the highest cap.
 
     Args:
-        jobs: The jobs.
-        patterns: What they can hold at one time.
         boundaries_s: Further times at which an interval begins [s]; 0 and the due dates are always among them.
-        limit_s: Most wall clock [s].
         hours: Prices and caps by time; None: one price, and no cap.
-
-    Raises:
-        SolverMissingError: Pyomo or highspy is missing.
-        SolverFailedError: HiGHS found no solution.
     """
     hours = Hours() if hours is None else hours
     starts = np.unique([0.0, *jobs.due_s.tolist(), *boundaries_s, *hours.starts_s()])
@@ -210,11 +203,7 @@ def scheduled(
     is left even so is done at the very end, alone, where that costs least.
 
     Args:
-        jobs: The jobs.
-        patterns: The patterns that the solution is about.
         rates: The energy cost rate of every pattern, dominated ones too [€/s].
-        solution: A solution of the program.
-        hours: Prices and caps by time.
     """
     maker = _Maker(jobs, rates, Hours() if hours is None else hours)
     best = StaticSchedule((), 0.0, jobs.epochs_needed, np.full(len(jobs), np.nan))
@@ -258,7 +247,6 @@ class _Maker:
         return tuple(config if j == job else -1 for j in range(len(self.jobs)))
 
     def _hold(self, made: StaticSchedule, held: Held, until_s: float) -> StaticSchedule:
-        """Hold a pattern; a job that is done lets go of what it holds."""
         while made.now_s * (1.0 + ROUNDING) < until_s:
             held = tuple(c if made.epochs_left[j] > 0.0 else -1 for j, c in enumerate(held))
             running = [j for j, c in enumerate(held) if c >= 0]
@@ -367,11 +355,6 @@ def _check(instance: Instance) -> None:
 
 
 def refuse_spread(instance: Instance) -> None:
-    """Refuse spread configurations.
-
-    Raises:
-        InputError: There is one.
-    """
     names = [configuration.name for configuration in instance.configurations if configuration.spread]
     if names:
         raise InputError("configurations", names, "none that is spread: what a job holds must say how fast it is")

@@ -6,11 +6,6 @@ DRAWS = "gpusched_experiments.report.figures"
 
 
 def chosen_names(option: str, text: str, allowed: tuple[str, ...]) -> tuple[str, ...]:
-    """Split names that are separated by commas.
-
-    Raises:
-        InputError: A name stands twice, or is none of those that are allowed.
-    """
     names = tuple(name.strip() for name in text.split(","))
     if len(set(names)) != len(names) or not set(names) <= set(allowed):
         raise InputError(option, text, f"names separated by commas, each once, of {', '.join(allowed)}")

@@ -121,7 +121,6 @@ def _certify(
 
 
 def _groups(names: Sequence[str], width: int) -> list[list[str]]:
-    """Share the policies out among tables that are not wider than the terminal."""
     each = max(WIDEST_GAP, *(len(name) for name in names)) + BETWEEN
     most = max(1, (width - SOLVER_COLUMNS) // each)
     return [list(names[start : start + most]) for start in range(0, len(names), most)]

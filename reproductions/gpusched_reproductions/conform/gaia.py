@@ -112,7 +112,6 @@ def _results(path: Path, name: str) -> dict[str, dict[str, str]]:
 
 
 def _jobs(path: Path) -> dict[str, set[tuple[int, int, int]]]:
-    """Read job, start and length [ticks] of each job or piece by policy; none if there is no such file."""
     found: dict[str, set[tuple[int, int, int]]] = {}
     if path.is_file():
         with gzip.open(path, "rt", encoding="utf-8", newline="") as file:

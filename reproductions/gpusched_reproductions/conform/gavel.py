@@ -37,7 +37,6 @@ KEPT = 1e-4  # by which a due date or a number of GPUs may be missed, as solvers
 
 
 def answers(paths: Sequence[Path]) -> Iterator[Answer]:
-    """Yield the value of every objective on every demand, ours and theirs."""
     for path in (file for given in paths for file in _files(given)):
         for number, (demand, shares) in enumerate(read_demands(path)):
             for name, theirs in shares.items():
@@ -73,7 +72,6 @@ def _per_price(demand: GavelDemand, x: NDArray[np.float64]) -> float:
 
 
 def _duration(demand: GavelDemand, x: NDArray[np.float64]) -> float:
-    """Return the time until the last job ends [s]."""
     return float((demand.left / np.maximum(demand.thr(x), 1e-300)).max())
 
 

@@ -24,7 +24,6 @@ EPISODES = "*.jsonl*"
 
 
 def answers(paths: Sequence[Path]) -> Iterator[Answer]:
-    """Yield the answer to each request of the episodes, ours and theirs."""
     for path in (file for given in paths for file in _files(given)):
         if not (path.parent / CLUSTER).is_file():
             raise InputError("files", str(path), f"episodes with {CLUSTER} beside them")

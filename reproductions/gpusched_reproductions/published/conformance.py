@@ -85,7 +85,6 @@ def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
 
 
 def _compared(runs: Runs) -> Iterator[_Compared]:
-    """Yield every policy on all instances, then kind by kind."""
     answers = reference_answers(FOLDER)
     for kind in (ALL, *(str(kind) for kind in runs.labels("kind"))):
         for policy in runs.policies:

@@ -25,7 +25,7 @@ TRACKS = (
 )  # fmt: skip
 TRACE = "trace of Philly"
 TRACE_FILE = Path("../shared/data/philly/philly.csv")
-TRACE_JOBS, TRACE_NODES = 300, 24
+TRACE_JOBS = 300
 SEEDS, QUICK_SEEDS = 6, 1
 
 

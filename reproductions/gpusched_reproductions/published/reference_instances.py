@@ -34,11 +34,7 @@ def reference_names(folder: Path) -> tuple[str, ...]:
 
 
 def reference_digest(folder: Path, name: str) -> str:
-    """Return what tells the content of the reference instance `name` from another: 12 hexadecimal digits.
-
-    Raises:
-        InputError: It cannot be read.
-    """
+    """Return what tells the content of the reference instance `name` from another: 12 hexadecimal digits."""
     return hashlib.sha256(_content(folder / "reference" / f"{name}.csv").encode()).hexdigest()[:12]
 
 
@@ -47,11 +43,7 @@ def reference_answers(folder: Path) -> dict[tuple[str, str], ReferenceAnswer]:
 
 
 def read_answers(path: Path) -> dict[tuple[str, str], ReferenceAnswer]:
-    """Read the published program's answers, by instance and method: FIFO, EDF, PS, G, STS or EDF-mean.
-
-    Raises:
-        InputError: They cannot be read.
-    """
+    """Read the published program's answers, by instance and method: FIFO, EDF, PS, G, STS or EDF-mean."""
     return {
         (row["instance"], row["method"]): ReferenceAnswer(float(row["energy_eur"]), float(row["tardiness_eur"]))
         for row in _rows(path)
@@ -63,11 +55,7 @@ def reference_instance(folder: Path, name: str) -> Instance:
 
 
 def read_instance(path: Path) -> Instance:
-    """Build the instance of a file whose name is KIND-NODES-SEED.csv.
-
-    Raises:
-        InputError: It cannot be read.
-    """
+    """Build the instance of a file whose name is KIND-NODES-SEED.csv."""
     parts = path.stem.split("-")
     if len(parts) != 3 or not parts[1].isdecimal():
         raise InputError("file", path.name, "KIND-NODES-SEED.csv, such as high-10-0.csv")

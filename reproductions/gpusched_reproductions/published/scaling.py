@@ -76,7 +76,6 @@ def growth(runs: Runs) -> Estimate:
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the slope of the least-squares line through (x, each row of y)."""
     centred = x - x.mean()
     slopes: np.ndarray = (y * centred).sum(axis=1) / (centred**2).sum()
     return slopes
@@ -120,7 +119,6 @@ def _jobs(runs: Runs) -> Label:
 
 
 def _solver_share(runs: Runs) -> Estimate | None:
-    """Return the share of the time that was in another solver than the exact one; None where there is none."""
     return mean(runs, "solver_share") if runs.policies[0] in MOST_JOBS else None
 
 

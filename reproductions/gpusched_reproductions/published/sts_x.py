@@ -152,7 +152,6 @@ def _agents_places(sizes: tuple[int, ...]) -> Iterator[Place]:
 
 
 def _subjects(runs: Runs) -> list[str]:
-    """Name the policies whose saving is asked for: the agents; without any, the last policy."""
     return [name for name in runs.policies if is_agent(name)] or [runs.policies[-1]]
 
 

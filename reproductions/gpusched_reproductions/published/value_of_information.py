@@ -53,19 +53,12 @@ class Contrast:
         return runs.where(self.policy, distribution=TRUTH), runs.where(self.against, distribution=self.informed)
 
     def saved(self, runs: Runs) -> dict[str, Estimate]:
-        """Estimate the share of the total cost that is saved on every track, paired by seed."""
         return {str(t): saving(*self.sides(runs.where(track=t)), COST) for t in runs.labels("track")}
 
 
 @dataclass(frozen=True, slots=True)
 class Ablation:
-    """A question, and what is compared to answer it.
-
-    Attributes:
-        name: Its name, and that of its table and figure.
-        title: What they show.
-        contrasts: What is compared.
-    """
+    """A question, and what is compared to answer it."""
 
     name: str
     title: str

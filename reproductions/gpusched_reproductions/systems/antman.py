@@ -42,7 +42,6 @@ _ABSTRACT = "AntMan, abstract: production cluster, whose load is not published"
 
 
 def traces(quick: bool) -> Measured:
-    """Compare completion and makespan on traces 1, 2 and 4 with what Muri's authors simulated of AntMan."""
     return _beside_published(("4", "4'") if quick else tuple(name for name in NAMES if name not in TRACE_3), quick)
 
 

@@ -60,12 +60,10 @@ class Check:
 
     @property
     def banded(self) -> bool:
-        """Return whether there is a band; a figure without one is there to be looked at."""
         return math.isfinite(self.low) or math.isfinite(self.high)
 
     @property
     def met(self) -> bool:
-        """Return whether our figure lies in the band; NaN lies in none."""
         return self.low <= self.ours <= self.high
 
     @classmethod

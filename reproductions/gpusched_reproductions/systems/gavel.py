@@ -120,7 +120,6 @@ def load_chart(ours: dict[tuple[str, float], float]) -> Chart:
 
 
 def run_multi(quick: bool) -> Measured:
-    """Compare jobs of 1, 2, 4 and 8 GPUs; quickly, first in, first out with two an hour only."""
     points = [(name, rate) for name, there in MULTI_H.items() for rate in there]
     return Measured(
         tuple(

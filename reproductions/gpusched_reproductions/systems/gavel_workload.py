@@ -96,7 +96,6 @@ def drawn_jobs(seed: int, jobs: int, per_hour: float | None, multi_gpu: bool) ->
 
     Args:
         seed: Seed of the experiment: jobs come from seed + 2, times between arrivals from seed + 3.
-        jobs: How many.
         per_hour: Mean arrivals per hour; None: all come at once.
         multi_gpu: Whether jobs ask for 1, 2, 4 or 8 GPUs, 70, 10, 15 and 5 % of them; else for one.
     """
@@ -200,9 +199,6 @@ def mean_completion_h(instance: Instance, policy: Policy, first: int = FIRST, la
     """Return the mean time from submission to completion [h] of the jobs `first` to `last` - 1.
 
     Jobs go on coming until the last of them is done.
-
-    Raises:
-        InputError: The instance has too few jobs for that.
     """
     times_s = np.empty(0)
 

@@ -48,7 +48,6 @@ def hall(nodes: int, rest: float, limits: tuple[float, ...], slack: tuple[float,
 
 
 def gain_of_limits(rest: float, nodes: int = 300) -> tuple[float, float]:
-    """Return the best limit, and the throughput with it over that without; the cap lets all nodes run with it."""
     best = best_limit(rest)
     with_limits = hall(nodes, rest, (1.0, best), (0.5,), 10.0)
     cap = PowerCap((0.0,), (peak_kw(with_limits) * (rest + best) / (1.0 + rest),))

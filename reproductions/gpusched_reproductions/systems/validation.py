@@ -49,7 +49,6 @@ def store(folder: Path, results: PartResult, *, quick: bool) -> None:
 
 
 def stored(folder: Path, part: Part, *, quick: bool) -> PartResult | None:
-    """Read what a part came to; None if it has not run, or other code or settings made it."""
     try:
         document = json.loads((folder / f"{file_of(part)}.json").read_text(encoding="utf-8"))
         facts = document["provenance"]["facts"]
@@ -66,7 +65,6 @@ def _key(part: Part, quick: bool) -> dict[str, Any]:
 
 
 def _check(entry: dict[str, Any]) -> Check:
-    """Make the check that was written; what JSON has no number for is null there."""
     ends = {"low": -math.inf, "high": math.inf, "ours": math.nan}
     values: dict[str, Any] = {name: value for name, value in entry.items() if name != "met"}
     values |= {name: end for name, end in ends.items() if values[name] is None}
@@ -79,14 +77,6 @@ ALL = "systems"
 
 
 def parts_of(name: str) -> tuple[Part, ...]:
-    """List the parts of a system, or of all of them.
-
-    Args:
-        name: A system, or `ALL`.
-
-    Raises:
-        InputError: There is no such system.
-    """
     if name not in (*SYSTEMS, ALL):
         raise InputError("system", name, f"one of {', '.join(SYSTEMS)}, or {ALL}")
     return tuple(part for each in SYSTEMS if name in (each, ALL) for part in import_module(_module_of(each)).PARTS)
@@ -124,7 +114,6 @@ def validate_systems(
 
     Raises:
         InputError: A number is out of its range, or the folder cannot be written.
-        WorkerError: A process ended early; what was finished is stored.
     """
     check_values.whole("workers", workers)
     chosen = [part for part in parts if part.needs is None or part.needs.exists()]

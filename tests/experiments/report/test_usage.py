@@ -9,7 +9,7 @@ import pytest
 
 from gpusched_baselines import AntMan, make_policy
 from gpusched_env import simulate
-from gpusched_experiments.report.usage import JobTimes, Usage, run_and_usage
+from gpusched_experiments.report.usage import JobTimes, Usage
 from guaranteed_and_opportunistic import guaranteed_and_opportunistic
 from instances import by_utilisation, random_instance, three_jobs
 
@@ -39,7 +39,8 @@ def test_no_more_is_used_than_is_held_and_no_more_held_than_there_is(name: str):
     for seed in range(4):
         instance = by_utilisation(random_instance(seed, jobs=20, kinds=True))
         instance = replace(instance, jobs=replace(instance.jobs, opportunistic=np.arange(20) % 2 == 0))
-        values = run_and_usage(instance, make_policy(name), 0)
-        assert 0.0 < values["computing"] <= values["held"] + 1e-9 <= 1.0 + 2e-9
-        assert values["guaranteed_jobs"] + values["opportunistic_jobs"] == 20
-        assert values["guaranteed_stretch"] >= 1.0 - 1e-9
+        result = simulate(instance, make_policy(name))
+        usage, times = Usage.of(result), JobTimes.by_label(result)
+        assert 0.0 < usage.computing <= usage.held + 1e-9 <= 1.0 + 2e-9
+        assert times["guaranteed"].jobs + times["opportunistic"].jobs == 20
+        assert times["guaranteed"].stretch >= 1.0 - 1e-9

@@ -52,24 +52,12 @@ class RayCluster:
     name: str = "ray"
 
     def cores(self) -> int:
-        """Return the number of cores of the whole cluster.
-
-        Raises:
-            InputError: There is no such cluster.
-            MissingExtraError: Ray is not installed.
-        """
         return max(1, int(self._connected().cluster_resources().get("CPU", 1.0)))
 
     def call_all(
         self, calls: Sequence[Callable[[], T]], policies: Sequence[Policy], workers: int
     ) -> Iterator[tuple[int, T]]:
-        """Make every call as a task of the cluster.
-
-        Raises:
-            InputError: A machine has other code, or a call cannot be sent.
-            MissingExtraError: Ray is not installed.
-            WorkerError: The cluster, or a call several times, was lost.
-        """
+        """Make every call as a task of the cluster."""
         if not calls:
             return
         ray = self._connected()
@@ -146,7 +134,6 @@ def _silence(worker: ModuleType) -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Keep our own handlers: Ray sets some."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -35,11 +35,7 @@ class Serialisation:
         self._shared: dict[int, tuple[object, Any]] = {}
 
     def packed(self, call: Callable[[], object]) -> tuple[bytes, list[Any]]:
-        """Return the bytes of a call, and what it shares with others.
-
-        Raises:
-            InputError: The call cannot be sent to other processes.
-        """
+        """Return the bytes of a call, and what it shares with others."""
         with io.BytesIO() as file:
             pickler = _Pickler(file, self)
             try:
@@ -52,7 +48,6 @@ class Serialisation:
         return isinstance(thing, Instance) or id(thing) in self._common
 
     def keep(self, thing: object) -> int:
-        """Put a shared thing, if it is new; give its key."""
         key = id(thing)
         if key not in self._shared:  # the thing is held too, so that no other gets its id
             self._shared[key] = (thing, self._put(pickle.dumps(thing)))
@@ -67,7 +62,6 @@ class _Pickler(pickle.Pickler):
         self._serialisation, self.used = serialisation, list[int]()
 
     def persistent_id(self, thing: object) -> int | None:
-        """Return the place of a shared thing among those of this call; None for any other."""
         if not self._serialisation.shares(thing):
             return None
         key = self._serialisation.keep(thing)

@@ -55,7 +55,6 @@ class Case(NamedTuple):
     starts: Ints
 
     def filling(self) -> Shared:
-        """Fill the gaps; the jobs that wait have one priority."""
         return fill_gaps(*self, np.zeros(len(self.starts) - 1, dtype=np.int64))
 
     def by_default(self, depth: int | None = None) -> Shared:
@@ -103,7 +102,6 @@ def cases(every: int, waiting: int, *, one_in: int = 1, among: tuple[str, ...] =
     Args:
         every: After how many kernels a gap comes.
         waiting: How many jobs wait, 1 to 9.
-        one_in: Only one case in so many.
         among: Models that may wait; none: all.
     """
     first = kernel_times("fwd")

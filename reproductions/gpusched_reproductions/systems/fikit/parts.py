@@ -78,7 +78,6 @@ def _within_factor(what: str, ours: float, published: float) -> Check:
 
 
 def _distribution(title: str, gains: Mapping[str, Floats]) -> Panel:
-    """Draw quantiles: the speed-up that a part of the pairs does not exceed."""
     lines = tuple(Series(name, _points(_QUANTILES, np.quantile(each, _QUANTILES))) for name, each in gains.items())
     return Panel(title, "part of the pairs", "speed-up at most", lines, logarithmic="y", levels=_LEVELS)
 

@@ -38,7 +38,6 @@ POLICIES: dict[str, Policy] = {
 
 
 def run(trace: GaiaTrace, signal: Signal, policy: str) -> Result:
-    """Run a shipped policy on the trace; those that pause know the lengths, as in GAIA's program."""
     instance = instance_of(trace, signal)
     return simulate(told(instance) if isinstance(POLICIES[policy], PauseByPrice) else instance, POLICIES[policy])
 

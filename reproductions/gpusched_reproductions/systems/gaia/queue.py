@@ -28,7 +28,6 @@ class TickQueue:
         heapq.heappush(self._heap, entry)
 
     def pass_ticks(self, ticks: int) -> None:
-        """Empty and fill the queue so many times, ≥ 0."""
         if ticks > 0 and len(set(self._heap)) < len(self._heap):
             place = {entry.job: k for k, entry in enumerate(self._heap)}
             step = [place[entry.job] for entry in _emptied(self._heap)]

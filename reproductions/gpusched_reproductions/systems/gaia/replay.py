@@ -62,9 +62,7 @@ def replay(trace: GaiaTrace, signal: Signal, policy: str, reserved: int = 0) -> 
     """Run the trace by a policy.
 
     Args:
-        trace: The jobs.
         signal: The signal, [g/kWh].
-        policy: Its name: one of `STARTS` or `PAUSING`.
         reserved: Reserved machines with one CPU; jobs take them where enough are free.
     """
     if policy in PAUSING:

@@ -69,11 +69,7 @@ def read_trace(path: Path) -> GaiaTrace:
 
 
 def read_signal(path: Path) -> Signal:
-    """Read an hourly signal [g/kWh] from signal_NAME.csv, from the hour on at which the program began.
-
-    Raises:
-        InputError: It has no column g_per_kwh.
-    """
+    """Read an hourly signal [g/kWh] from signal_NAME.csv, from the hour on at which the program began."""
     values = _read(path, "g_per_kwh")[SKIPPED.get(path.stem.removeprefix("signal_"), 0) :, 0]
     return Signal(HOUR * np.arange(len(values), dtype=np.float64), values)
 

@@ -52,7 +52,6 @@ class Backfill:
     preemption: bool = False
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
-        """Place the waiting jobs, and count those that their quota would have allowed."""
         backfill(view.board, ask_order(view, "submission", waiting_only=True), self.emptiest)
 
 
@@ -166,8 +165,6 @@ def anomaly_checks(trace: TenantTrace, runs: dict[str, AnomalyOutcome], guarante
     """Compare the delays of tenants with those on private nodes.
 
     Args:
-        trace: The trace.
-        runs: The runs by name.
         guaranteed: The largest extra mean delay of a tenant's guaranteed jobs with opportunistic ones in cells [min].
     """
     private = by_tenant(trace, runs[PRIVATE].delay_min)
@@ -245,6 +242,5 @@ def outcome(trace: TenantTrace, instance: Instance, policy: Policy) -> AnomalyOu
 def by_tenant(
     trace: TenantTrace, values: NDArray[np.float64], some: NDArray[np.bool_] | None = None
 ) -> NDArray[np.float64]:
-    """Return every tenant's mean, of some of its jobs or all, (tenants,)."""
     chosen = np.ones(len(trace.tenant), dtype=np.bool_) if some is None else some
     return np.array([values[chosen & (trace.tenant == t)].mean() for t in range(len(trace.names))])

@@ -12,11 +12,6 @@ from gpusched_env.errors import InputError, MissingExtraError
 
 
 def read_cluster(path: Path) -> Any:
-    """Read a configuration as it is written.
-
-    Raises:
-        MissingExtraError: PyYAML is not installed.
-    """
     try:
         import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - only this part needs it
     except ModuleNotFoundError as error:
@@ -28,9 +23,6 @@ def cluster_of(config: Mapping[str, Any]) -> CellCluster:
     """Return the cluster of a configuration: its `physicalCluster` and `virtualClusters`.
 
     The chains of a GPU type are tried by falling name, as in HiveD's tests.
-
-    Raises:
-        InputError: A cell is of a type that is not there, or the virtual clusters do not fit into the cluster.
     """
     types, pieces = config["physicalCluster"]["cellTypes"], config["physicalCluster"]["physicalCells"]
     for i, entry in enumerate(pieces):

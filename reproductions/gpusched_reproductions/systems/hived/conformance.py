@@ -64,7 +64,6 @@ class Cases:
         return cls(*(config[name] for name in names))
 
     def expected(self, pod: str) -> str:
-        """Return what is expected of a pod, as a text: its place, the gangs that must end, or that it waits."""
         if pod in self.placements:
             return f"{self.placements[pod]['node']} {self.placements[pod]['gpus']}"
         victims = {self.pods[victim]["gang"] for victim in self.victims.get(pod, ())}
@@ -85,12 +84,7 @@ class Cases:
 
 
 class Pods:
-    """Pods that come one after the other: the first of a gang schedules it.
-
-    Args:
-        config: The configuration of the cluster.
-        cases: What the pods ask for.
-    """
+    """Pods that come one after the other: the first of a gang schedules it."""
 
     def __init__(self, config: Mapping[str, Any], cases: Cases) -> None:
         self.allocator = Allocator(cluster_of(config))
@@ -98,11 +92,7 @@ class Pods:
         self.come: Counter[tuple[str, int]] = Counter()
 
     def ask(self, pod: str, suggested: set[str] | None = None, *, preempt: bool = True) -> str:
-        """Schedule a pod, and return what comes of it, as a text.
-
-        Raises:
-            InputError: It is refused.
-        """
+        """Schedule a pod, and return what comes of it, as a text."""
         gang, gpus = self.cases.pods[pod]["gang"], self.cases.pods[pod]["gpus"]
         request = self.cases.request(pod)
         if self.come[gang, gpus] == request.sizes.count(gpus):

@@ -29,11 +29,7 @@ class Step:
 
 
 def read(path: Path) -> list[dict[str, Any]]:
-    """Read the episodes of a file: a JSON document in each line, the file compressed or not.
-
-    Raises:
-        InputError: It is no such file.
-    """
+    """Read the episodes of a file: a JSON document in each line, the file compressed or not."""
     try:
         data = path.read_bytes()
         text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode("utf-8")

@@ -104,10 +104,6 @@ def with_spread(shared: Instance, gpu_type: str) -> Instance:
 
     Every job is one of the built-in applications with such factors, drawn once (seed 0). Beyond the largest measured
     number of GPUs the factor is that of this number; below 1 it counts as 1.
-
-    Args:
-        shared: The cluster of all tenants.
-        gpu_type: The GPU type whose factors count.
     """
     factors = [each.spread_factor for each in builtin_applications().values()]
     known = [each for each in factors if any(v == gpu_type for v, _ in each)]

@@ -47,7 +47,6 @@ def named_trace(name: str) -> list[TraceJob]:
 
 
 def ratios(jobs: Sequence[TraceJob]) -> Ratios:
-    """Simulate a trace with AntMan, opportunistic jobs slowed by Muri's rule and by utilisation, Tiresias and SRTF."""
     alone = muri_instance(list(jobs), "alone", needs=False)
     tiresias_s = simulate(alone, Tiresias(), record=False).mean_completion_s
     # Work per weight is time here, since weights are proportional to GPUs: the shortest remaining time first.

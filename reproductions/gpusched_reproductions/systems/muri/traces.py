@@ -117,7 +117,6 @@ def _job(row: dict[str, str], at_once: bool) -> TraceJob:
 
 
 def restarts() -> dict[tuple[str, int], float]:
-    """Return how long a restart was measured to take, by model and GPUs [s]."""
     with (HERE / "stage_times.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     return {(row["model"], int(row["gpus"])): float(row["restart_s"]) for row in rows}
@@ -163,14 +162,11 @@ def muri_instance(
     weights are 1 € for a thousand seconds, times the GPUs.
 
     Args:
-        jobs: The jobs.
         sharing: `alone`, or guaranteed (0.6) and opportunistic (0.4) shares of as many GPUs; opportunistic jobs are
             slowed by Muri's rule for pairs (`times_longer`), or by what utilisations leave. Whole GPUs are offered too
             where jobs need memory.
-        nodes: How many nodes there are.
         adapt_s: Seconds until limits follow the jobs on a GPU, with `moving`.
         needs: Whether jobs need memory as `memory` derives it; else all fit a share, as in Muri's simulations.
-        seed: Seed of the due dates.
     """
     restart_s, slack = restarts(), np.random.default_rng(seed).uniform(*_SLACK, len(jobs))
     sizes = {gpus: _configurations(gpus, sharing, whole=needs) for gpus in sorted({job.gpus for job in jobs})}

@@ -122,7 +122,6 @@ def beside(start_s: float, slowdown: float, horizon_s: float, seed: int) -> Shar
         start_s: Start-up of a burst [s].
         slowdown: Factor on the time of both while they share a GPU, ≥ 1.
         horizon_s: When the run ends [s].
-        seed: Seed of the bursts.
     """
     costs = SwitchingCosts(start_s, start_s, start_s)
     bursts = Load().bursts(np.random.default_rng(seed), horizon_s, costs, BURST, "burst")

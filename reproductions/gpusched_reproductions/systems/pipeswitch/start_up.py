@@ -32,7 +32,6 @@ FROM, TO = 10.0, 50.0  # times better than MPS, by the abstract
 
 
 def predicted_ms(method: Method, model: str, ready_ms: float) -> float:
-    """Return the latency of a task of a model that starts by a method, given that of a model that is ready [ms]."""
     return 1e3 * start_up_s(method, layers_of(MODELS[model]), ready_ms / 1e3)
 
 
