@@ -1,5 +1,6 @@
 """`gpusched warm-up`."""
 
+from collections.abc import Callable
 from os.path import commonpath
 from time import monotonic
 from typing import Annotated, Any
@@ -49,8 +50,7 @@ def warm_up_command(
     if settings.DISABLE_JIT:
         typer.echo("nothing to compile: NUMBA_DISABLE_JIT is set")
         return
-    named = None if policies is None else [policy.name for policy in parse_policies(policies)]
-    steps = [*warm_up_steps(named), ("forecasts", _forecasts), ("decision service", _decisions)]
+    steps = steps_of(policies)
     names = [name for name, _ in steps]
     if is_compiled(names):
         typer.echo(f"nothing to do: all is compiled, and kept under {_place()}")
@@ -68,6 +68,13 @@ def warm_up_command(
         )
     else:
         typer.echo(f"nothing to do: all is compiled, and kept under {_place()}")
+
+
+def steps_of(policies: str | None) -> list[tuple[str, Callable[[], None]]]:
+    """Return what to do, each with its name; forecasts and the decision service only where all is compiled."""
+    if policies is not None:
+        return list(warm_up_steps([policy.name for policy in parse_policies(policies)]))
+    return [*warm_up_steps(), ("forecasts", _forecasts), ("decision service", _decisions)]
 
 
 def _forecasts() -> None:

@@ -33,7 +33,7 @@ def test_it_says_how_much_was_compiled_and_where_and_the_second_time_that_nothin
     def compiling() -> None:
         numba.njit(lambda x: x + 1)(1)
 
-    monkeypatch.setattr(module, "warm_up_steps", lambda _: iter([("one", compiling), ("two", compiling)]))
+    monkeypatch.setattr(module, "steps_of", lambda _: [("one", compiling), ("two", compiling)])
     assert warm_up().startswith("compiled 2 kernels in ")
     assert warm_up().startswith("nothing to do: all is compiled, and kept under /")
     noted.unlink()
