@@ -56,7 +56,7 @@ def main() -> None:
     """Print the mean cost [€] of EDF, of STS-X, of the imitator and of the agent in the end on the test workloads."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--expert", default="sts-x", help="a policy that decides job by job")
-    parser.add_argument("--imitated", type=int, default=200_000, help="decisions of the imitation")
+    parser.add_argument("--imitated", type=int, default=400_000, help="decisions of the imitation")
     parser.add_argument("--steps", type=int, default=100_000, help="decisions of MaskablePPO")
     parser.add_argument("--seeds", type=int, default=20, help="test workloads")
     parser.add_argument("--out", type=Path, default=Path("runs/maskable"))

@@ -80,6 +80,11 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
         stored._version = f"{numba.__version__} {compiled._digest}"  # noqa: SLF001
         # Two versions of a kernel may run from one folder: the code of one never stands beside the index of the other.
         stored._data_name_pattern = stored._data_name_pattern.replace("{", f"{compiled._digest[:16]}.{{")  # noqa: SLF001
+        if "<locals>" not in function.__qualname__:  # else one name may stand for several functions of a file
+            # Numba names files by the kernel's first line, so that a line above it would compile it again.
+            line = f"-{function.__code__.co_firstlineno}."
+            for attribute in ("_index_name", "_index_path", "_data_name_pattern"):
+                setattr(stored, attribute, ".".join(getattr(stored, attribute).rsplit(line, 1)))
     typed: Callable[P, R] = compiled
     return typed
 
@@ -98,21 +103,21 @@ def _digest(function: Callable[..., Any], options: object = None) -> str:
     code = function.__code__
     digest = sha256(f"{function.__module__} {options}".encode())
     records = {_records(_package(file)) for file in (__file__, code.co_filename)}
-    for text in (*sorted(records), *_parts(code, function.__globals__, code.co_filename)):
+    for text in (*sorted(records), *_parts(code, function.__globals__, code.co_filename, function.__doc__)):
         digest.update(f"{text}\n".encode())
     for cell in function.__closure__ or ():
         digest.update(_value(cell.cell_contents).encode())
     return digest.hexdigest()
 
 
-def _parts(code: CodeType, names: dict[str, Any], file: str) -> Iterator[str]:
-    """Yield the code, and the values of all globals and of attributes of modules that it reads."""
+def _parts(code: CodeType, names: dict[str, Any], file: str, docstring: str | None = None) -> Iterator[str]:
+    """Yield the code, and the values of all globals and of attributes of modules that it reads, but no docstring."""
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
             yield from _parts(constant, names, file)
-        else:
+        elif constant is not None and constant != docstring:  # whose place None takes where there is no docstring
             yield repr(constant)
     module: Any = None
     for step in get_instructions(code):

@@ -10,7 +10,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
-SLOW: dict[str, str] = {}
+SLOW: dict[str, str] = {
+    "tests/slurm": "Slurm's daemons and munge",
+    "tests/browser": "Chromium and playwright",
+    "tests/ray": "Ray",
+    "tests/processes": "processes, signals, sockets, fresh interpreters",
+    "tests/libraries": "Stable-Baselines3's zoo, TorchRL, MO-Gymnasium, moviepy and others",
+    "tests/examples": "the extra `dev`",
+    "tests/reproductions": "public data, where there is some",
+    "tests/benchmarks": "nothing: minutes",
+    "tests/baselines/solvers/test_ipopt.py": "Ipopt",
+    "tests/baselines/solvers/test_nlp.py": "Ipopt",
+}
 """Folders and files of the slow lane, from the root of the repository, each with what it needs beside Python."""
 
 

@@ -1,11 +1,9 @@
-"""The benchmarks run, on sizes too small to measure anything: nothing here depends on how fast the machine is."""
+"""What benchmarks make of what they measured: figures, ratios, targets; nothing is measured here."""
 
 from __future__ import annotations
 
 import json
-import math
-import os
-from contextlib import closing
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
@@ -14,67 +12,19 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import (
-    bounds,
-    compiled_policy,
-    forecasts,
+    either_tree,
     jobshop,
-    learning,
-    rounds,
-    runs,
-    scale,
-    service,
-    slurm,
     solvers,
-    startup,
-    state,
-    steps,
     training,
     vector,
     vector_walks,
 )
+from benchmarks.before_after import paired
 from benchmarks.bursts import burst, hardest_burst, tight_share
-from benchmarks.child import Contender
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
-from benchmarks.table import render
-from gpusched_experiments.live.emulated import missing_programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-SMALL: dict[str, Callable[[], list[Figure]]] = {
-    "rounds": lambda: rounds.measure(nodes=(5,), repetitions=1, constructions=3),
-    "steps": lambda: steps.measure(steps=30, repetitions=1),
-    "vector": lambda: vector.measure(envs=4, steps=5, few=2, few_steps=5, shops=2, repetitions=1, apart=False),
-    "learning": lambda: learning.measure(envs=2, steps=4, repetitions=1, apart=False),
-    "training": lambda: training.measure(
-        ("es", "ppo"), limit_s=0.5, options={"evaluate_every": 10}, scenario_settings={"jobs.count": 5}
-    ),
-    "runs": lambda: runs.measure(sizes=(20,), policies=("edf",), repetitions=1),
-    "scale": lambda: scale.measure(
-        nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",), fleet=(3, 60.0), fleet_policies=("edf",)
-    ),
-    "solvers": lambda: solvers.measure(nodes=3, problems=2),
-    "bounds": lambda: bounds.measure(nodes=1, jobs=8, repetitions=1),
-    "startup": lambda: startup.measure(repetitions=1, programs={"nothing": "print('[0.25, 0.5]')"}),
-    "service": lambda: service.measure(nodes=3, jobs_per_node=2, events=2, repetitions=1, policies=("edf",)),
-    "slurm": lambda: slurm.measure(jobs=3, queued=20, nodes=6, policies=("edf",)),
-    "forecasts": lambda: forecasts.measure(nodes=3, jobs_per_node=2, timed=2, repetitions=1, policies=("edf",)),
-    "state": lambda: state.measure(rounds=20, repetitions=1),
-    "compiled-policy": lambda: compiled_policy.measure(nodes=(2,), repetitions=1, scenario="tiny", seeds=1),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SMALL)
-def test_every_benchmark_gives_positive_figures(name: str):
-    if name == "slurm" and missing_programs():
-        pytest.skip("Slurm is not installed")
-    figures = SMALL[name]()
-    assert figures
-    measured = [value for figure in figures for value in figure.values]
-    assert measured
-    assert all(math.isfinite(value) and value >= 0.0 for value in measured)
-    assert all(figure.name.strip() in render(name, figures) for figure in figures)
 
 
 def test_the_hardest_burst_is_harder_than_the_ordinary_one():
@@ -88,7 +38,6 @@ def test_a_figure_is_held_against_its_target_by_its_median():
     assert Figure("x", (), "ms", at_most(2.0)).met is None
 
 
-@pytest.mark.slow
 def test_contenders_take_turns_and_ratios_pair_their_repetitions():
     turns: list[str] = []
     counts = {"a": iter((0.0, 6.0, 8.0)), "b": iter((0.0, 2.0, 4.0))}
@@ -99,19 +48,6 @@ def test_contenders_take_turns_and_ratios_pair_their_repetitions():
     values = interleaved({name: contender(name) for name in counts}, 2)
     assert turns == ["a", "b"] * 3
     assert ratios(values["a"], values["b"]) == (3.0, 2.0)
-
-
-def test_a_contender_has_a_process_of_its_own_that_measures_whenever_it_is_called(tmp_path, monkeypatch):
-    (tmp_path / "counting.py").write_text(
-        "import os, sys\nfrom benchmarks.child import answer\n"
-        "calls = iter((float(os.getpid()), float(sys.argv[1])))\nanswer(lambda: next(calls))\n"
-    )
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", ""))))
-    with closing(Contender("counting", 2.5)) as contender:
-        assert contender() not in (0.0, float(os.getpid()))
-        assert contender() == 2.5
-        with pytest.raises(RuntimeError, match=r"counting 2\.5 ended before it had measured"):
-            contender()
 
 
 def test_vector_environments_are_measured_each_in_a_process_of_its_own(monkeypatch):
@@ -166,15 +102,6 @@ def test_the_solvers_are_measured_on_problems_that_need_a_plan():
         assert optimum_eur > 0.0
 
 
-def test_a_compiled_policy_that_decides_otherwise_than_the_same_in_python_is_found(monkeypatch):
-    class Dearest(compiled_policy.InPython):
-        job_order = "weight"
-
-    monkeypatch.setattr(compiled_policy, "POLICIES", (compiled_policy.ExpectedCost(), Dearest()))
-    with pytest.raises(RuntimeError, match="default: the compiled policy and the same in Python"):
-        compiled_policy.measure(nodes=(), scenario="default", seeds=1)
-
-
 def test_actions_are_drawn_evenly_among_those_that_the_mask_allows():
     masks = np.array([[1, 0, 0, 1, 1, 1]] * 400 + [[1, 0, 0, 0, 0, 0]] * 3, dtype=np.int8)
     draws = np.r_[np.arange(400) / 400, 0.0, 0.5, np.nextafter(1.0, 0.0)]
@@ -220,24 +147,21 @@ def test_a_saving_that_is_not_reached_is_said_with_the_best(monkeypatch):
     assert ended.note == "not reached in the whole training of 31 s (best 0.0%, after 0 steps): the time to the best"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["vector", "learning", "training"])
-def test_what_is_not_installed_is_said_to_be_missing(name: str, monkeypatch):
-    monkeypatch.setattr(jobshop, "installed", lambda: False)
-    for module in (learning, training):
-        monkeypatch.setattr(module, "find_spec", lambda _: None)
-    missing = [figure for figure in SMALL[name]() if "not installed" in figure.note]
-    assert missing
-    assert all(not figure.values for figure in missing)
+def test_only_public_names_are_measured():
+    imported = [
+        line for line in Path(either_tree.__file__).read_text().splitlines() if line.startswith("from gpusched")
+    ]
+    assert imported
+    assert all(line.split()[1] in {"gpusched_env", "gpusched_baselines"} for line in imported)
 
 
-def test_resetting_only_job_shops_that_ended_gives_the_states_that_resetting_all_gives():
-    jax = pytest.importorskip("jax", reason="needs the extra `bench`")
-    pytest.importorskip("jumanji", reason="needs the extra `bench`")
-    walks = [jobshop.Walk(20, 100, own_reset=own_reset, threads=1) for own_reset in (True, False)]
-    for _ in range(2):
-        for walk in walks:
-            assert walk() > 0.0
-    equal = jax.tree.map(lambda one, other: bool((one == other).all()), *(walk.states for walk in walks))
-    assert all(jax.tree.leaves(equal))
-    assert walks[0].states[0].step_count.max() < 200
+def test_two_measurements_take_turns_and_each_pair_gives_a_ratio():
+    turns: list[str] = []
+    seconds = {"before": iter((2.0, 6.0, 3.0)), "now": iter((1.0, 2.0, 3.0))}
+
+    def measured(name: str) -> float:
+        turns.append(name[0])
+        return next(seconds[name])
+
+    assert paired(lambda: measured("before"), lambda: measured("now"), 3) == (2.0, 3.0, 1.0)
+    assert "".join(turns) == "bnnbbn"

@@ -5,11 +5,11 @@ import hashlib
 import json
 import math
 import statistics
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from scripts import run_script
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -38,9 +38,7 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the public measuremen
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Run the script; return its output folder and its report."""
     out = tmp_path_factory.mktemp("tables")
-    command = [sys.executable, str(ROOT / "scripts" / "build_applications.py"), "--data", str(DATA), "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    return out, done.stdout
+    return out, run_script("build_applications.py", "--data", DATA, "--out", out)
 
 
 def rows(name: str) -> list[dict[str, str]]:

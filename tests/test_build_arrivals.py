@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpusched_env.workload.tables.applications import arrival_profile
+from scripts import run_script
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -19,8 +19,7 @@ TABLES = ("arrival_profiles.csv", "arrival_bursts.csv")
 
 @pytest.mark.skipif(not (DATA / "philly").is_dir(), reason="the public traces are not beside the repository")
 def test_the_committed_tables_are_what_the_script_makes(tmp_path):
-    script = ROOT / "scripts" / "build_arrivals.py"
-    subprocess.run([sys.executable, str(script), "--data", str(DATA), "--out", str(tmp_path)], check=True)
+    run_script("build_arrivals.py", "--data", DATA, "--out", tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == set(TABLES)
     for name in TABLES:
         assert (tmp_path / name).read_bytes() == (COMMITTED / name).read_bytes()

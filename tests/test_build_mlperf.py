@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from scripts import run_script
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
@@ -18,8 +18,7 @@ pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the public measuremen
 def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Run the script; return its output folder and its report."""
     out = tmp_path_factory.mktemp("tables")
-    command = [sys.executable, str(ROOT / "scripts" / "build_mlperf.py"), "--data", str(DATA), "--out", str(out)]
-    return out, subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return out, run_script("build_mlperf.py", "--data", DATA, "--out", out)
 
 
 def test_the_committed_tables_are_what_the_script_makes(built: tuple[Path, str]) -> None:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+
+from scripts import run_script
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data" / "gpuspb"
@@ -20,8 +20,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 @pytest.mark.skipif(not DATA.is_dir(), reason="the published files are not beside the repository")
 def test_the_committed_tables_are_what_the_script_makes(tmp_path: Path) -> None:
-    script = ROOT / "scripts" / "build_published.py"
-    subprocess.run([sys.executable, str(script), "--data", str(DATA), "--out", str(tmp_path)], check=True)
+    run_script("build_published.py", "--data", DATA, "--out", tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == set(TABLES)
     for name in TABLES:
         assert (tmp_path / name).read_bytes() == (COMMITTED / name).read_bytes()

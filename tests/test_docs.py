@@ -41,7 +41,6 @@ PAGES = (
 )
 PHILLY = "timestamp,duration,num_gpus\n2017-10-09 07:01:55,66.0,1\n2017-10-09 07:13:03,2951.0,4\n"
 NEEDS = {
-    "RecordVideo": ("moviepy", "films need moviepy"),
     "gpusched_agents": ("sb3_contrib", "needs the extra `agents`"),
     "sb3_contrib": ("sb3_contrib", "needs the extra `agents`"),
     "stable_baselines3": ("stable_baselines3", "needs the extra `agents`"),
@@ -68,7 +67,6 @@ def python_blocks() -> list[object]:
     ]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("code", "said"), python_blocks())
 def test_each_python_block_runs_alone_and_prints_what_the_page_says(code, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

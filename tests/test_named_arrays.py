@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import copy
-import os
 import pickle
-import subprocess
 import sys
-from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numba
@@ -15,37 +12,11 @@ import numpy as np
 import pytest
 from typing_extensions import TypeAliasType
 
-import boxes
-from boxes import Inner, Outer, change, new_outer, weigh, weigh_nth
+from boxes import Inner, Outer, by_hand, change, new_outer, weigh, weigh_nth
 from gpusched_env.named_arrays import NamedArrays, new_handles
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}  # noqa: S301
-
-
-def by_hand(outer: Outer) -> float:
-    """Compute what `weigh` does with arrays."""
-    i, j, k = np.indices(outer.cube.shape)
-    table = (10 * i[:, :, 0] + j[:, :, 0]) * outer.table
-    numbers = np.arange(len(outer.inner.numbers)) * outer.inner.numbers
-    return float(numbers.sum() + table.sum() + ((100 * i + 10 * j + k) * outer.cube).sum())
-
-
-def in_a_process(folder: Path, **environment: str) -> tuple[float, float, int]:
-    """Run `boxes` in a process of its own; give what it prints."""
-    path = os.pathsep.join([str(Path(boxes.__file__).parent), *sys.path])
-    program = "import boxes; boxes.main()"
-    variables = os.environ | {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder)} | environment
-    done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True)
-    first, second, hits = done.stdout.split()
-    return float(first), float(second), int(hits)
-
-
-def expected() -> tuple[float, float]:
-    changed = new_outer(5.0)
-    for array, place in ((changed.inner.numbers, 0), (changed.table, (1, 2)), (changed.cube, (1, 2, 3))):
-        array[place] += 7
-    return by_hand(new_outer()), by_hand(changed)
 
 
 def test_a_kernel_reads_every_array_and_those_of_values_within():
@@ -159,19 +130,6 @@ def test_a_call_keeps_nothing_of_what_it_was_given():
     for _ in range(10):
         weigh(outer)
     assert (sys.getrefcount(outer._table_), sys.getrefcount(outer.inner._table_)) == before
-
-
-@pytest.mark.slow
-@compiled_only
-def test_a_second_process_finds_the_kernels_on_the_disk(tmp_path):
-    assert in_a_process(tmp_path) == (*expected(), 0)
-    first, second, hits = in_a_process(tmp_path)
-    assert (first, second) == expected()
-    assert hits > 0
-
-
-def test_kernels_that_run_as_python_compute_the_same(tmp_path):
-    assert in_a_process(tmp_path, NUMBA_DISABLE_JIT="1") == (*expected(), 0)
 
 
 def test_arrays_may_be_annotated_by_an_alias_of_their_type():

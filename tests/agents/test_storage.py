@@ -6,8 +6,6 @@ import hashlib
 import json
 import pickle
 import shutil
-import subprocess
-import sys
 import zipfile
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -412,20 +410,6 @@ def test_every_agent_that_is_shipped_loads_and_is_small():
         folder = find_agent(f"agent:{name}")
         assert load_agent(folder)[0].name == name
         assert sum(path.stat().st_size for path in folder.iterdir()) <= 2 * 2**20
-
-
-@pytest.mark.slow
-def test_nothing_of_this_needs_torch():
-    files = ("description", "storage")
-    modules = ["policy", "spec", *(f"files.{name}" for name in files)]
-    program = f"""
-import sys
-for name in {modules}:
-    __import__("gpusched_agents." + name)
-print([name for name in ("torch", "stable_baselines3", "sb3_contrib") if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_an_agent_of_other_features_is_stored_but_does_not_fit(saved: Path):

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import signal
-import subprocess
-import sys
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -19,9 +15,9 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
 
+from control_runs import BASE, CASES, ENVS, PPO, curve, outcome, same
 from gpusched_agents.files.storage import load_agent, load_description
 from gpusched_agents.policy import load_policy
-from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.study import make_training
 from gpusched_agents.training.algorithm_config import AdaptationConfig
 from gpusched_agents.training.checkpoint import Checkpoint
@@ -34,26 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-ENVS = 4
-PPO = {"n_steps": 8, "batch_size": 16, "n_epochs": 2, "learning_rate": 0.01}
-SMALL_BUFFER = {"learning_starts": 16, "batch_size": 16, "gradient_steps": 2, "buffer_size": 200}
-BASE = TrainingConfig(
-    agent=AdaptationConfig("ppo", PPO, workloads=6),
-    scenarios=("tiny",),
-    steps=256,
-    envs=ENVS,
-    network=NetworkConfig("controls", hidden=8, rounds=4),
-    validation_seeds=(500, 501),
-    evaluate_every=40,
-)
-CASES = {
-    "ppo": BASE,
-    "a2c": replace(BASE, agent=AdaptationConfig("a2c", {"n_steps": 8, "learning_rate": 0.01}, workloads=6)),
-    "sac": replace(BASE, agent=AdaptationConfig("sac", SMALL_BUFFER, workloads=6), steps=96),
-    "td3": replace(BASE, agent=AdaptationConfig("td3", SMALL_BUFFER, workloads=6), steps=96),
-    "two scenarios": replace(BASE, scenarios=("tiny", "default"), scenario_settings={"jobs.count": 8}, steps=128),
-}
-
 
 class Stopped(Exception):  # noqa: N818 - no error
     """The training was stopped."""
@@ -64,32 +40,6 @@ def _one_thread():
     threads = torch.get_num_threads()
     yield
     torch.set_num_threads(threads)
-
-
-def curve(folder: Path) -> list[dict[str, str]]:
-    """Read `curve.csv`."""
-    with (folder / "curve.csv").open(newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
-
-
-def outcome(folder: Path) -> dict[str, Any]:
-    """Return all that a finished run must reproduce: everything except the seconds that it took."""
-    points = [{name: value for name, value in point.items() if name != "seconds"} for point in curve(folder)]
-    last = Checkpoint.read(folder / "checkpoint.safetensors")
-    progress = last.facts["progress"]
-    del progress["seconds"]
-    for point in progress["curve"]:
-        del point["seconds"]
-    arrays = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in last.arrays.items()}
-    weights = {name: array.tobytes() for name, array in load_agent(folder / "agent")[1].items()}
-    return {"weights": weights, "curve": points, "facts": last.facts, "arrays": arrays}
-
-
-def same(one: dict[str, Any], other: dict[str, Any]) -> None:
-    for part in ("weights", "curve", "facts", "arrays"):
-        changed = one[part] != other[part]
-        names = [name for name in one[part] if one[part][name] != other[part].get(name)] if part == "arrays" else part
-        assert not changed, names
 
 
 @pytest.fixture(scope="module")
@@ -172,45 +122,6 @@ def test_a_finished_run_is_left_as_it_is(whole_runs: Callable[[str], Path]):
     before = outcome(folder)
     ControlTraining(CASES["ppo"], folder).run()
     same(outcome(folder), before)
-
-
-PROGRAM = """
-import sys
-from gpusched_agents.training.algorithm_config import *
-from gpusched_agents.training.config import *
-from gpusched_agents.training.control_training import ControlTraining
-config = eval(sys.argv[2])
-ControlTraining(config, sys.argv[1], on_progress=lambda *report: print(*report, flush=True)).run()
-"""
-
-
-@pytest.mark.slow
-def test_a_killed_run_is_never_corrupt_and_ends_as_if_it_had_not_been(
-    whole_runs: Callable[[str], Path], tmp_path: Path
-):
-    """Killed (SIGKILL) three times, shortly after its n-th report."""
-    folder, rng = tmp_path / "run", np.random.default_rng()
-    command = [sys.executable, "-c", PROGRAM, str(folder), repr(CASES["ppo"])]
-    for lines in (1, 4, 3):
-        moment_s = float(rng.uniform(0.0, 0.2))
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            reported = [process.stdout.readline() for _ in range(lines)]
-            try:
-                process.wait(moment_s)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-        assert all(reported) or process.returncode == 0, "a later session may end before it has reported so often"
-        assert json.loads((folder / "training.json").read_text(encoding="utf-8"))["config"]["envs"] == ENVS
-        if (folder / "agent").exists():
-            load_agent(folder / "agent")
-            curve(folder)
-        if (folder / "checkpoint.safetensors").exists():
-            Checkpoint.read(folder / "checkpoint.safetensors")
-    ControlTraining(CASES["ppo"], folder).run()
-    same(outcome(folder), outcome(whole_runs("ppo")))
-    assert {path.name for path in folder.iterdir() if not path.name.startswith(".")} == {
-        "training.json", "checkpoint.safetensors", "curve.csv", "logs", "agent"
-    }  # fmt: skip
 
 
 @pytest.mark.slow

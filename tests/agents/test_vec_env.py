@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -331,12 +329,6 @@ def test_the_state_of_something_else_is_refused():
         env.set_state({})
     with refused("vector", "SyncVectorEnv", "a GpuClusterVectorEnv"):
         over_single().get_state()
-
-
-def test_the_package_alone_imports_neither_torch_nor_stable_baselines3():
-    program = "import gpusched_agents, sys; print(sorted({'torch', 'stable_baselines3'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
 
 
 def test_native_environments_stand_behind_the_maker():

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_env import load_instance, save_instance
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import read_result, write_run
 from gpusched_env.model import DemandCharge, Instance, PriceSeries
 from gpusched_env.simulator import simulate
 from instances import random_instance
+from run_files import audited, edited, loaded_again
 
 DEMAND = DemandCharge(3.0, interval_s=600.0, months_s=(3_000.0, 9_000.0))
 
@@ -39,8 +39,7 @@ def priced(seed: int, **kinds: bool) -> Instance:
 @pytest.mark.parametrize("policy", ["edf-preemptive", "sts"])
 def test_runs_with_prices_agree_with_the_audit(policy: str, kinds: dict[str, bool], tmp_path: Path):
     result = simulate(priced(4, **kinds), make_policy(policy))
-    write_run(result, tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(result, tmp_path / "run") == []
     again = read_result(tmp_path / "run")
     assert (again.energy_kwh, again.co2_kg, again.demand_eur) == (
         result.energy_kwh,
@@ -52,12 +51,10 @@ def test_runs_with_prices_agree_with_the_audit(policy: str, kinds: dict[str, boo
 
 def test_an_instance_with_prices_comes_back_from_its_file(tmp_path: Path):
     instance = priced(1)
-    save_instance(instance, tmp_path / "instance.json")
-    assert load_instance(tmp_path / "instance.json") == instance
+    assert loaded_again(instance, tmp_path) == instance
     told = np.concatenate(([-np.inf, -np.inf], np.arange(-1.0, 200.0) * 500.0))
     series = replace(instance.prices, g_per_kwh=None, pue=None, published_s=told, demand=None, forecast_noise=0.2)
-    save_instance(replace(instance, prices=series), tmp_path / "other.json")
-    assert load_instance(tmp_path / "other.json").prices == series
+    assert loaded_again(replace(instance, prices=series), tmp_path).prices == series
 
 
 @pytest.mark.parametrize("field", ["energy_kwh", "co2_kg", "demand_eur", "energy_eur"])
@@ -72,8 +69,7 @@ def test_another_amount_is_found(field: str, tmp_path: Path):
 @pytest.mark.parametrize("column", ["eur_per_kwh", "pue", "g_per_kwh"])
 def test_another_series_is_found(column: str, tmp_path: Path):
     write_run(simulate(priced(2), make_policy("edf")), tmp_path / "run")
-    document = json.loads((tmp_path / "run" / "instance.json").read_text())
-    document["prices"][column][4] += 0.01
-    (tmp_path / "run" / "instance.json").write_text(json.dumps(document))
+    with edited(tmp_path / "run" / "instance.json") as document:
+        document["prices"][column][4] += 0.01
     expected = {"eur_per_kwh": "energy_eur", "pue": "energy_kwh", "g_per_kwh": "co2_kg"}[column]
     assert expected in {each.what for each in audit(tmp_path / "run")}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +14,7 @@ from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.workload import with_tenancy
 from refusals import refused
+from run_files import edited
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,10 +36,8 @@ def folder_of(where: Path) -> Path:
 
 def changed(folder: Path, change: Callable[[Any], object]) -> Path:
     """Change the instance of a folder."""
-    path = folder / "instance.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
-    change(document)
-    path.write_text(json.dumps(document), encoding="utf-8")
+    with edited(folder / "instance.json") as document:
+        change(document)
     return folder
 
 

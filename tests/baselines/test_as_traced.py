@@ -17,6 +17,7 @@ from gpusched_env.formats import load_instance, save_instance, write_run
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import with_tenancy
 from refusals import refused
+from run_files import audited, edited, loaded_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,10 +118,8 @@ def test_it_has_a_name_but_stands_in_no_list_that_any_workload_runs():
 
 def test_what_was_traced_is_kept_in_files_and_passes_the_audit(tmp_path):
     instance = replay(tmp_path, HAND)
-    save_instance(instance, tmp_path / "instance.json")
-    assert load_instance(tmp_path / "instance.json") == instance
-    write_run(simulate(instance, AsTraced()), tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert loaded_again(instance, tmp_path) == instance
+    assert audited(simulate(instance, AsTraced()), tmp_path / "run") == []
     plain = replay(tmp_path, "submission_s,duration_s,gpus\n0,5,1\n")
     save_instance(plain, tmp_path / "plain.json")
     assert not [name for name in json.loads((tmp_path / "plain.json").read_text())["jobs"] if "traced" in name]
@@ -131,9 +130,8 @@ def test_the_audit_and_the_reader_refuse_what_cannot_have_been(column, value, tm
     instance = replay(tmp_path, HAND)
     write_run(simulate(instance, AsTraced()), tmp_path / "run")
     path = tmp_path / "run" / "instance.json"
-    document = json.loads(path.read_text())
-    document["jobs"][column][0] = value
-    path.write_text(json.dumps(document))
+    with edited(path) as document:
+        document["jobs"][column][0] = value
     with refused(f"{path}: jobs[0].{column}", value):
         load_instance(path)
     with refused(f"instance.json: jobs.{column}[0]", value):

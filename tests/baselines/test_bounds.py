@@ -93,7 +93,7 @@ def test_a_completion_that_an_event_takes_early_does_not_undercut_the_bounds(cas
     instance = early_completion(*case)
     total = simulate(instance, make_policy("fifo")).total_eur
     assert total >= clairvoyant_bound(instance) * (1 - 1e-14)
-    assert total >= non_clairvoyant_bound(instance) * (1 - 1e-14)
+    assert total >= max(non_clairvoyant_bound(instance), capacity_bound(instance)) * (1 - 1e-14)
 
 
 @settings(max_examples=20, deadline=None)
@@ -121,8 +121,7 @@ def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_
     assert (1.0 - non_clairvoyant_bound(of)) * HOUR == pytest.approx(1.0072e-9, rel=1e-3)
 
 
-@pytest.mark.slow
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "greedy"]), power=st.booleans())
 def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_utilisation(seed: int, name: str, power: bool):
     instance = by_utilisation(random_instance(seed, jobs=8, kinds=True, span_s=300.0), power=power)

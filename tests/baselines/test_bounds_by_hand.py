@@ -13,18 +13,17 @@ remaining 0.2 h for 0.40 €.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
+from fixed import Fixed
 from gpusched_baselines import clairvoyant_bound, clairvoyant_bounds
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from instances import HOUR
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator import View
+    pass
 
 CONFIGURATIONS = [Configuration("V", g) for g in (1, 2, 4)]
 CERTAIN = EpochDistribution.certain()
@@ -35,19 +34,6 @@ def instance(weight_eur_per_h: float, due_h: float = 1.0) -> Instance:
     job = Job(0.0, due_h * HOUR, weight_eur_per_h / HOUR, 2.0, CERTAIN, 2.0, seconds)
     gpu = GpuType("V", 1000.0, 0.0, 16.0)
     return Instance.from_jobs([gpu], [Node("V", 4)], [job], CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0)
-
-
-@dataclass(frozen=True)
-class Always:
-    """A policy that places every job on the same configuration, for any due date."""
-
-    config: int
-    name: str = "always"
-    preemption: bool = False
-
-    def decide(self, view: View, rng: np.random.Generator) -> None:
-        for job in view.waiting:
-            view.place(int(job), self.config)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +55,7 @@ def test_a_policy_that_is_late_on_purpose_attains_the_clairvoyant_bound_and_does
     config, weight_eur_per_h
 ):
     of = instance(weight_eur_per_h)
-    assert simulate(of, Always(config)).total_eur == pytest.approx(clairvoyant_bound(of), rel=1e-12)
+    assert simulate(of, Fixed((config,))).total_eur == pytest.approx(clairvoyant_bound(of), rel=1e-12)
 
 
 def test_a_job_with_time_is_bounded_by_its_cheapest_configuration():

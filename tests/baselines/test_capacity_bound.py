@@ -22,7 +22,7 @@ from gpusched_env import Configuration, Instance, Node, load_scenario, make_inst
 from gpusched_env.model import PriceSeries
 from instances import HOUR, random_instance
 from refusals import refused
-from small_instances import EARLY_COMPLETIONS, early_completion, hours_job, kilowatt_cluster, small_random_instance
+from small_instances import hours_job, kilowatt_cluster, small_random_instance
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -177,13 +177,6 @@ def test_at_the_same_prices_another_node_does_not_raise_it(seed: int, prices_see
     assert priced_bound(wider, *priced) <= before + 1e-9 * abs(before)
 
 
-@pytest.mark.parametrize("case", EARLY_COMPLETIONS)
-def test_a_completion_that_an_event_takes_early_does_not_undercut_it(case: tuple[float, float, float]):
-    instance = early_completion(*case)
-    total = simulate(instance, make_policy("fifo")).total_eur
-    assert total >= capacity_bound(instance) * (1 - 1e-14)
-
-
 def test_in_a_full_cluster_it_is_tighter_than_the_clairvoyant_bound():
     instance = full_cluster()
     assert capacity_bound(instance) > 1.02 * clairvoyant_bound(instance)
@@ -217,7 +210,6 @@ def crowded(seed: int) -> Instance:
     return replace(instance, gpu_types=types, jobs=replace(instance.jobs, due_s=0.3 * instance.jobs.due_s))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("make", "near"), [(small_random_instance, 0.85), (crowded, 0.9)])
 def test_it_is_below_the_optimum_of_small_static_instances(make: Callable[[int], Instance], near: float):
     """It has no base power, which is much of the cost in the first kind of instance, and none in the second."""

@@ -115,16 +115,3 @@ def test_where_due_dates_are_guaranteed_plans_have_the_worst_co_runners():
             simulate(instance, StsX()).log.tobytes() != simulate(instance, StsX(co_located=False)).log.tobytes()
         )
     assert different > 0  # elsewhere co-runners change the costs on these instances
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("track", ["hosts", "colocation"])
-def test_sts_x_costs_less_than_the_rules_that_share_gpus(track: str):
-    """Means of three validation workloads; before types had prices there, ATC cost 12 % less on `hosts`."""
-    instances = [make_instance(load_scenario(f"track:{track}"), seed) for seed in (20_003, 20_004, 20_005)]
-    policies = ("antman", "fill", "pack", "atc-co-located", "sts", "greedy")
-    cost = {
-        name: sum(simulate(one, make_policy(name), record=False).total_eur for one in instances)
-        for name in ("sts-x", *policies)
-    }
-    assert all(cost["sts-x"] < 1.02 * cost[name] for name in policies), cost

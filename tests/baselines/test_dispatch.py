@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from first_rounds import begin_run
 from gpusched_baselines.dispatching.dispatch import dispatch
-from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import three_jobs
 
@@ -15,9 +15,7 @@ X1, X2 = range(2)
 
 def test_a_job_that_holds_something_keeps_it():
     """B holds node 0 with both GPUs, though one would be cheaper; A takes what is left, in time or not, and C waits."""
-    state = State(three_jobs())
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(three_jobs())
     view = state.view
     assert view.place(B, X2)
     dispatch(view.board, np.array([B, A, C]), np.array([2.0, 4.0, 2.0]))

@@ -100,7 +100,6 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(tuple(float(tau[i]) for i in mixed), tuple(price[i] for i in mixed), masses, done, time_left, weight)
 
 
-@pytest.mark.slow
 @settings(max_examples=600, deadline=None)
 @given(case=cases())
 def test_a_plan_is_optimal_and_costs_what_it_says_wherever_prices_tie(case: Case):

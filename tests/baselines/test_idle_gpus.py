@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from first_rounds import begin_run
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
-from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import HOUR
 
@@ -20,9 +20,7 @@ def gpus_held(nodes: tuple[int, ...], *seconds: tuple[float, ...]) -> list[int]:
         Job(0.0, 100 * HOUR, 0.01, 10.0, CERTAIN, 10.0, dict(zip(configurations, row, strict=True))) for row in seconds
     ]
     gpu = GpuType("V", 1000.0, 0.0, 16.0)
-    state = State(Instance.from_jobs([gpu], [Node("V", gpus) for gpus in nodes], jobs, configurations))
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(Instance.from_jobs([gpu], [Node("V", gpus) for gpus in nodes], jobs, configurations))
     make_policy("greedy-fill").decide(state.view, np.random.default_rng(0))
     return [int(config) + 1 for config in state.view.jobs[:, at.CONFIG]]
 

@@ -9,6 +9,7 @@ from itertools import product
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines import IndexRule, atc, atc_worst, gittins, las, make_policy, sept, srpt_worst
 from gpusched_baselines.index_rules.ranks import best_quantum, cheapest_by, efficient, prices, rank_jobs
 from gpusched_env import Configuration, EpochDistribution, Instance, Job, Node, load_scenario, make_instance, simulate
@@ -37,9 +38,7 @@ def one_gpu(jobs: list[Job]) -> Instance:
 
 def in_a_round(instance: Instance, *, epochs: dict[int, float] | None = None, running: tuple[int, ...] = ()) -> State:
     """Open the first round; jobs have done `epochs`, and those `running` held their only GPU before."""
-    state = State(instance)
-    state.advance()
-    state.begin_round(True)
+    state = begin_run(instance)
     for job, done in (epochs or {}).items():
         state.board.jobs[job, at.EPOCHS] = done
     for job in running:

@@ -114,7 +114,6 @@ def executed(case: Case, plan: Plan) -> tuple[float, float]:
     return float(energy), float(tardiness)
 
 
-@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
 def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(case: Case):
@@ -122,7 +121,6 @@ def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(cas
     assert plan.expected_cost_eur == pytest.approx(linear_program(case), rel=1e-7, abs=1e-7 * (1.0 + case.weight))
 
 
-@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
 def test_the_plan_executed_in_time_costs_what_it_states(case: Case):
@@ -148,7 +146,6 @@ def test_it_is_never_costlier_than_the_plan_that_is_in_time(case: Case):
     assert case.priced().expected_cost_eur <= sum(executed(case, guaranteed)) * (1 + 1e-9) + 1e-9 * (1 + case.weight)
 
 
-@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(case=cases(), more=st.floats(0.0, 1.0))
 def test_more_time_costs_no_more_and_costlier_tardiness_no_less(case: Case, more: float):

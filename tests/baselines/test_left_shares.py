@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from books import check_books
+from first_rounds import begin_run
 from gpusched_baselines import Greedy, RandomGreedy, Sts, make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Policy, simulate
-from gpusched_env.audit import audit
-from gpusched_env.formats import write_run
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import HOUR, random_instance
 from policies import quick_policy
+from run_files import audited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,10 +39,7 @@ def job(seconds: tuple[float, ...], epochs: float = 10.0, submission_h: float = 
 
 def opened(*jobs: Job, gpus: int = 1) -> State:
     gpu = GpuType("V", 1000.0, 0.0, 16.0)
-    state = State(Instance.from_jobs([gpu], [Node("V", gpus)], jobs, CONFIGURATIONS))
-    state.advance()
-    state.begin_round(preemption=True)
-    return state
+    return begin_run(Instance.from_jobs([gpu], [Node("V", gpus)], jobs, CONFIGURATIONS))
 
 
 def held(state: State) -> list[int]:
@@ -126,5 +123,4 @@ def test_nothing_is_given_twice_in_any_round(seed, jobs, nodes, interference, na
 def test_runs_in_which_shares_are_given_audit_clean(name: str, restart_s: float, tmp_path: Path):
     for seed in range(4):
         instance = random_instance(seed, jobs=15, nodes=4, kinds=True, interference=bool(seed % 2), restart_s=restart_s)
-        write_run(simulate(instance, quick_policy(name)), tmp_path / str(seed))
-        assert audit(tmp_path / str(seed)) == []
+        assert audited(simulate(instance, quick_policy(name)), tmp_path / str(seed)) == []

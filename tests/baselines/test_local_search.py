@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from books import check_books
+from first_rounds import begin_run
 from gpusched_baselines import LocalSearch, RandomGreedy, make_policy
-from gpusched_baselines.search.path_relinking import improve
 from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Policy, simulate
 from gpusched_env.simulator import State
@@ -21,13 +21,10 @@ from refusals import refused
 
 CERTAIN = EpochDistribution.certain()
 FAST, SLOW = Configuration("F", 1), Configuration("S", 1)
-LONG, SHORT = range(2)
 
 
 def decided(instance: Instance, policy: Policy, seed: int = 0) -> State:
-    state = State(instance)
-    state.advance()
-    state.begin_round(policy.preemption)
+    state = begin_run(instance, preemption=policy.preemption)
     policy.decide(state.view, np.random.default_rng(seed))
     return state
 
@@ -66,14 +63,9 @@ def test_it_finds_a_swap_that_greedy_misses():
     assert (proxy(greedy), proxy(search)) == (pytest.approx(3.2), pytest.approx(1.6))
 
 
-def test_no_swap_makes_a_job_miss_its_due_date():
-    """Due at 15 h, long must not go to S, where it would end at 20 h."""
-    assert held(decided(two_types(15.0), LocalSearch(0))) == [0, 1]
-
-
-def test_a_job_that_is_late_anyhow_gets_no_slower():
-    """Due at 8 h, long is late on F, too, but less: 2 h, not 12."""
-    assert held(decided(two_types(8.0), LocalSearch(0))) == [0, 1]
+@pytest.mark.parametrize(("due_h", "reason"), [(15.0, "it would end at 20 h"), (8.0, "late by 2 h on F, by 12 on S")])
+def test_no_swap_makes_a_job_miss_its_due_date_or_a_late_one_slower(due_h: float, reason: str):
+    assert held(decided(two_types(due_h), LocalSearch(0))) == [0, 1], reason
 
 
 def test_no_iterations_leave_random_greedys_best():
@@ -102,30 +94,6 @@ def test_the_published_search_only_exchanges():
 
 def test_a_job_keeps_the_gpus_that_it_needs_to_be_in_time():
     assert held(decided(idle_gpu(due_h=1.7), LocalSearch(0))) == [1]
-
-
-def test_a_waiting_job_takes_the_place_of_one_that_can_better_wait():
-    """Two jobs of 2 h, due at 3 h, hold the GPUs of a node. A third, 6 h, is due at 5 h: it has the highest pressure.
-
-    Left out, the third costs 100 · 0.1 · 3,600 = 36,000 €, the others nothing: either could end at 2 h. So the third
-    takes the place of one of them. The first completion is at 2 h either way, for 2 · 2.0 €.
-    """
-    one = Configuration("V", 1)
-    short = Job(0.0, 3.0 * HOUR, 0.001, 2.0, CERTAIN, 2.0, {one: HOUR})
-    long = Job(0.0, 5.0 * HOUR, 0.1, 2.0, CERTAIN, 2.0, {one: 3.0 * HOUR})
-    gpu = GpuType("V", 1000.0, 0.0, 16.0)
-    instance = Instance.from_jobs([gpu], [Node("V", 2)], [short, short, long], energy_price_eur_per_kwh=1.0, pue=1.0)
-    state = State(instance)
-    state.advance()
-    state.begin_round(preemption=True)
-    view, order, left = state.view, np.array([2, 0, 1]), np.array([2.0, 2.0, 2.0])
-    assert view.place(0, 0)
-    assert view.place(1, 0)
-    assert proxy(state) == pytest.approx(4.0 + 36_000.0)
-    assert improve(view.board, order, left, 10, False) == 1
-    assert proxy(state) == pytest.approx(4.0)
-    assert held(state) == [-1, 0, 0]
-    check_books(view)
 
 
 @settings(max_examples=40, deadline=None)

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines import DispatchPolicy, RandomGreedy, edf_mean, make_policy, random_greedy_mean
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import Choice
 from instances import HOUR, random_instance
@@ -32,9 +32,7 @@ def instance(due_h: float, needed: float = 2.0) -> Instance:
 
 
 def held(policy, due_h: float) -> int:
-    state = State(instance(due_h))
-    state.advance()
-    state.begin_round(policy.preemption)
+    state = begin_run(instance(due_h), preemption=policy.preemption)
     policy.decide(state.view, np.random.default_rng(0))
     return int(state.view.jobs[0, at.CONFIG])
 
@@ -55,9 +53,7 @@ def test_what_the_mean_chooses_is_late_if_the_worst_comes():
 
 def test_job_by_job_the_mean_chooses_the_same():
     for epochs, expected in (("worst-case", X2), ("mean", X1)):
-        state = State(instance(3.5))
-        state.advance()
-        state.begin_round(preemption=False)
+        state = begin_run(instance(3.5), preemption=False)
         assert DispatchPolicy("x", "due", epochs=epochs).choose(state.view, 0) == Choice(expected)
 
 
@@ -74,9 +70,7 @@ def test_random_greedy_on_means_takes_the_mean_for_pressure_choice_and_proxy():
     two = Instance.from_jobs([GpuType("V", 1000.0, 0.0, 16.0)], [Node("V", 1)], jobs)
     served = {}
     for epochs in ("worst-case", "mean"):
-        state = State(two)
-        state.advance()
-        state.begin_round(preemption=True)
+        state = begin_run(two)
         RandomGreedy(constructions=0, epochs=epochs).decide(state.view, np.random.default_rng(0))
         served[epochs] = (state.view.jobs[:, at.CONFIG] >= 0).tolist()
     assert served == {"worst-case": [False, True], "mean": [True, False]}
@@ -97,9 +91,7 @@ def test_constructions_on_means_prefer_what_the_mean_prefers():
     two_types = Instance.from_jobs(types, [Node("F", 1), Node("S", 1)], [job])
     found = []
     for seed in range(200):
-        state = State(two_types)
-        state.advance()
-        state.begin_round(preemption=True)
+        state = begin_run(two_types)
         made = Constructions.of(state.view, np.random.default_rng(seed), 1, size=2, epochs="mean", fill=True)
         found.append(len(made.costs))
     assert 0 < found.count(2) < 30

@@ -12,10 +12,7 @@ from hypothesis import strategies as st
 from books import check_books
 from constructed import constructed, may_take, proxy
 from gpusched_baselines.search.exchanges import sweep_moves
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
-from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import HOUR
 
 if TYPE_CHECKING:
     from gpusched_baselines.search.constructions import Constructions
@@ -88,49 +85,6 @@ def may_take_now(view: View, found: Constructions, i: int) -> bool:
     job = found.order[i]
     ends = view.now_s + found.left[i] * view.tau[job, int(view.jobs[job, at.CONFIG])]
     return bool(view.jobs[job, at.CONFIG] < 0 or ends <= view.jobs[job, at.DUE] + 1e-6)
-
-
-def easy_and_late(weight: float) -> View:
-    """Open a round on three GPUs of 1.0 €/h: "easy" takes 2 h on one, 1.6 h on two, which it holds; "late" takes 10 h.
-
-    Late was due long ago, and waits; it costs `weight` [€/s].
-    """
-    one, two = Configuration("V", 1), Configuration("V", 2)
-    certain = EpochDistribution.certain()
-    jobs = [
-        Job(0.0, 100.0 * HOUR, 0.0, 2.0, certain, 2.0, {one: HOUR, two: 0.8 * HOUR}),
-        Job(0.0, 1.0, weight, 10.0, certain, 10.0, {one: HOUR}),
-    ]
-    gpu = GpuType("V", 1000.0, 0.0, 16.0)
-    nodes = [Node("V", 3)]
-    instance = Instance.from_jobs([gpu], nodes, jobs, [one, two], energy_price_eur_per_kwh=1.0, pue=1.0)
-    state = State(instance)
-    state.advance()
-    state.begin_round(preemption=True)
-    assert state.view.place(0, 1)
-    return state.view
-
-
-def sweep_easy(view: View, *order: int) -> list[float]:
-    sweep_moves(view.board, np.array(order), np.array([2.0, 10.0])[list(order)])
-    return view.jobs[:, at.CONFIG].tolist()
-
-
-def test_the_tardiness_of_others_until_the_first_completion_counts():
-    """Late runs. Easy on two GPUs: 1.6 h at 3.0 €/h are 4.80 €; on one, 2 h at 2.0: 4.00 €, but 0.4 h more tardiness.
-
-    At 0.001 €/s they cost 1.44 €, at 0.0001 €/s 0.14 €.
-    """
-    for weight, config in ((0.001, 1), (0.0001, 0)):
-        view = easy_and_late(weight)
-        assert view.place(1, 0)
-        assert sweep_easy(view, 0, 1) == [config, 0]
-
-
-def test_the_tardiness_of_a_job_that_has_just_been_placed_counts_too():
-    """Late is placed first, for 100 times its tardiness; then easy keeps its two GPUs, as above."""
-    assert sweep_easy(easy_and_late(0.001), 1, 0) == [1, 0]
-    assert sweep_easy(easy_and_late(0.0001), 1, 0) == [0, 0]
 
 
 def test_there_are_rounds_in_which_running_and_waiting_jobs_move():

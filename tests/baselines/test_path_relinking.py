@@ -8,11 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from books import check_books
+from first_rounds import begin_run
 from gpusched_baselines import PathRelinking, RandomGreedy
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.path_relinking import guidance, relink
 from gpusched_env import Instance, simulate
-from gpusched_env.simulator import State, View
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from instances import random_instance
 from refusals import refused
@@ -29,9 +30,7 @@ cases = st.builds(
 
 
 def opened(instance: Instance) -> View:
-    state = State(instance)
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(instance)
     return state.view
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines.search.constructions import pick_config, pick_node, shortlist
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
@@ -17,10 +18,7 @@ def opened(nodes: int, gpus: int = 2) -> State:
     configurations = [Configuration("V", g + 1) for g in range(gpus)]
     job = Job(0.0, 1e6, 0.01, 1.0, CERTAIN, 1.0, dict.fromkeys(configurations, 100.0))
     gpu = GpuType("V", 1000.0, 0.0, 16.0, gpus)
-    state = State(Instance.from_jobs([gpu], [Node("V", gpus)] * nodes, [job], configurations))
-    state.advance()
-    state.begin_round(preemption=True)
-    return state
+    return begin_run(Instance.from_jobs([gpu], [Node("V", gpus)] * nodes, [job], configurations))
 
 
 @pytest.mark.parametrize(("choices", "short"), [(1, 1), (16, 1), (29, 1), (30, 2), (49, 2), (50, 3), (100, 5)])

@@ -19,14 +19,13 @@ from gpusched_env import (
     rollout,
     simulate,
 )
-from gpusched_env.audit import audit
 from gpusched_env.errors import InputError
-from gpusched_env.formats import write_run
 from gpusched_env.model import PowerCap
 from gpusched_env.simulator import layout as at
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_reproductions.systems.power_cap import gain_of_limits, quarter_off
+from run_files import audited
 from small_instances import hours_job, kilowatt_cluster
 
 HOUR = 3600.0
@@ -134,8 +133,7 @@ def limited(seed: int, share: float) -> Instance:
 def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name: str, seed: int, share: float):
     result = simulate(limited(seed, share), make_policy(name))
     folder = tmp_path_factory.mktemp("run") / "run"
-    write_run(result, folder)
-    assert audit(folder) == []
+    assert audited(result, folder) == []
     assert result.job_energy_eur.sum() == pytest.approx(result.energy_eur, rel=1e-9)
 
 

@@ -13,8 +13,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines.search.proxy_parts import proxy_cost
-from gpusched_env.simulator import State
 from instances import three_jobs
 
 A, B, C = range(3)
@@ -23,9 +23,7 @@ X1, X2 = range(2)
 
 def proxy(*placed: tuple[int, int]) -> float:
     """Return the proxy of the first round with the given (job, configuration), placed in turn."""
-    state = State(three_jobs())
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(three_jobs())
     view = state.view
     for job, config in placed:
         assert view.place(job, config)

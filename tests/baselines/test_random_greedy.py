@@ -10,11 +10,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines import RandomGreedy, make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import HOUR
+from instances import HOUR, random_instance
 
 LONG, SHORT = range(2)
 ONE = Configuration("V", 1)
@@ -26,10 +27,7 @@ def open_round(long_weight: float, short_weight: float) -> State:
         Job(0.0, 4 * HOUR, long_weight, 2.0, CERTAIN, 2.0, {ONE: HOUR}),
         Job(0.0, 4 * HOUR, short_weight, 1.0, CERTAIN, 1.0, {ONE: HOUR}),
     ]
-    state = State(Instance.from_jobs([GpuType("V", 1000.0, 0.0, 16.0)], [Node("V", 1)], jobs))
-    state.advance()
-    state.begin_round(preemption=True)
-    return state
+    return begin_run(Instance.from_jobs([GpuType("V", 1000.0, 0.0, 16.0)], [Node("V", 1)], jobs))
 
 
 def share_of_swaps(long_weight: float, short_weight: float, fill: bool, rounds: int = 4000) -> float:
@@ -64,3 +62,9 @@ def test_as_published_the_heavier_of_two_neighbours_is_put_off_more_often_and_by
     assert share_of_swaps(long_weight, short_weight, fill) == pytest.approx(
         1.0 - by_hand if fill else by_hand, abs=0.03
     )
+
+
+def test_another_seed_gives_another_run():
+    instance = random_instance(11, jobs=30)
+    costs = {simulate(instance, RandomGreedy(constructions=10), seed=s).energy_eur for s in range(6)}
+    assert len(costs) > 1

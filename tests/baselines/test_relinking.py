@@ -1,4 +1,4 @@
-"""Paths between solutions of a round, on the instance of `test_hand_computed.py`.
+"""The guidance of Path Relinking, and paths between solutions of a round, on the instance of `test_hand_computed.py`.
 
 Node 0 has two GPUs, node 1 one; r(1) = 1.0 €/h, r(2) = 1.9 €/h. An epoch takes 1 h on x1 and 40 min on x2. At most, A
 needs 4 epochs by 3.5 h (0.001 €/s late), B 2 by 10 h, C 2 by 1.5 h (0.003 €/s): 4 h, 2 h, 2 h in the slowest way.
@@ -9,9 +9,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_baselines.search.path_relinking import relink
+from first_rounds import begin_run
+from gpusched_baselines.search.path_relinking import guidance, relink
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
-from gpusched_env.simulator import State, View
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from instances import HOUR, three_jobs
 
@@ -23,12 +24,37 @@ LEFT = np.array([2.0, 4.0, 2.0])
 
 def placed(*pairs: tuple[int, int]) -> View:
     """Open the first round and place (job, configuration) in turn."""
-    state = State(three_jobs())
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(three_jobs())
     for job, config in pairs:
         assert state.view.place(job, config)
     return state.view
+
+
+@pytest.mark.parametrize(
+    ("held", "hours_per_eur"),
+    [
+        pytest.param([(B, X1)], 2 / 2.0, id="time by energy cost: B alone on node 1, 2 h / 2.0 €"),
+        pytest.param(
+            [(A, X1)], 4 / 5.8, id="tardiness at the end is a cost: A alone ends at 4 h, 4 h / (4.0 + 1.80 €)"
+        ),
+        # B on node 1; A and C on node 0, 0.95 €/h each: A 3.80 + 1.80 €, C 1.90 + 5.40 €.
+        pytest.param([(B, X1), (A, X1), (C, X1)], 2 / 2.0 + 4 / 5.6 + 2 / 7.3, id="the jobs of a node share its cost"),
+        pytest.param([(C, X2)], 2 / (4 / 3 * 1.9), id="more GPUs cost more and take less: 1⅓ h at 1.9 €/h on node 0"),
+    ],
+)
+def test_the_guidance_is_time_by_cost(held, hours_per_eur):
+    assert guidance(placed(*held).board, ORDER, LEFT) / HOUR == pytest.approx(hours_per_eur)
+
+
+def test_the_guidance_is_that_of_the_epochs_left():
+    assert guidance(placed((B, X1)).board, ORDER, LEFT / 2) / HOUR == pytest.approx(1 / 1.0)
+
+
+def test_a_job_that_costs_nothing_counts_much_but_not_without_end():
+    view = placed((B, X1))
+    view.board.node_rate[:] = 0.0
+    total = guidance(view.board, ORDER, LEFT)
+    assert total == pytest.approx(2 * HOUR / 1e-9)
 
 
 def walk(view: View, *goal: int) -> tuple[float, list[tuple[int, int]]]:
@@ -87,9 +113,7 @@ def test_a_job_that_leaves_its_place_returns_as_soon_as_it_fits():
     types = [GpuType("F", 1000.0, 0.0, 16.0), GpuType("S", 600.0, 0.0, 16.0)]
     certain = EpochDistribution.certain()
     job = Job(0.0, 100.0 * HOUR, 0.01, 10.0, certain, 10.0, {Configuration(v.name, 1): HOUR for v in types})
-    state = State(Instance.from_jobs(types, [Node("F", 1), Node("S", 1)], [job, job]))
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(Instance.from_jobs(types, [Node("F", 1), Node("S", 1)], [job, job]))
     view, order, left = state.view, np.array([0, 1]), np.array([10.0, 10.0])
     assert view.place(0, 0)
     assert view.place(1, 1)

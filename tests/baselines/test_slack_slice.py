@@ -7,10 +7,9 @@ import pytest
 
 from gpusched_baselines import SlackSlice, TimeSlice
 from gpusched_env import Configuration, GpuType, HostMemory, Instance, Job, Node, Result, simulate
-from gpusched_env.audit import audit
-from gpusched_env.formats.run_folder import write_run
 from instances import random_instance, with_switching
 from refusals import refused
+from run_files import audited
 from small_instances import CERTAIN
 
 ONE = Configuration("V", 1)
@@ -96,8 +95,7 @@ def test_a_job_that_is_late_anyway_preempts_only_lighter_ones():
 def test_runs_pass_the_audit(tmp_path, seed: int):
     instance = with_switching(random_instance(seed, jobs=15, nodes=4, span_s=300.0, kinds=True), seed)
     result = simulate(instance, SlackSlice(least_quantum_s=15.0), seed=seed)
-    write_run(result, tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(result, tmp_path / "run") == []
     assert np.isfinite(result.completion_s).all()
 
 

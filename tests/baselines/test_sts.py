@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines import Sts, edf
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
@@ -70,9 +71,7 @@ def test_a_job_that_cannot_be_in_time_takes_the_fastest_that_fits_the_cheaper_on
 
 def test_a_job_whose_timer_has_expired_takes_more_gpus():
     """The timer is set by hand in the middle of a plan that needs no more GPUs."""
-    state = State(instance(job(10.0)))
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(instance(job(10.0)))
     Sts().decide(state.view, np.random.default_rng(0))
     state.view.set_timer(0, 0.5 * HOUR)
     state.commit_round()
@@ -115,9 +114,7 @@ def test_a_job_of_higher_pressure_takes_the_gpus_of_one_that_can_wait():
 def test_cheapest_meeting_the_due_date_means_in_the_worst_case_and_to_the_second():
     """Two epochs: one GPU takes 2 h. EDF takes it when exactly 2 h are left, and not a second later."""
     for due_h, expected in ((2.0, CHEAP1), (2.0 - 1 / HOUR, CHEAP2), (2.2, CHEAP1)):
-        state = State(instance(job(due_h)))
-        state.advance()
-        state.begin_round(preemption=False)
+        state = begin_run(instance(job(due_h)), preemption=False)
         edf().decide(state.view, np.random.default_rng(0))
         assert state.view.jobs[0, at.CONFIG] == expected
 
@@ -133,9 +130,7 @@ def test_a_plan_that_ends_exactly_at_its_due_date_is_not_late_for_rounding():
 
 
 def test_with_less_than_one_per_cent_to_go_a_job_with_time_stays_cheap():
-    state = State(instance(job(1e3, epochs=2.0)))
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(instance(job(1e3, epochs=2.0)))
     state.board.jobs[0, at.EPOCHS] = 1.99
     assert Sts().choose(state.view, 0).config == CHEAP1
 

@@ -61,16 +61,6 @@ def test_with_highs_it_costs_what_it_costs_with_the_exact_solver():
     assert policy.fallbacks == 0
 
 
-@pytest.mark.parametrize("solver", ["ipopt", "nlp", "nlp-10"])
-def test_with_ipopt_every_round_is_decided(solver: str):
-    pytest.importorskip("cyipopt", reason="cyipopt is not installed: pip install 'gpusched-env[ipopt]'")
-    policy = Sts(solver=solver)
-    for seed in range(3):
-        result = simulate(random_instance(seed, jobs=10, kinds=True), policy)
-        assert np.all(np.isfinite(result.completion_s))
-    assert policy.fallbacks == 0
-
-
 def test_without_the_solver_the_exact_one_plans_and_one_warning_appears(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     policy = Sts(solver="ipopt")

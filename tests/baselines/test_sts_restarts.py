@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines import Sts
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
@@ -27,10 +28,7 @@ def state(due_h: float) -> State:
     of = Instance.from_jobs(
         [GpuType("V", 500.0, 0.0, 16.0)], [Node("V", 2)], [job], CONFIGURATIONS, restart_s=0.1 * HOUR
     )
-    opened = State(of, review_s=0.5 * HOUR)
-    opened.advance()
-    opened.begin_round(preemption=True)
-    return opened
+    return begin_run(of, review_s=0.5 * HOUR)
 
 
 def hold(of: State, config: int, timer_h: float = -np.inf) -> None:

@@ -101,7 +101,6 @@ def test_without_restarts_no_round_is_compared():
         assert simulate(instance, StsX(**setting)).log.tobytes() == kept.log.tobytes()
 
 
-@pytest.mark.slow
 def test_the_round_that_keeps_running_jobs_is_planned_without_the_price_of_gpus():
     """Restarts of half an hour in a full cluster: with that price new jobs stay on the small configurations."""
     scenario = draw_scenario(4, 48)

@@ -10,11 +10,10 @@ import pytest
 
 from gpusched_baselines import TimeSlice
 from gpusched_env import Configuration, GpuType, Instance, Job, Node, Result, simulate
-from gpusched_env.audit import audit
-from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import layout as at
 from instances import random_instance, with_switching
 from refusals import refused
+from run_files import audited
 from small_instances import CERTAIN
 
 ONE, OTHER = Configuration("V", 1), Configuration("W", 1)
@@ -109,8 +108,7 @@ def test_any_run_is_in_order(tmp_path, seed: int, switching: bool):
     instance = with_switching(instance, seed) if switching else instance
     weight = np.median(instance.jobs.tardiness_weight_eur_per_s).item()
     result = simulate(instance, TimeSlice(quantum_s=15.0, critical_eur_per_s=weight, efficiency=2.0), seed=seed)
-    write_run(result, tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(result, tmp_path / "run") == []
 
 
 @pytest.mark.parametrize(

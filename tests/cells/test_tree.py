@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -105,7 +104,6 @@ def test_kinds_of_hardware_have_cells_of_their_own() -> None:
         grow([(0, 3)], {0: (2, 3)})
 
 
-@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_free_cells_are_those_of_the_buddies_in_python(data: st.DataObject) -> None:

@@ -14,14 +14,12 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordVideo
 
-from gpusched_baselines import edf
-from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Instance, Scenario, load_scenario, make_instance, simulate
-from gpusched_env.audit import audit
-from gpusched_env.formats.run_folder import write_run
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Instance, load_scenario, make_instance
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import decide
 from refusals import refused
+from run_files import audited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,17 +72,11 @@ def test_a_copy_of_the_environment_goes_on_alone():
 
 
 @pytest.mark.parametrize("settings_", SETTINGS)
-def test_gymnasiums_checker_has_nothing_to_say(settings_):
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        check_env(make(**settings_).unwrapped, skip_render_check=True)
-
-
-@pytest.mark.parametrize("settings_", SETTINGS)
-def test_stable_baselines3s_checker_has_nothing_to_say(settings_):
+def test_both_checkers_have_nothing_to_say(settings_):
     checker = pytest.importorskip("stable_baselines3.common.env_checker")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        check_env(make(**settings_).unwrapped, skip_render_check=True)
         checker.check_env(make(**settings_).unwrapped, warn=True)
 
 
@@ -170,39 +162,6 @@ def test_the_spaces_do_not_depend_on_jobs_or_nodes():
     assert small.action_space == large.action_space
 
 
-def test_the_observation_of_a_first_round_by_hand():
-    """An empty cluster: all free, no job late, nothing done; the job's features are computed again."""
-    env = GpuClusterEnv("tiny", preemption=False, job_order="submission")
-    observation, info = env.reset(seed=4)
-    instance, job = env.instance, env.job
-    jobs = instance.jobs
-    tau, epochs = jobs.seconds_per_epoch[job], jobs.max_epochs[job]
-    least = tau.min() * epochs
-    slack = (jobs.due_s[job] - info["time_s"]) / least
-    feature = dict(zip(JOB_FEATURES, observation["job"], strict=True))
-    assert feature["epochs done / maximum epochs"] == 0.0
-    assert feature["squash(D / T)"] == pytest.approx(slack / (1 + slack), rel=1e-6)
-    assert feature["expected epochs left / epochs left in the worst case"] == pytest.approx(
-        jobs.distributions[jobs.distribution[job]].mean, rel=1e-6
-    )
-    options = observation["options"].reshape(-1, len(OPTION_FEATURES))
-    cluster = observation["cluster"].reshape(-1, len(CLUSTER_FEATURES))
-    assert np.all(cluster[:, CLUSTER_FEATURES.index("free GPUs / GPUs of the type")] == 1.0)
-    meets = options[:, OPTION_FEATURES.index("1 if it meets the due date in the worst case")]
-    assert np.array_equal(meets == 1.0, tau * epochs <= jobs.due_s[job] - info["time_s"])
-    assert options[:, OPTION_FEATURES.index("1 if it can be placed now")] == pytest.approx(info["action_mask"][1:])
-
-
-def test_nothing_hidden_is_observed():
-    """The first round's observation is the same whatever epochs the jobs will need."""
-    env = GpuClusterEnv("tiny")
-    instance = make_instance(env.scenario, 2)
-    other = replace(instance, jobs=replace(instance.jobs, epochs_needed=instance.jobs.max_epochs * 0.5))
-    first, _ = env.reset(options={"instance": instance})
-    second, _ = env.reset(options={"instance": other})
-    assert all(np.array_equal(first[k], second[k]) for k in first)
-
-
 @pytest.mark.parametrize("preemption", [True, False])
 def test_no_observation_depends_on_what_is_known_only_later(preemption):
     """Later means after a third of the jobs are done: the epochs that the others need, and the jobs submitted then."""
@@ -247,11 +206,7 @@ def test_an_action_that_cannot_be_placed_means_wait():
         _, _, _, _, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
     blocked = int(np.flatnonzero(info["action_mask"] == 0)[0])
     job = env.job
-    twin = GpuClusterEnv("tiny", preemption=False)
-    _, twin_info = twin.reset(seed=0)
-    rng = np.random.default_rng(0)
-    while twin_info["action_mask"].all():
-        _, _, _, _, twin_info = twin.step(int(rng.choice(np.flatnonzero(twin_info["action_mask"]))))
+    twin = copy.deepcopy(env)
     assert twin.job == job
     seen, reward, _, _, info = env.step(blocked)
     waited, waited_reward, _, _, _ = twin.step(0)
@@ -445,16 +400,8 @@ def test_actions_may_come_as_numpy_numbers(action):
         ({"scenario": "no-such"}, "scenario"),
         ({"scenario": 3}, "scenario"),
         ({"reward": 3}, "reward"),
-        ({"job_order": "random"}, "job_order"),
-        ({"milestones": -1}, "milestones"),
-        ({"idle_review_s": 0.0}, "idle_review_s"),
-        ({"idle_review_s": float("nan")}, "idle_review_s"),
         ({"reward_scale": 0.0}, "reward_scale"),
         ({"render_mode": "human"}, "render_mode"),
-        ({"preemption": "no"}, "preemption"),
-        ({"due_date_timers": 1}, "due_date_timers"),
-        ({"due_date_timers": None}, "due_date_timers"),
-        ({"consolidation": "yes"}, "consolidation"),
         ({"job_features": -1}, "job_features"),
         ({"job_features": True}, "job_features"),
         ({"reward": lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur, "reward_scale": 5.0}, "reward_scale"),
@@ -514,7 +461,6 @@ def test_an_environment_says_what_it_runs_and_how_large_its_spaces_are():
     assert str(GpuClusterEnv("tiny")).startswith("<GpuClusterEnv instance: tiny, ")
 
 
-@pytest.mark.slow
 def test_record_video_works(tmp_path: Path):
     pytest.importorskip("moviepy")
     with warnings.catch_warnings():
@@ -530,12 +476,6 @@ def test_record_video_works(tmp_path: Path):
     assert videos[0].stat().st_size > 1000
 
 
-def test_an_episode_can_be_compared_with_a_reference_policy_on_the_same_workload():
-    env = GpuClusterEnv(Scenario(name="own"))
-    env.reset(seed=3)
-    assert simulate(env.instance, edf()).instance is env.instance
-
-
 @pytest.mark.parametrize("preemption", [True, False])
 @pytest.mark.parametrize("restart_s", [0.0, 300.0])
 def test_random_episodes_audit_clean(tmp_path: Path, preemption: bool, restart_s: float):
@@ -543,8 +483,7 @@ def test_random_episodes_audit_clean(tmp_path: Path, preemption: bool, restart_s
     env = make(scenario=scenario, preemption=preemption, milestones=5)
     for seed in range(2):
         play(env, seed)
-        write_run(env.unwrapped.result(), tmp_path / str(seed))
-        assert audit(tmp_path / str(seed)) == []
+        assert audited(env.unwrapped.result(), tmp_path / str(seed)) == []
 
 
 def test_a_configuration_that_a_job_may_not_use_means_wait():

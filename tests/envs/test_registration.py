@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 import warnings
 from itertools import product
 from pathlib import Path
@@ -79,20 +77,11 @@ def test_options_are_keyword_arguments_and_win_over_those_of_the_track():
     assert cut_off == [(False, [False, False])] * 6 + [(True, [True, True])]
 
 
-@pytest.mark.slow
-def test_the_module_before_the_colon_registers_every_id():
-    code = "import gymnasium; print(gymnasium.make('gpusched_env:gpusched_env/SlackFlat-v0').observation_space.shape)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    env = gymnasium.make("gpusched_env/SlackFlat-v0")
-    assert done.stdout.strip() == str((len(env.unwrapped.feature_names),))
-
-
 def test_the_reward_scale_of_what_is_no_track_is_1():
     assert reward_scale_of("tiny") == reward_scale_of(load_scenario("slack")) == 1.0
     assert gymnasium.make(ENVIRONMENT_ID, scenario="slack", settings=FEW).unwrapped.reward_scale == 1.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("track", ["slack", "lognormal", "whole-nodes", "pairs", "openb"])
 def test_episodes_of_edf_return_about_minus_10(track):
     policy = make_policy("edf")

@@ -1,24 +1,8 @@
-import numpy as np
 import pytest
 
 from gpusched_env.formats.run_folder import read_result, write_run
-from gpusched_env.simulator import layout as at
 from refusals import refused
 from report_pages import ran
-from small_instances import small_random_instance
-
-
-@pytest.mark.parametrize("seed", range(6))
-def test_a_run_that_was_written_is_read_as_the_same_result(tmp_path, seed):
-    result = ran("fifo", small_random_instance(seed, jobs=6, kinds=True))
-    write_run(result, tmp_path / "run")
-    again = read_result(tmp_path / "run")
-    order = np.lexsort((result.log[:, at.LOG_NODE], result.log[:, at.LOG_JOB], result.log[:, at.LOG_START]))
-    assert again.log.tolist() == result.log[order].tolist()
-    for name in ("start_s", "completion_s", "job_energy_eur", "job_tardiness_eur", "switches"):
-        assert getattr(again, name).tolist() == getattr(result, name).tolist(), name
-    for name in ("policy", "seed", "energy_eur", "tardiness_eur", "rounds", "late_jobs"):
-        assert getattr(again, name) == getattr(result, name), name
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,10 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 import pytest
 
 from gpusched_baselines import make_policy
@@ -18,13 +17,10 @@ from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, N
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
-from instances import random_instance
 from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from gpusched_env.simulator import View
 
 
 @pytest.fixture(scope="module")
@@ -51,23 +47,6 @@ def result() -> Result:
         distributions=(EpochDistribution.from_masses(np.ones(10)),),
     )
     return simulate(Instance(types, nodes, configurations, table, name="small", seed=3), edf(), seed=7)
-
-
-@dataclass(frozen=True)
-class ByTurns:
-    """Gives waiting jobs the first configuration that fits, by turns a share, two nodes and whole GPUs first."""
-
-    name: str = "by turns"
-    preemption: bool = False
-
-    def decide(self, view: View, rng: np.random.Generator) -> None:
-        """Place jobs."""
-        for job in view.waiting.tolist():
-            kinds = ("shared", "multi-node", "single-node")
-            wanted = kinds[job % 3 :] + kinds[: job % 3]
-            allowed = np.flatnonzero(np.isfinite(view.tau[job])).tolist()
-            tried = sorted(allowed, key=lambda c: (wanted.index(view.configurations[c].kind), c))
-            any(view.place(job, c) for c in tried)
 
 
 def names(folder: Path) -> list[str]:
@@ -105,23 +84,6 @@ def test_a_run_reads_back_as_it_was_written(result: Result, tmp_path: Path) -> N
     assert run.facts["total_eur"] == result.total_eur
     assert run.facts["late_jobs"] == result.late_jobs
     assert run.facts["mean_completion_s"] == result.mean_completion_s
-
-
-def test_a_run_with_shared_gpus_several_nodes_and_interference_reads_back(tmp_path: Path) -> None:
-    instance = random_instance(4, jobs=20, nodes=6, types=1, span_s=300.0, kinds=True, interference=True, restart_s=3.0)
-    result = simulate(instance, ByTurns())
-    write_run(result, tmp_path / "run")
-    run = read_run(tmp_path / "run")
-    assert run.instance == instance
-    assert run.intervals.equals(result.intervals().select(run.intervals.columns))
-    shared = run.intervals["configuration"].str.contains(".", literal=True)
-    assert (run.intervals["gpu"] >= 0).to_list() == shared.to_list()
-    assert 0 < shared.sum() < len(shared)
-    several = run.intervals.filter(pl.col("configuration").str.starts_with("2*"))
-    assert (
-        several.group_by("job", "start_s", "end_s", "epochs").agg(pl.col("node").n_unique())["node"].unique().item()
-        == 2
-    )
 
 
 def same_runs(read: Result, made: Result) -> None:

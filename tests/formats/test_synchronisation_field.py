@@ -9,6 +9,7 @@ import pytest
 from gpusched_env import load_instance, save_instance
 from helpers import helped_instance
 from refusals import refused
+from run_files import edited, loaded_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,16 +17,14 @@ if TYPE_CHECKING:
 
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     instance = helped_instance(3)
-    save_instance(instance, tmp_path / "i.json")
-    assert load_instance(tmp_path / "i.json") == instance
+    assert loaded_again(instance, tmp_path) == instance
     assert load_instance(tmp_path / "i.json") != replace(instance, synchronisation=None)
 
 
 def test_every_kind_of_network_is_saved_and_what_is_default_is_not(tmp_path: Path) -> None:
     for seed in range(8):
         instance = helped_instance(seed, varied=True)
-        save_instance(instance, tmp_path / "i.json")
-        assert load_instance(tmp_path / "i.json") == instance
+        assert loaded_again(instance, tmp_path) == instance
     save_instance(helped_instance(3), tmp_path / "i.json")
     document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
     assert document["synchronisation"].keys() == {"compute_s", "sync_s", "cpu_machines"}
@@ -57,8 +56,7 @@ def test_an_instance_without_it_has_no_such_field(tmp_path: Path) -> None:
 def test_an_edited_field_is_named(tmp_path: Path, change: dict[str, Any], field: str) -> None:
     path = tmp_path / "i.json"
     save_instance(helped_instance(3), path)
-    document = json.loads(path.read_text(encoding="utf-8"))
-    document["synchronisation"].update(change)
-    path.write_text(json.dumps(document), encoding="utf-8")
+    with edited(path) as document:
+        document["synchronisation"].update(change)
     with refused(f"{path}: {field}"):
         load_instance(path)

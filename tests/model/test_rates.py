@@ -10,29 +10,21 @@ import pytest
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, GpuType, simulate
-from gpusched_env.audit import audit
 from gpusched_env.formats.instance_file import load_instance
-from gpusched_env.formats.run_folder import write_run
 from gpusched_env.model.rates import (
     Rates,
-    cost_rate_eur_per_h,
     kilowatts,
-    least_rate_eur_per_s,
-    planning_rate_eur_per_s,
 )
 from gpusched_env.simulator import State
 from instances import random_instance, three_jobs
 from refusals import refused
+from run_files import audited
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from gpusched_env import Instance
     from gpusched_env.simulator import Board
-
-
-def test_a_node_costs_base_and_gpu_power_and_nothing_when_idle():
-    assert cost_rate_eur_per_h(three_jobs()).tolist() == [pytest.approx([0.0, 1.0, 1.9])]
 
 
 def test_idle_gpus_of_a_switched_on_node_draw_power():
@@ -64,8 +56,7 @@ def test_runs_with_idle_gpus_and_tables_of_power_are_saved_and_audited(tmp_path:
     assert used == {first.name, second.name}, "both ways to tell powers are billed"
     assert idling.max_gpus_per_node > 1
     assert result.energy_eur != plain.energy_eur
-    write_run(result, tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(result, tmp_path / "run") == []
     assert load_instance(tmp_path / "run" / "instance.json") == instance
 
 
@@ -74,14 +65,6 @@ def test_nodes_whose_idle_gpus_draw_power_are_full_ones():
     gpu_types = tuple(replace(v, max_gpus_per_node=9, idle_gpu_power_w=40.0) for v in instance.gpu_types)
     with refused("nodes[0].gpus", 1):
         replace(instance, gpu_types=gpu_types)
-
-
-def test_planning_charges_a_configuration_as_if_alone_on_its_node():
-    assert planning_rate_eur_per_s(three_jobs())[0] * 3600 == pytest.approx([1.0, 1.9])
-
-
-def test_the_least_rate_is_a_share_of_the_full_node():
-    assert least_rate_eur_per_s(three_jobs())[0] * 3600 == pytest.approx([0.95, 1.9])
 
 
 def test_rates_hold_all_of_them_in_seconds():

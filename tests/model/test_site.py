@@ -2,10 +2,11 @@
 
 import pytest
 
-from gpusched_env import load_instance, load_scenario, make_instance, save_instance
+from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, PowerCap, UtilisationModel, peak_kw
 from gpusched_env.workload.scenario.scenario_file import scenario_toml
+from run_files import loaded_again
 from small_instances import hours_job, kilowatt_cluster
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
@@ -120,5 +121,4 @@ def test_a_scenario_with_events_is_written_and_read_back(tmp_path):
 @pytest.mark.parametrize("soft", [None, 0.5])
 def test_an_instance_file_has_the_cap(tmp_path, soft: float | None):
     made = two_jobs(site=PowerCap((0.0, 9.0), (5.0, 2.0), (0.0, 3.0), soft), gpu_hour_eur=1.5)
-    save_instance(made, tmp_path / "i.json")
-    assert load_instance(tmp_path / "i.json") == made
+    assert loaded_again(made, tmp_path) == made

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -21,38 +20,6 @@ DUE, HOLDS, THERE = JOBS_FEATURES.index("squash(D / T)"), JOBS_FEATURES.index("1
 
 def rows_of(observation: dict[str, np.ndarray]) -> np.ndarray:
     return observation["jobs"].reshape(-1, ROW)
-
-
-def test_the_rows_of_three_jobs_are_those_worked_out_by_hand():
-    """Pressures: C -⅙ h, A -⅚ h, B -8⅔ h. C is asked first: its rows are A's, B's, and an empty one.
-
-    A: T = 4 · 40 min = 2⅔ h, D = 3½ h. In full nodes x1 is cheapest (0.95 € an epoch), W = 4 h. Alone x1 costs 4 €, and
-    T seconds late cost 9.60 €. It needs 3 of 4 epochs in expectation.
-    """
-    env = GpuClusterEnv(instance=three_jobs(), job_features=3)
-    observation, info = env.reset()
-    assert info["job"] == 2
-    rows = rows_of(observation)
-    of_a = [
-        0.0, 3.5 / (8 / 3 + 3.5), (5 / 6) / (8 / 3 + 5 / 6), 0.0, 0.0, 9.6 / 13.6, math.log10(9601.0) / 8.0, 0.75, 0.0,
-        0.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.5, 0.5, -0.125 / 1.125, -12.5 / 13.5, 1.0,
-    ]  # fmt: skip
-    of_b = [
-        0.0, 10 / (4 / 3 + 10), (26 / 3) / (4 / 3 + 26 / 3), 0.0, 0.0, 9.6 / 11.6, math.log10(4801.0) / 8.0, 1.0, 0.0,
-        0.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 4.0 / 5.0, 400.0 / 401.0, 1.0,
-    ]  # fmt: skip
-    np.testing.assert_allclose(rows, [of_a, of_b, [0.0] * ROW], rtol=1e-6)
-
-    observation, *_, info = env.step(1)  # C takes a GPU; A is asked: C's row comes first, and holds
-    assert info["job"] == 0
-    assert rows_of(observation)[:, HOLDS].tolist() == [1.0, 0.0, 0.0]
-    assert rows_of(observation)[0, DUE] == np.float32(1.5 / (4 / 3 + 1.5))
-    np.testing.assert_array_equal(rows_of(observation)[1], rows[1])
-
-    observation, *_, info = env.step(0)  # A waits; B is asked
-    assert info["job"] == 1
-    assert rows_of(observation)[:, HOLDS].tolist() == [1.0, 0.0, 0.0]
-    np.testing.assert_array_equal(rows_of(observation)[1], rows[0])
 
 
 def equal_pressures() -> Instance:

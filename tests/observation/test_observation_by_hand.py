@@ -472,7 +472,6 @@ CASES = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("preemption", [True, False])
 @pytest.mark.parametrize("part", NAMES)

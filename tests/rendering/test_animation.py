@@ -61,7 +61,6 @@ def test_without_an_encoder_a_video_says_how_to_get_it(monkeypatch):
     assert form_of("run.gif") == ".gif"
 
 
-@pytest.mark.slow
 def test_a_video_is_written(tmp_path):
     pytest.importorskip("moviepy")
     with warnings.catch_warnings():

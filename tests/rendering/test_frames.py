@@ -18,7 +18,6 @@ pytest.importorskip("matplotlib")
 TINY = make_instance(load_scenario("tiny"), 0)
 
 
-@pytest.mark.slow
 def test_frames_that_keep_what_rests_are_those_drawn_afresh():
     frames, kept, afresh = GanttFrames(), [], []
 
@@ -83,7 +82,6 @@ def test_due_dates_after_the_window_stand_at_its_edge():
         assert due.place[0] == pytest.approx(GanttDrawing(scene)._axes.get_xlim()[1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["edf", "hived"])
 def test_a_run_with_cells_is_drawn_while_it_goes_on(policy):
     """Every bar that has ended is one of the finished run; such runs log the host of a node beside the others."""

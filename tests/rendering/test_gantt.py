@@ -1,6 +1,3 @@
-import subprocess
-import sys
-import textwrap
 from dataclasses import fields, replace
 
 import numpy as np
@@ -63,7 +60,6 @@ def other_futures(instance, submitted):
     yield replace(jobs, **columns)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rounds", [1, 2, 5])
 def test_a_frame_shows_nothing_of_jobs_that_are_not_submitted(tiny, rounds):
     state = running_state(tiny, rounds)
@@ -161,38 +157,12 @@ def test_a_chart_of_many_nodes_labels_some_of_them():
     assert 10 <= len(figure.axes[0].get_yticks()) <= 60
 
 
-@pytest.mark.slow
-def test_pyplot_with_its_global_state_is_not_used():
-    code = """
-        import sys
-        from gpusched_env.rendering import gantt_figure
-        assert "matplotlib.pyplot" not in sys.modules
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
-
-
-def test_without_matplotlib_text_works_and_charts_say_how_to_install_it():
-    code = """
-        import sys
-        sys.modules["matplotlib"] = None
-        from gpusched_env import rendering
-        rendering.render_text
-        try:
-            rendering.render_gantt_rgb
-        except rendering.MissingExtraError as error:
-            print(error)
-    """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True)
-    assert done.stdout == 'charts need matplotlib; install it with: pip install "gpusched-env[plot]"\n'
-
-
 def test_neighbouring_jobs_differ_in_colour_and_no_label_is_hard_to_read():
     assert len({colour_of(job) for job in range(12)}) == 12
     assert LATE not in {colour_of(job) for job in range(12)}
     assert ink_on(0) != ink_on(1)
 
 
-@pytest.mark.slow
 def test_changes_too_many_to_mark_are_counted_instead(result, monkeypatch):
     def legend() -> str:
         return " ".join(text.get_text() for box in gantt_figure(result).legends for text in box.get_texts())

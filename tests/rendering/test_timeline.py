@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.rendering import render_text
 from gpusched_env.rendering.timeline import Timeline
@@ -76,29 +77,6 @@ def test_late_is_what_ended_after_its_due_date():
     assert Timeline.of(simulate(instance(), Script())).late.tolist() == [True, False]
 
 
-def test_busy_gpus_and_waiting_jobs_are_counted_over_time():
-    times, busy, waiting = Timeline.of(simulate(instance(), Script())).usage()
-    assert times.tolist() == [0.0, 20.0, 80.0, 100.0]
-    assert busy.tolist() == [2, 2, 2, 0]
-    assert waiting.tolist() == [0, 0, 0, 0]
-
-
-def test_a_job_that_has_to_wait_is_counted_as_waiting():
-    @dataclass(frozen=True)
-    class OneAtATime:
-        name: str = "one at a time"
-        preemption: bool = False
-
-        def decide(self, view, rng):
-            for job in view.waiting:
-                view.place(job, 1)
-
-    times, busy, waiting = Timeline.of(simulate(instance(), OneAtATime())).usage()
-    assert times.tolist() == [0.0, 20.0, 50.0, 100.0]
-    assert busy.tolist() == [2, 2, 2, 0]
-    assert waiting.tolist() == [0, 1, 0, 0]
-
-
 def test_the_restart_after_a_change_is_part_of_the_bar():
     timeline = Timeline.of(simulate(instance(restart_s=3.0), Script()))
     assert [(bar.start_s, bar.ready_s) for bar in timeline.bars][:3] == [(0.0, 0.0), (20.0, 23.0), (20.0, 20.0)]
@@ -110,11 +88,6 @@ def test_a_run_that_goes_on_shows_what_was_held_up_to_now(commit):
     assert bars(timeline) == [(0, ((0, 2),), 0.0, 20.0)]
     assert timeline.running
     assert timeline.submitted.tolist() == [True, True]
-
-
-def test_ahead_of_now_a_run_shows_what_is_held_from_now_on():
-    timeline = Timeline.of(state_in_round(2, commit=True), ahead_s=4.0)
-    assert bars(timeline) == [(0, ((0, 2),), 0.0, 20.0), (0, ((0, 1),), 20.0, 24.0), (1, ((1, 1),), 20.0, 24.0)]
 
 
 def test_what_goes_on_unchanged_is_one_bar():
@@ -152,9 +125,7 @@ def test_the_text_marks_late_jobs():
 def test_the_text_lists_at_most_20_waiting_jobs():
     distribution = EpochDistribution.from_masses([1.0])
     jobs = [Job(0.0, 100.0 + i, 0.01, 1.0, distribution, 1.0, {ONE: 1.0}) for i in range(25)]
-    state = State(Instance.from_jobs([GpuType("A", 100.0, 0.0, 16.0)], [Node("A", 1)], jobs))
-    state.advance()
-    state.begin_round(preemption=False)
+    state = begin_run(Instance.from_jobs([GpuType("A", 100.0, 0.0, 16.0)], [Node("A", 1)], jobs), preemption=False)
     lines = render_text(state).splitlines()
     assert "waiting: 25" in lines
     assert lines[-1] == "  and 5 more"

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
+from crowded import Whatever
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.rendering import gantt_figure, gantt_rgb, render_text
 from gpusched_env.rendering.plotting import LineCollection
@@ -213,17 +214,6 @@ def test_ties_join_the_bars_of_one_holding_and_the_legend_has_no_share_where_the
 def test_a_frame_has_its_size_whatever_is_shared():
     assert gantt_rgb(run()).shape == (720, 1280, 3)
     assert gantt_rgb(state_in_round(4, commit=True)).shape == (720, 1280, 3)
-
-
-@dataclass(frozen=True)
-class Whatever:
-    name: str = "whatever"
-    preemption: bool = True
-
-    def decide(self, view, rng):
-        for job in rng.permutation(view.active).tolist():
-            tried = rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist()
-            any(view.place(job, config) for config in tried)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -7,10 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import make_policy
-from gpusched_env import Instance, Job, load_instance, load_scenario, make_instance, save_instance, simulate
+from gpusched_env import Instance, Job, load_scenario, make_instance, simulate
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Node
 from gpusched_env.simulator import layout as at
+from run_files import loaded_again
 
 CERTAIN = EpochDistribution.certain()
 KILOWATT = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=1)
@@ -79,8 +80,7 @@ def test_a_job_is_as_fast_as_it_should_be_as_soon_as_a_neighbour_ends(scenario: 
 
 def test_an_instance_keeps_it_in_its_file(tmp_path):
     instance = one_gpu([job(0.0, 1.0)], 30.0)
-    save_instance(instance, tmp_path / "instance.json")
-    assert load_instance(tmp_path / "instance.json").decision_interval_s == 30.0
+    assert loaded_again(instance, tmp_path).decision_interval_s == 30.0
 
 
 def test_the_environment_and_vector_environment_have_the_same_rounds():

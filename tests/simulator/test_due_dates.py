@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from any_instance import AnyInstance
 from gpusched_env import Configuration, GpuType, Instance, Interference, Job, Node
-from gpusched_env.observation import OPTION_FEATURES
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import LEAST_MARGIN, MARGIN, due_date_timer_s
@@ -27,7 +26,6 @@ ONE, TWO, FOUR = Configuration("V", 1), Configuration("V", 2), Configuration("V"
 HALF = Configuration("V", 1, share=0.5)
 HOURS = {ONE: 10.0, TWO: 6.0, FOUR: 4.0}
 NEVER = np.inf
-SLACK = OPTION_FEATURES.index("squash((D - W) / W / 1 %), W = its worst-case execution time")
 
 
 def with_job(due_h: float, *, restart_h: float = 0.0, base_w: float = 0.0, hours: dict | None = None) -> Instance:
@@ -256,47 +254,6 @@ def test_a_job_that_runs_too_slowly_until_it_is_asked_and_changes_over_meets_its
         assert before < view.now_s < jobs[0, at.DUE]
         assert not until_the_next_event(state, chosen)
     assert_in_time(state)
-
-
-def play_at_the_last_moment(instance: Instance, **settings_: object) -> AnyInstance:
-    """Play an episode with one job that waits until just one configuration has more than 1 % to spare, or none has.
-
-    Then it takes that one, or the fastest, and keeps it.
-    """
-    env = AnyInstance(instance, milestones=0, **settings_)
-    observation, over = env.reset()[0], False
-    while not over:
-        slack = observation["options"].reshape(-1, len(OPTION_FEATURES))[:, SLACK]
-        held, spare = int(env.view.jobs[0, at.OLD_CONFIG]), np.flatnonzero(slack > 0.5)  # squash(1 % / 1 %)
-        if held >= 0 or len(spare) > 1:
-            action = held + 1
-        else:
-            action = 1 + int(spare[0] if len(spare) else np.nanargmin(env.view.tau[0]))
-        observation, _, over, _, _ = env.step(action)
-    return env
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_a_job_alone_that_waits_until_one_option_is_left_meets_its_due_date(seed: int):
-    instance = alone(seed, 0.0)
-    jobs = instance.jobs
-    env = play_at_the_last_moment(instance, due_date_timers=True)
-    fastest = (1.0 + LEAST_MARGIN) * jobs.max_epochs[0] * np.nanmin(env.view.tau[0])
-    assume(jobs.submission_s[0] + fastest < jobs.due_s[0])
-    assert env.result().tardiness_eur == 0.0
-    assert_in_time(env._state)
-
-
-def test_without_wake_ups_such_a_job_is_late():
-    """Due at 4.5 h, with 4.2 h on two GPUs or 4 h on four: after an idle hour neither is in time.
-
-    With timers it is asked when two GPUs have 0.9 % to spare, and takes four.
-    """
-    instance = with_job(4.5, hours={TWO: 4.2, FOUR: 4.0})
-    assert play_at_the_last_moment(instance).result().completion_s[0] / HOUR == pytest.approx(1.0 + 4.0)
-    result = play_at_the_last_moment(instance, due_date_timers=True).result()
-    assert result.completion_s[0] / HOUR == pytest.approx(4.5 - 1.009 * 4.2 + 4.0)
 
 
 @settings(max_examples=40, deadline=None)

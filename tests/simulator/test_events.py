@@ -134,7 +134,6 @@ def test_a_rule_may_put_jobs_last_with_inf():
     assert simulate(three_jobs(), rule).start_s[2] == 0.0
 
 
-@pytest.mark.slow
 def test_free_energy_is_not_taken_for_standing_still():
     """At a price of 0 nothing costs anything while it runs, for more events than a stalled run would be given."""
     free = replace(random_instance(0, jobs=40, span_s=0.0), energy_price_eur_per_kwh=0.0)

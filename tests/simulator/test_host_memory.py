@@ -23,17 +23,14 @@ from gpusched_env import (
     Job,
     Node,
     Scenario,
-    load_instance,
     make_instance,
-    save_instance,
     simulate,
 )
-from gpusched_env.audit import audit
-from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.switching import pause_s, switch_s
 from refusals import refused
+from run_files import audited, loaded_again
 from scripted import Scripted
 
 if TYPE_CHECKING:
@@ -62,8 +59,7 @@ def completions_s(
 ) -> list[float]:
     """Do the steps, audit the run, and return when the jobs ended."""
     result = simulate(cluster(memory, jobs), Scripted(steps))
-    write_run(result, tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(result, tmp_path / "run") == []
     return [pytest.approx(each) for each in result.completion_s.tolist()]
 
 
@@ -164,8 +160,7 @@ def switched(seed: int, **settings: object) -> Instance:
 def test_the_audit_agrees_on_drawn_workloads(tmp_path_factory: pytest.TempPathFactory, seed: int):
     folder = tmp_path_factory.mktemp("run")
     result = simulate(switched(seed, pool_gib=1.0, gpus_per_link=2), make_policy("time-slice"), seed=seed)
-    write_run(result, folder / "run")
-    assert audit(folder / "run") == []
+    assert audited(result, folder / "run") == []
 
 
 def test_a_small_pool_and_shared_links_lengthen_drawn_runs():
@@ -180,8 +175,7 @@ def test_a_small_pool_and_shared_links_lengthen_drawn_runs():
 
 def test_an_instance_file_keeps_the_memory(tmp_path):
     for memory in (None, ROOM, HostMemory(gpus_per_link=4)):
-        save_instance(cluster(memory), tmp_path / "instance.json")
-        assert load_instance(tmp_path / "instance.json") == cluster(memory)
+        assert loaded_again(cluster(memory), tmp_path) == cluster(memory)
 
 
 def test_wrong_values_are_named():

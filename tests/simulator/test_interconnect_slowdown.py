@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fixed import Fixed
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Synchronisation, View, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -18,20 +19,6 @@ from helpers import helped_instance
 HOUR = 3600.0
 ONE, FOUR = Configuration("V", 1), Configuration("V", 1, nodes=4)
 CERTAIN = EpochDistribution.certain()
-
-
-class Scripted:
-    """Place every job on the configuration that `configs` says."""
-
-    name = "scripted"
-    preemption = True
-
-    def __init__(self, *configs: int) -> None:
-        self.configs = configs
-
-    def decide(self, view: View, rng: np.random.Generator) -> None:
-        for job in view.active:
-            view.place(int(job), self.configs[job])
 
 
 def cluster(singles: int, several: int = 1, cpu_machines: int = 0, nodes: int = 12) -> Instance:
@@ -50,7 +37,7 @@ def cluster(singles: int, several: int = 1, cpu_machines: int = 0, nodes: int = 
 
 def completions_h(instance: Instance) -> list[float]:
     configs = [int(np.argmin(row)) for row in instance.jobs.seconds_per_epoch]
-    return (simulate(instance, Scripted(*configs)).completion_s / HOUR).tolist()
+    return (simulate(instance, Fixed(tuple(configs))).completion_s / HOUR).tolist()
 
 
 @pytest.mark.parametrize(
@@ -90,7 +77,7 @@ def test_help_ends_with_the_job_of_the_neighbour():
 
 
 def test_help_changes_no_bill_rate_and_begins_no_interval():
-    result = simulate(cluster(4), Scripted(1, 0, 0, 0, 0))
+    result = simulate(cluster(4), Fixed((1, 0, 0, 0, 0)))
     # 1 € an hour for each of four nodes for 1.5 h, and for four more for 6 h.
     assert result.energy_eur == pytest.approx(4 * 1.5 + 4 * 6.0)
     assert len(result.log) == 4 + 4
@@ -109,7 +96,7 @@ def test_on_two_nodes_nobody_helps():
     jobs = [Job(0.0, 99 * HOUR, 0.0, 2.0, CERTAIN, 2.0, {two: HOUR})]
     own = Synchronisation(np.array([[2.0]]), np.array([[1.0]]), 9)
     instance = Instance.from_jobs([gpu], [Node("V", 1)] * 3, jobs, [two], synchronisation=own)
-    assert simulate(instance, Scripted(0)).completion_s.tolist() == [2 * HOUR]
+    assert simulate(instance, Fixed((0,))).completion_s.tolist() == [2 * HOUR]
 
 
 def test_parameter_servers_run_on_cpu_machines_alone():
@@ -139,7 +126,7 @@ def test_jobs_on_several_nodes_slow_each_other_on_a_narrow_core():
 def energy_eur(instance: Instance) -> float:
     """Return the bill, after seeing that what jobs are charged sums to it."""
     configs = [int(np.argmin(row)) for row in instance.jobs.seconds_per_epoch]
-    result = simulate(instance, Scripted(*configs))
+    result = simulate(instance, Fixed(tuple(configs)))
     assert result.job_energy_eur.sum() == pytest.approx(result.energy_eur, rel=1e-12)
     return float(result.energy_eur)
 
@@ -165,7 +152,7 @@ def test_a_job_that_help_makes_no_faster_does_not_pay_for_it():
 def test_two_jobs_share_the_power_of_cpu_machines():
     plain = cluster(0, several=2, cpu_machines=4)
     powered = replace(plain, synchronisation=replace(plain.synchronisation, cpu_machine_w=500.0))
-    charged = [simulate(each, Scripted(1, 1)).job_energy_eur for each in (plain, powered)]
+    charged = [simulate(each, Fixed((1, 1))).job_energy_eur for each in (plain, powered)]
     assert (charged[1] - charged[0]).tolist() == pytest.approx([2 * 0.5 * 1.7] * 2, rel=1e-9)
 
 
@@ -173,7 +160,7 @@ def test_the_speed_now_of_several_nodes_is_with_the_machines_that_are_on():
     """Planned: 2 s an iteration; with k of 4 spare machines 1/2 + 24 / (16 + 2k)."""
     seen = []
 
-    class Looks(Scripted):
+    class Looks(Fixed):
         def decide(self, view: View, rng: np.random.Generator) -> None:
             if not seen:
                 seen.append(view.speed_now(0, 1))
@@ -181,7 +168,7 @@ def test_the_speed_now_of_several_nodes_is_with_the_machines_that_are_on():
             if len(seen) == 1:
                 seen.append((view.speed_now(0, 1), view.seconds_now(0, 1)))
 
-    simulate(cluster(2), Looks(1, 0, 0))
+    simulate(cluster(2), Looks((1, 0, 0)))
     assert seen[0] == 1.0, "nothing is on yet, in a round that begins from an empty cluster"
     assert seen[1] == pytest.approx((2.0 / 1.7, HOUR * 1.7 / 2.0))
 
@@ -193,7 +180,7 @@ def test_the_node_that_a_job_would_leave_empty_does_not_help_it():
     times[0] = [3 * HOUR, HOUR]
     instance = replace(plain, jobs=replace(plain.jobs, seconds_per_epoch=times))
 
-    class Looks(Scripted):
+    class Looks(Fixed):
         preemption = False
 
         def decide(self, view: View, rng: np.random.Generator) -> None:
@@ -202,7 +189,7 @@ def test_the_node_that_a_job_would_leave_empty_does_not_help_it():
             for job in view.waiting[:2].tolist():
                 view.place(job, 0)
 
-    simulate(instance, Looks(), review_s=HOUR)
+    simulate(instance, Looks(()), review_s=HOUR)
     assert seen == [pytest.approx(2.0 / (0.5 + 24 / 18))]
 
 
@@ -270,7 +257,6 @@ class Checks:
             any(view.place(job, c) for c in self.rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist())
 
 
-@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_planned_is_never_better_than_the_truth(seed: int):

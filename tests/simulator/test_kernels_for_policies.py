@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import gpusched_baselines
+from first_rounds import begin_run
 from gpusched_env.model import PriceSeries
 from gpusched_env.simulator import State, kernels
 from gpusched_env.simulator.kernels import (
@@ -111,9 +112,7 @@ def look_around(board: Board, job: int, config: int, results: np.ndarray) -> Non
 @pytest.fixture
 def board() -> Board:
     """Return the first round of the instance that `test_hand_computed.py` works out."""
-    state = State(three_jobs())
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(three_jobs())
     return state.board
 
 

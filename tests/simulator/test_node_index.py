@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -45,8 +44,7 @@ def measured(nodes: np.ndarray) -> Board:
     return board
 
 
-@pytest.mark.slow
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80), data=st.data())
 def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tuple[int, int, int, int]], data):
     board = measured(make_nodes(facts))
@@ -66,8 +64,7 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
                 assert find_node(board, v, gpus, preferred) == best_fit(board, v, gpus, preferred, -1)
 
 
-@pytest.mark.slow
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(
     facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80),
     gpus=st.integers(1, 8),

@@ -13,7 +13,7 @@ from compiled_policies import POLICIES
 from gpusched_baselines import make_policy
 from gpusched_env import Instance, Result, simulate
 from gpusched_env.model import PriceSeries
-from gpusched_env.simulator import State, View
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernels import forecast_prices
 from instances import random_instance
@@ -109,16 +109,6 @@ def test_the_past_does_not_depend_on_prices_that_are_not_published(name: str, se
     first, second = (simulate(replace(instance, prices=each), policy) for each in (series, other))
     assert first.energy_eur != second.energy_eur
     np.testing.assert_array_equal(until(first, time_s), until(second, time_s))
-
-
-def test_jobs_that_are_not_submitted_are_not_in_the_view():
-    state = State(random_instance(2, span_s=1e5))
-    state.advance()
-    submitted = int(state.board.count[at.SUBMITTED])
-    assert submitted < len(state.view.jobs)
-    assert np.isnan(state.view.jobs[submitted:]).all()
-    assert np.isnan(state.view.tau[submitted:]).all()
-    assert not np.isnan(state.view.tau[:submitted]).any()
 
 
 def test_the_check_itself_finds_a_leak():

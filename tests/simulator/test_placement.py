@@ -107,18 +107,6 @@ class Round:
         begin_round(self.board, True)
 
 
-def test_placing_and_releasing_keep_the_books():
-    now = Round.of(4, 2)
-    assert now.place(0, TWO)
-    assert (now.where(0), now.free(), now.capacity[0, at.FREE_BLOCK]) == ((1, -1), [4, 0], 4)
-    assert now.place(1, FOUR)
-    assert (now.where(1), now.free(), now.capacity[0, at.FREE_BLOCK]) == ((0, -1), [0, 0], 0)
-    now.release(0)
-    assert (now.jobs[0, at.CONFIG], now.free(), now.capacity[0, at.FREE_BLOCK]) == (-1, [0, 2], 2)
-    now.release(0)
-    assert now.free() == [0, 2]
-
-
 def test_placing_anew_replaces_what_the_job_holds():
     now = Round.of(4, 2)
     assert now.place(0, ONE)
@@ -138,26 +126,6 @@ def test_a_configuration_that_does_not_fit_changes_nothing():
         assert not now.place(1 if wanted == TWO_NODES else 2, wanted)
         for after, then in zip((now.jobs, now.nodes, now.capacity), before, strict=True):
             np.testing.assert_array_equal(after, then)
-
-
-def test_several_jobs_share_a_gpu_that_counts_once():
-    now = Round.of(4, 4)
-    assert [now.place(0, HALF_GPU), now.place(1, QUARTER_GPU), now.place(2, QUARTER_GPU)] == [True] * 3
-    assert [now.where(job) for job in range(3)] == [(0, 0)] * 3
-    assert now.free() == [3, 4]
-    assert now.used(0) == [1.0, 0.0, 0.0, 0.0]
-    now.release(0)
-    assert (now.free(), now.used(0)) == ([3, 4], [0.5, 0.0, 0.0, 0.0])
-    now.release(1)
-    now.release(2)
-    assert (now.free(), now.used(0)) == ([4, 4], [0.0] * 4)
-
-
-def test_shares_never_sum_beyond_one_gpu():
-    now = Round.of(1, jobs=4)
-    assert [now.place(job, HALF_GPU) for job in range(3)] == [True, True, False]
-    assert not now.place(3, QUARTER_GPU)
-    assert not now.place(3, ONE)
 
 
 def test_a_share_goes_to_the_fullest_shared_gpu_that_has_room():

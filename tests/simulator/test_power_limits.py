@@ -14,12 +14,13 @@ from fixed import Fixed
 from gpusched_baselines import capacity_bound, clairvoyant_bound, make_policy
 from gpusched_env import Configuration, EpochDistribution, Instance, Job, Node, Result, UtilisationModel, simulate
 from gpusched_env.audit import audit
-from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.formats import save_instance, write_run
 from gpusched_env.model.rates import Rates
 from gpusched_env.simulator import layout as at
 from instances import HOUR, by_utilisation, random_instance, with_switching
 from limited import with_power_limits
 from refusals import refused
+from run_files import audited, loaded_again
 from scripted import Scripted
 from small_instances import CERTAIN, KILOWATT, hours_job, kilowatt_cluster
 
@@ -101,8 +102,7 @@ def drawn(seed: int) -> Instance:
 
 
 def check(result: Result, folder: Path) -> None:
-    write_run(result, folder)
-    assert audit(folder) == []
+    assert audited(result, folder) == []
     assert result.job_energy_eur.sum() == pytest.approx(result.energy_eur)
 
 
@@ -143,8 +143,7 @@ def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path: Path):
 @pytest.mark.parametrize("seed", range(5))
 def test_an_instance_file_keeps_limits_and_saved_power(seed: int, tmp_path: Path):
     instance = drawn(seed)
-    save_instance(instance, tmp_path / "instance.json")
-    assert load_instance(tmp_path / "instance.json") == instance
+    assert loaded_again(instance, tmp_path) == instance
 
 
 def test_names_and_refusals():

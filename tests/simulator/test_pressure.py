@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_env import ActiveJobs, Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator.ordering import ask_order
@@ -18,10 +19,7 @@ def opened(*jobs: tuple[float, float]) -> State:
     """Open the first round of jobs of two epochs, each with its due date [h] and its weight [€/h]."""
     one = Configuration("V", 1)
     made = [Job(0.0, due * HOUR, weight / HOUR, 2.0, CERTAIN, 2.0, {one: HOUR}) for due, weight in jobs]
-    state = State(Instance.from_jobs([GpuType("V", 1000.0, 0.0, 16.0)], [Node("V", 1)], made))
-    state.advance()
-    state.begin_round(preemption=True)
-    return state
+    return begin_run(Instance.from_jobs([GpuType("V", 1000.0, 0.0, 16.0)], [Node("V", 1)], made))
 
 
 def test_slack_counts_in_seconds_and_tardiness_in_what_it_costs():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -26,11 +25,10 @@ from gpusched_env import (
     simulate,
 )
 from gpusched_env.audit import audit
-from gpusched_env.formats.instance_file import load_instance, save_instance
-from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from refusals import refused
+from run_files import audited, edited, loaded_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,8 +124,7 @@ def two_stages(jobs: int = 40) -> Scenario:
 def test_policies_keep_to_it_and_every_run_audits_clean(tmp_path: Path, name: str):
     instance, policy = make_instance(two_stages(), seed=1), make_policy(name)
     result = simulate(instance, policy)
-    write_run(result, tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(result, tmp_path / "run") == []
     lines = result.intervals()
     shared = np.array(["x0." in configuration for configuration in lines["configuration"]])
     assert not shared.all()
@@ -137,12 +134,9 @@ def test_policies_keep_to_it_and_every_run_audits_clean(tmp_path: Path, name: st
 
 
 def test_a_share_before_the_profile_is_found(tmp_path: Path):
-    write_run(simulate(jobs_of(100.0), ShareIfOpen()), tmp_path / "run")
-    assert audit(tmp_path / "run") == []
-    path = tmp_path / "run" / "instance.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
-    document["interference"]["profile_s"] = 101.0
-    path.write_text(json.dumps(document), encoding="utf-8")
+    assert audited(simulate(jobs_of(100.0), ShareIfOpen()), tmp_path / "run") == []
+    with edited(tmp_path / "run" / "instance.json") as document:
+        document["interference"]["profile_s"] = 101.0
     found = audit(tmp_path / "run")
     assert {difference.what for difference in found} == {
         "start of a share, not before a job of the application has run on whole GPUs for profile_s [s]"
@@ -152,8 +146,7 @@ def test_a_share_before_the_profile_is_found(tmp_path: Path):
 
 def test_an_instance_file_keeps_it_and_says_nothing_of_0(tmp_path: Path):
     for profile_s in (0.0, 100.0):
-        save_instance(jobs_of(profile_s), tmp_path / "one.json")
-        assert load_instance(tmp_path / "one.json") == jobs_of(profile_s)
+        assert loaded_again(jobs_of(profile_s), tmp_path) == jobs_of(profile_s)
         assert ("profile_s" in (tmp_path / "one.json").read_text(encoding="utf-8")) == (profile_s > 0.0)
     assert jobs_of(0.0) != jobs_of(100.0)
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from first_rounds import begin_run
 from gpusched_baselines import make_policy, policy_names
 from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
 from gpusched_env.simulator import layout as at
@@ -49,9 +50,7 @@ def test_quotas_are_by_gpu_type():
 
 
 def test_what_a_tenant_has_given_back_it_may_take_again_at_once():
-    state = State(cluster(job(0), job(0), job(0)))
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(cluster(job(0), job(0), job(0)))
     assert [state.view.place(i, 1) for i in range(3)] == [True, True, False]
     assert state.view.quota[:, 1].tolist() == [4 * at.UNITS, 0]
     state.view.release(0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +12,9 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Jo
 from gpusched_env.audit import audit
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.formats import write_run
-from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.simulator import simulate
 from refusals import refused
+from run_files import audited, edited, loaded_again
 
 CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=250.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=1)
@@ -38,8 +37,7 @@ def instance_of(
 
 def completed(instance: Instance, folder) -> list[float]:
     result = simulate(instance, Fixed((0, 1)))
-    write_run(result, folder / "run")
-    assert audit(folder / "run") == []
+    assert audited(result, folder / "run") == []
     return result.completion_s.tolist()
 
 
@@ -80,13 +78,10 @@ def test_the_loss_of_the_guaranteed_job_is_measured_where_equals_would_be_slower
 
 def test_files_keep_memory_that_moves_and_the_audit_finds_another_bandwidth(tmp_path):
     instance = instance_of(need=(10.0, 10.0), adapt_s=10.0)
-    save_instance(instance, tmp_path / "instance.json")
-    assert load_instance(tmp_path / "instance.json") == instance
+    assert loaded_again(instance, tmp_path) == instance
     write_run(simulate(instance, Fixed((0, 1))), tmp_path / "run")
-    path = tmp_path / "run" / "instance.json"
-    document = json.loads(path.read_text(encoding="utf-8"))
-    document["interference"]["memory"]["host_gb_per_s"] = 24.0
-    path.write_text(json.dumps(document), encoding="utf-8")
+    with edited(tmp_path / "run" / "instance.json") as document:
+        document["interference"]["memory"]["host_gb_per_s"] = 24.0
     assert "epochs done in the interval" in {difference.what for difference in audit(tmp_path / "run")}
 
 

@@ -8,15 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from fixed import Fixed
 from gpusched_baselines import AntMan, make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, SharedMemory, UtilisationModel
 from gpusched_env.audit import audit
 from gpusched_env.formats import write_run
-from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.simulator import Result, State, simulate
 from gpusched_env.simulator.kernels import has_room, speed_now
 from refusals import refused
+from run_files import loaded_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,9 +84,7 @@ def test_a_job_on_several_gpus_is_as_fast_as_on_the_slowest():
     assert result.intervals()["gpu"].to_list() == [0, 1, 0]
     assert configs[2].gpus_per_node == 2
     assert result.completion_s == pytest.approx([1030.0, 1030.0, 1030.0 + 1000.0 - 1030.0 * 0.85 * 0.2])
-    state = State(instance)
-    state.advance()
-    state.begin_round(preemption=True)
+    state = begin_run(instance)
     for job in (0, 1):
         state.view.place(job, 6)
     assert speed_now(state.board, 2, CONFIGS.index(SECOND_2)) == pytest.approx(0.85 * 0.2)
@@ -133,8 +132,7 @@ def test_factors_below_a_priority_replace_what_utilisations_leave(tmp_path):
     result = run(instance, configs)
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 / 2.0])
     assert audited(result, tmp_path) == []
-    save_instance(instance, tmp_path / "instance.json")
-    assert load_instance(tmp_path / "instance.json") == instance
+    assert loaded_again(instance, tmp_path) == instance
 
 
 def test_antman_keeps_nodes_for_a_gang_and_fills_its_gpus_with_opportunistic_jobs():

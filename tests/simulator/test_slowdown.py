@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from fixed import Fixed
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, Node, Result, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -12,17 +13,6 @@ from gpusched_env.simulator import layout as at
 HOUR = 3600.0
 HALF, ONE = Configuration("V", 1, share=0.5), Configuration("V", 1)
 CERTAIN = EpochDistribution.certain()
-
-
-class ShareAll:
-    """Place every job on half a GPU."""
-
-    name = "share-all"
-    preemption = True
-
-    def decide(self, view, rng):
-        for job in view.active:
-            view.place(int(job), 0)
 
 
 def two_jobs(interference: Interference | None, second_s: float = 0.0, restart_s: float = 0.0) -> Instance:
@@ -44,7 +34,7 @@ def slow(a_beside_b: float, b_beside_a: float) -> Interference:
 
 
 def run(instance: Instance) -> Result:
-    return simulate(instance, ShareAll())
+    return simulate(instance, Fixed((0, 0)))
 
 
 def test_a_shared_gpu_is_one_busy_gpu_and_its_cost_is_split_by_share():
@@ -110,7 +100,7 @@ def test_excesses_add_up_beside_several_others():
     jobs = [Job(0.0, 9 * HOUR, 0.0, 1.0, CERTAIN, 1.0, {third: HOUR}, application="A") for _ in range(3)]
     interference = Interference(np.array([[[1.2]]]))
     instance = Instance.from_jobs([gpu], [Node("V", 1)], jobs, [third], interference=interference)
-    assert simulate(instance, ShareAll()).completion_s == pytest.approx([1.4 * HOUR] * 3)
+    assert simulate(instance, Fixed((0, 0, 0))).completion_s == pytest.approx([1.4 * HOUR] * 3)
 
 
 def test_a_restart_delays_progress_at_the_speed_of_then():

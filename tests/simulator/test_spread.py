@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 
 from crowded import Whatever, crowded
+from first_rounds import begin_run
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, View, simulate
 from gpusched_env.audit import audit
-from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.formats import save_instance, write_run
 from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model.rates import least_rate_eur_per_s, planning_rate_eur_per_s
-from gpusched_env.simulator import Choice, State
+from gpusched_env.simulator import Choice
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import places_of
 from refusals import refused
+from run_files import audited, loaded_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -97,9 +99,7 @@ def test_gpus_are_on_as_few_nodes_as_can_be() -> None:
     one, three = Configuration("V", 1), Configuration("V", 3)
     jobs = [Job(0.0, 1e6, 0.001, 1.0, CERTAIN, 1.0, {c: HOUR}) for c in (three, TWO, one, SPREAD)]
     instance = Instance.from_jobs([GPU], [Node("V", 4)] * 3, jobs, (one, TWO, three, SPREAD))
-    state = State(instance)
-    state.advance()
-    state.begin_round(preemption=False)
+    state = begin_run(instance, preemption=False)
     for job, (config, node) in enumerate([(2, 0), (1, 1), (0, 2)]):
         state.view.apply(job, Choice(config, node=node))
         assert state.view.place(job, config)
@@ -161,8 +161,7 @@ def test_any_run_audits_clean_and_can_be_read_again(tmp_path: Path, preemption: 
     spread = 0
     for seed in range(8):
         result = simulate(crowded(seed, spread=True), Whatever(preemption), seed=seed, review_s=20.0)
-        write_run(result, tmp_path / "run")
-        assert audit(tmp_path / "run") == [], seed
+        assert audited(result, tmp_path / "run") == [], seed
         assert read_result(tmp_path / "run").intervals().equals(result.intervals())
         spread += sum("~" in name for name in result.intervals()["configuration"])
     assert spread > 40
@@ -186,7 +185,6 @@ def test_the_audit_finds_a_spread_interval_that_was_changed(tmp_path: Path, colu
 
 
 def test_an_instance_file_keeps_spread_configurations_and_others_have_no_such_column(tmp_path: Path) -> None:
-    save_instance(TWO_BESIDE, tmp_path / "i.json")
-    assert load_instance(tmp_path / "i.json").configurations == CONFIGS
+    assert loaded_again(TWO_BESIDE, tmp_path).configurations == CONFIGS
     save_instance(crowded(0), tmp_path / "i.json")
     assert "spread" not in (tmp_path / "i.json").read_text()

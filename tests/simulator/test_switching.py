@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from gpusched_env.audit import audit
-from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.switching import longest_switch_s, switch_s
 from instances import random_instance, with_switching
+from run_files import audited
 from scripted import Scripted
 
 if TYPE_CHECKING:
@@ -62,8 +61,7 @@ def completion_s(
         of_b = (others or {}).get(max((t for t in others or {} if t <= time), default=-1.0))
         plan[time] = ({B: of_b} if of_b else {}) | ({A: of_a} if of_a else {})
     result = simulate(instance, Scripted(plan))
-    write_run(result, tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(result, tmp_path / "run") == []
     return float(result.completion_s[A])
 
 

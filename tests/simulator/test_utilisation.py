@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from any_instance import AnyInstance
+from first_rounds import begin_run
 from fixed import Fixed
 from gpusched_baselines import make_policy
 from gpusched_env import (
@@ -98,9 +99,7 @@ def test_policies_plan_hosts_with_the_overhead_and_guests_with_the_least_speed()
 
 
 def test_the_view_tells_the_speed_now():
-    state = State(jobs_of((0.5, 0.8), (GUARANTEED, OPPORTUNISTIC, ONE)))
-    state.advance()
-    state.begin_round(True)
+    state = begin_run(jobs_of((0.5, 0.8), (GUARANTEED, OPPORTUNISTIC, ONE)))
     view = state.view
     assert view.speed_now(1, 1) == 1.0
     assert view.place(0, 0)
@@ -116,9 +115,7 @@ def test_the_view_tells_the_speed_now():
 def test_a_share_goes_where_it_is_fastest_and_among_equals_to_the_fullest():
     """Utilisations 0.9 and 0.2 on two GPUs: the other goes to the second; without `fastest` to the first."""
     for fastest, gpu in ((True, 1), (False, 0)):
-        state = State(jobs_of((0.9, 0.2, 0.5), (GUARANTEED, OPPORTUNISTIC), fastest=fastest))
-        state.advance()
-        state.begin_round(True)
+        state = begin_run(jobs_of((0.9, 0.2, 0.5), (GUARANTEED, OPPORTUNISTIC), fastest=fastest))
         assert [state.view.place(job, config) for job, config in ((0, 0), (1, 0), (2, 1))] == [True] * 3
         assert state.view.jobs[2, at.SLOT] == gpu
 

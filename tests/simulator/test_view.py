@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from any_instance import AnyInstance
+from first_rounds import begin_run
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, View, rollout, simulate
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
@@ -164,10 +165,7 @@ def four_nodes() -> State:
     jobs = [Job(0.0, 9 * HOUR, 0.001, 1.0, certain, 1.0, seconds) for _ in range(3)]
     nodes = [Node("V", gpus) for gpus in (2, 2, 1, 2)]
     instance = Instance.from_jobs([gpu], nodes, jobs, [ONE, HALF, ALL], energy_price_eur_per_kwh=1.0, pue=1.0)
-    state = State(instance)
-    state.advance()
-    state.begin_round(preemption=True)
-    return state
+    return begin_run(instance)
 
 
 def put(state: State, job: int, kind: Configuration, **place: object) -> list[float]:

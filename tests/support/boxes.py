@@ -61,6 +61,14 @@ def weigh_nth(handles: Ints, n: int) -> float:
     return weigh(outer_at(handles, n))
 
 
+def by_hand(outer: Outer) -> float:
+    """Compute what `weigh` does with arrays."""
+    i, j, k = np.indices(outer.cube.shape)
+    table = (10 * i[:, :, 0] + j[:, :, 0]) * outer.table
+    numbers = np.arange(len(outer.inner.numbers)) * outer.inner.numbers
+    return float(numbers.sum() + table.sum() + ((100 * i + 10 * j + k) * outer.cube).sum())
+
+
 def main() -> None:
     """Print what kernels make of two values, and how many kernels came from the disk."""
     values, handles = [new_outer(), new_outer(5.0)], new_handles(2)

@@ -65,6 +65,7 @@ def main(policy: str, rules_file: str, state: str, progress: str, kills: str, se
         say(f"killed {number + 1}")
     last = forked(settings, rules, ask, options)
     signal.signal(signal.SIGTERM, lambda *_: os.kill(last, signal.SIGTERM))
+    say("the last one drives")
     _, status = os.waitpid(last, 0)
     sys.exit(os.waitstatus_to_exitcode(status))
 

@@ -22,6 +22,7 @@ def serving(
     limits: RequestLimits,
     bound: socket.socket | None = None,
     keys: ApiKeys | None = None,
+    made: list[_Server] | None = None,
 ) -> Iterator[str]:
     """Serve in the body; give host and port.
 
@@ -30,18 +31,19 @@ def serving(
         limits: Sizes and times.
         bound: The socket to listen at; by default a free port.
         keys: Those who may ask.
+        made: Gets the server.
     """
-    made: list[_Server] = []
+    made = [] if made is None else made
     app = create_app(answer, PolicyCatalogue.of("edf"), limits, keys=keys, crowded=lambda: made[0].crowded())  # noqa: PLW0108
     listening, ready = bound or socket.create_server(("127.0.0.1", 0)), threading.Event()
     config = uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=1)
     made.append(_Server(config, limits, ready.set))
     thread = threading.Thread(target=made[0].run, args=([listening],), daemon=True)
     thread.start()
-    assert ready.wait(30.0)
+    assert ready.wait(300.0)
     name = listening.getsockname()
     yield name if isinstance(name, str) else f"{name[0]}:{name[1]}"
     made[0].should_exit = True
-    thread.join(30.0)
+    thread.join(300.0)
     listening.close()
     assert not thread.is_alive()

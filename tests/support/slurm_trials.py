@@ -18,6 +18,8 @@ import numpy as np
 
 from gpusched_experiments.live.emulated import EmulatedCluster
 from gpusched_experiments.live.made_up_training import MadeUpTraining, RunEvent, command, run_events
+from slurm_clusters import states
+from waiting import eventually
 
 SPEED = 600.0
 """Seconds of the model in a real second."""
@@ -139,16 +141,13 @@ class Trial:
         self.jobs[name], self.submitted_s[name] = job, time.time()
         return name
 
-    def warm_up(self, within_s: float = 300.0) -> None:
+    def warm_up(self, within_s: float = 600.0) -> None:
         """Let the driver decide once about a short job: kernels are loaded, or compiled if they have to be."""
         aside = self.runs, self.jobs, self.submitted_s
         self.runs, self.jobs, self.submitted_s = self.folder / "first", {}, {}
         self.runs.mkdir()
         self.submit(TrialJob(most=1.0, needs=0.1))
-        by_s = time.monotonic() + within_s
-        while not self.all_ended():
-            assert time.monotonic() < by_s, self.said()
-            time.sleep(0.25)
+        eventually(self.all_ended, within_s)
         self.runs, self.jobs, self.submitted_s = aside
 
     def submit_all(self, jobs: Sequence[TrialJob]) -> None:
@@ -183,7 +182,7 @@ class Trial:
             yield process
         finally:
             process.send_signal(signal.SIGTERM)
-            process.wait(60.0)
+            process.wait(300.0)
 
     def said(self) -> str:
         """Return what drivers said."""
@@ -195,14 +194,27 @@ class Trial:
 
     def states(self) -> dict[str, str]:
         """Return the state of each job in Slurm's words, ended ones too."""
-        lines = self.cluster.run("squeue", "--noheader", "--states=all", "--format=%i %T").splitlines()
-        return dict(line.split() for line in lines)
+        return states(self.cluster)
 
     def all_ended(self) -> bool:
         """Return whether Slurm says that every job ended."""
         ended = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL"}
         states = self.states()
         return all(states.get(name) in ended for name in self.jobs)
+
+    def completed(self) -> set[str]:
+        """Return the jobs that Slurm ended well."""
+        return {name for name, state in self.states().items() if state == "COMPLETED"}
+
+    def rounds(self) -> int:
+        """Return how many rounds drivers wrote into their journal."""
+        return sum(event["kind"] == "round" for event in journal_of(self))
+
+    def wait_for_rounds(self, more: int, driver: subprocess.Popen[bytes]) -> None:
+        """Wait until a driver made so many more rounds."""
+        before = self.rounds()
+        eventually(lambda: driver.poll() is not None or self.rounds() >= before + more)
+        assert driver.poll() is None, self.said()
 
     def check_runs(self) -> None:
         """Check by what jobs wrote down: each ended once, none ran twice at once, no GPU was used twice at once."""

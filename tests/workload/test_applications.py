@@ -14,10 +14,12 @@ from refusals import refused
 
 SCALED = {"H100", "H200", "A10", "L4", "L40S", "H100-air", "B200", "GB200", "L40", "A30"}
 GPU_TYPES = {"K80", "P100", "V100", "T4", "A100"} | SCALED
+DATA = files("gpusched_env").joinpath("workload", "tables", "data")
+UNSOURCED = {"arrival_profiles.csv", "mlperf_epochs.csv", "published_epochs.csv"}  # numbers drawn from traces and runs
 
 
 def table(name: str) -> list[dict[str, str]]:
-    with files("gpusched_env").joinpath("workload", "tables", "data", name).open(encoding="utf-8", newline="") as file:
+    with DATA.joinpath(name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 
@@ -41,22 +43,7 @@ def test_all_numbers_are_finite_and_positive() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    [
-        "applications.csv",
-        "application_facts.csv",
-        "gpu_types.csv",
-        "whole_nodes.csv",
-        "spread.csv",
-        "communication.csv",
-        "colocation.csv",
-        "inflation.csv",
-        "filled.csv",
-        "published_applications.csv",
-        "published_inhouse_applications.csv",
-        "mlperf_applications.csv",
-        "mlperf_power.csv",
-    ],
+    "name", sorted({file.name for file in DATA.iterdir() if file.name.endswith(".csv")} - UNSOURCED)
 )
 def test_every_row_names_its_source(name: str) -> None:
     assert all(row["source"].strip() for row in table(name))

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
 from pathlib import Path
 from statistics import median
 
@@ -14,6 +12,7 @@ import pytest
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.workload.power_limits import PowerCurve, power_of_type
 from refusals import refused
+from scripts import run_script
 
 ROOT = Path(__file__).parents[2]
 DATA = ROOT.parent / "shared" / "data"
@@ -30,8 +29,7 @@ def fits(gpu: str) -> list[dict[str, str]]:
 
 @needs_the_sweeps
 def test_the_committed_tables_are_what_the_script_makes(tmp_path: Path):
-    script = ROOT / "scripts" / "build_power_limits.py"
-    subprocess.run([sys.executable, str(script), "--data", str(DATA), "--out", str(tmp_path)], check=True)
+    run_script("build_power_limits.py", "--data", DATA, "--out", tmp_path)
     for name in ("power_curves.csv", "application_power.csv"):
         assert (tmp_path / name).read_bytes() == (COMMITTED / name).read_bytes()
 

@@ -22,8 +22,6 @@ from gpusched_env import (
     Job,
     Node,
     Tenant,
-    load_instance,
-    save_instance,
     simulate,
 )
 from gpusched_env.audit import audit
@@ -31,6 +29,7 @@ from gpusched_env.formats.run_folder import read_run, write_run
 from gpusched_env.workload import Scenario, make_instance, scenario_toml, with_tenancy
 from gpusched_env.workload.scenario.scenario_file import load_scenario
 from refusals import ANY, refused
+from run_files import audited, loaded_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -100,8 +99,7 @@ def lending(seed: int, restart_s: float = 0.0) -> Instance:
 
 def test_instances_with_cells_are_kept_in_files(tmp_path: Path) -> None:
     instance = lending(0)
-    save_instance(instance, tmp_path / "i.json")
-    assert load_instance(tmp_path / "i.json") == instance
+    assert loaded_again(instance, tmp_path) == instance
 
 
 POLICIES = ("hived", "fifo", "edf-preemptive", "sts", "sts-x", "gittins", "greedy-fill")
@@ -113,8 +111,7 @@ def test_the_audit_finds_nothing_in_runs_with_cells(
     tmp_path_factory: pytest.TempPathFactory, seed: int, policy: str, restart_s: float
 ) -> None:
     folder = tmp_path_factory.mktemp("run") / "run"
-    write_run(simulate(lending(seed, restart_s), make_policy(policy), seed=seed), folder)
-    assert audit(folder) == []
+    assert audited(simulate(lending(seed, restart_s), make_policy(policy), seed=seed), folder) == []
     assert "host" in read_run(folder).intervals.columns
 
 

@@ -5,10 +5,11 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_env import make_instance, simulate
 from gpusched_env.audit import audit
-from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.formats import write_run
 from gpusched_env.workload import Scenario, with_tenancy
 from gpusched_experiments.report.metrics import group_metrics
 from refusals import refused
+from run_files import loaded_again
 
 ROWS = ("submission_s,duration_s,gpus,tenant", "0,600,1,vision", "60,1200,2,a/b", "120,300,1,vision", "180,60,1,")
 
@@ -34,8 +35,7 @@ def test_results_are_told_apart_by_them_and_a_recorded_run_audits_clean(instance
     assert sum(group.energy_eur for group in groups) == pytest.approx(result.energy_eur)
     write_run(result, tmp_path / "run")
     assert not audit(tmp_path / "run")
-    save_instance(instance, tmp_path / "instance.json")
-    assert load_instance(tmp_path / "instance.json") == instance
+    assert loaded_again(instance, tmp_path) == instance
 
 
 def test_names_are_no_promise_of_gpus(instance):

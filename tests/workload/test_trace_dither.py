@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from gpusched_env import GpuClusterEnv, Instance
-from gpusched_env.observation import JOB_FEATURES, OPTION_FEATURES
+from gpusched_env import Instance
 from gpusched_env.workload import builtin_applications, make_instance, scenario_for_trace
 from gpusched_env.workload.traces import replay as dither
 from gpusched_env.workload.traces.trace import Trace
@@ -85,33 +84,6 @@ def test_without_dither_it_would(trace: Path, monkeypatch: pytest.MonkeyPatch):
     without, looking = rates(replayed(trace), lambda seconds: 1e-9 + 1e-14 * seconds)
     assert without < 0.06
     assert looking > 0.5
-
-
-def seen_full_s(trace: Path, jobs: int) -> tuple[Instance, dict[int, float]]:
-    """Play an episode at random; give E · τ on one V100 of each job, as observations of 32 bits first show it."""
-    env = GpuClusterEnv(scenario_for_trace(trace, jobs=jobs, nodes=40), preemption=False, milestones=0)
-    rng, seen, over = np.random.default_rng(0), {}, False
-    observation, info = env.reset(seed=9000)
-    reference = [c.name for c in env.configurations].index("V100x1")
-    fastest = JOB_FEATURES.index("log10(1 + T) / 8")
-    slower = OPTION_FEATURES.index("1 - least seconds per epoch / its seconds per epoch")
-    while not over:
-        if info["job"] not in seen:
-            least = 10 ** (8 * float(observation["job"][fastest])) - 1
-            option = observation["options"].reshape(-1, len(OPTION_FEATURES))[reference]
-            seen[info["job"]] = least / (1 - float(option[slower]))
-        observation, _, over, _, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
-    return env.instance, seen
-
-
-def test_what_observations_show_does_not_help_to_guess(trace: Path):
-    """800 guesses that are right one time in 25 are so within 0.7 %."""
-    instance, seen = seen_full_s(trace, 800)
-    true, jobs = percent(instance), instance.jobs
-    pairs = [guesses(s, jobs.distributions[jobs.distribution[j]].masses, 2e-8 * s + 1e-4) for j, s in seen.items()]
-    right = np.array(pairs) == true[list(seen)][:, None]
-    assert len(seen) == 800
-    assert right[:, 1].mean() < right[:, 0].mean() + 0.021
 
 
 def test_the_part_of_a_second_is_spread_evenly_for_the_true_fraction_as_for_any_other(trace: Path):

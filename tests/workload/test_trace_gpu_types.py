@@ -9,12 +9,12 @@ import pytest
 
 from gpusched_baselines import AsTraced, edf
 from gpusched_env import Scenario, make_instance, simulate
-from gpusched_env.audit import audit
 from gpusched_env.errors import InputError
-from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.formats import load_instance, save_instance
 from gpusched_env.workload import modelled, read_trace
 from gpusched_env.workload.traces.presets import likely_gpu_type
 from refusals import refused
+from run_files import audited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,8 +149,7 @@ def test_that_a_type_is_known_is_kept_in_files_and_passes_the_audit(tmp_path):
     save_instance(instance, tmp_path / "instance.json")
     again = load_instance(tmp_path / "instance.json")
     assert again.jobs.traced_type_known.tolist() == [True, True, False]
-    write_run(simulate(again, AsTraced()), tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(simulate(again, AsTraced()), tmp_path / "run") == []
 
 
 def test_what_is_modelled_names_the_types_with_their_jobs(tmp_path):

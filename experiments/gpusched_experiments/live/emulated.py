@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 PROGRAMS = ("slurmctld", "slurmd", "munged", "sbatch", "squeue", "scontrol", "sinfo")
 PACKAGES = "slurmctld slurmd slurm-client munge slurm-wlm-basic-plugins"
-STARTED_S = 90.0
+STARTED_S = 180.0
 """Longest time until all nodes are ready [s]."""
 
-STOPPED_S = 15.0
+STOPPED_S = 60.0
 """Longest time until all processes are gone [s]."""
 
 FOLDER_BYTES = 60
@@ -81,6 +81,7 @@ class EmulatedCluster:
         self._groups = node_groups(nodes)
         self._daemons = daemons
         self._settings = tuple(settings)
+        self._sockets: tuple[socket.socket, ...] = ()
         self.nodes = tuple(name for group in self._groups for name in group.names)
         self.environment = {
             **os.environ,
@@ -129,6 +130,8 @@ class EmulatedCluster:
             if time.monotonic() > by_s:
                 raise RunError(f"processes of the cluster in {self.folder} do not end: {sorted(pids)}")
             time.sleep(0.05)
+        for each in self._sockets:
+            each.close()
         if self._short() != self.folder:
             self._short().unlink(missing_ok=True)
         return len(ended)
@@ -185,7 +188,8 @@ class EmulatedCluster:
         if short != self.folder:
             short.unlink(missing_ok=True)
             short.symlink_to(self.folder)
-        ports = free_ports(1 + len(self.nodes))
+        self._sockets = free_ports(1 + len(self.nodes))
+        ports = tuple(each.getsockname()[1] for each in self._sockets)
         layout = EmulatedLayout(
             self.folder, short, self._name(), socket.gethostname().split(".")[0], getpass.getuser(),
             ports[0], ports[1:], self._groups, self._daemons, self._settings,

@@ -43,17 +43,27 @@ def processes(marks: Sequence[Sequence[str]], variables: Sequence[str] = ()) -> 
     return {pid for pid in found if is_there(pid)}
 
 
-def free_ports(count: int) -> tuple[int, ...]:
-    ports: list[int] = []
+def free_ports(count: int) -> tuple[socket.socket, ...]:
+    """Return sockets at so many ports of 127.0.0.1 that nothing else is bound to.
+
+    While they are open, no other caller gets these ports; a daemon that reuses addresses, as those of Slurm do, can
+    listen there.
+    """
+    found: list[socket.socket] = []
     choice = random.SystemRandom()
     for _ in range(100 * count):
-        port = choice.randrange(*PORTS)
-        with socket.socket() as one, suppress(OSError):
-            one.bind(("127.0.0.1", port))
-            if port not in ports:
-                ports.append(port)
-        if len(ports) == count:
-            return tuple(ports)
+        one = socket.socket()
+        try:
+            one.bind(("127.0.0.1", choice.randrange(*PORTS)))
+        except OSError:
+            one.close()
+            continue
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.append(one)
+        if len(found) == count:
+            return tuple(found)
+    for one in found:
+        one.close()
     raise RunError(f"no {count} free ports from {PORTS[0]} to {PORTS[1]}")
 
 
@@ -71,9 +81,12 @@ def is_there(pid: int) -> bool:
 
 
 def end(pids: Iterable[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """End processes at once: all are stopped first, so that none reports how another one ended."""
+    there = list(pids)
+    for number in (signal.SIGSTOP, signal.SIGKILL):
+        for pid in there:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
 
 def last_line(path: Path) -> str:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -295,13 +293,6 @@ def test_every_pair_runs_on_workloads_of_its_own():
     assert expected[2][0] == pytest.approx(np.log(one / other))  # of the third pair, on the second workload once more
 
 
-@pytest.mark.slow
-def test_other_processes_give_what_this_one_gives(monkeypatch: pytest.MonkeyPatch):
-    expected = differences(1)
-    monkeypatch.undo()
-    assert differences(2) == expected
-
-
 def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):
     config = TrainingConfig(agent=EsConfig(), scenarios=("tiny", "sharing"))
     spec = AdaptationTraining(config, tmp_path / "run")._network.spec
@@ -337,34 +328,3 @@ def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
             replace(CONFIG, agent=AdaptationConfig(), network=NetworkConfig("controls")), tmp_path / "other"
         )
     assert not (tmp_path / "other").exists()
-
-
-PROGRAM = """
-import sys
-sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
-sys.path.append(sys.argv[1])
-from gpusched_agents import AdaptationConfig, EsConfig, TrainingConfig, make_training
-from gpusched_env import child_processes
-from gpusched_env.errors import MissingExtraError
-from adapted import InThisProcess
-child_processes.ProcessPoolExecutor = InThisProcess
-small = {"scenarios": ("tiny",), "scenario_settings": {"jobs.count": 4}, "steps": 10, "validation_seeds": (500,)}
-description = make_training(TrainingConfig(agent=EsConfig(pairs=1, most_jobs=4), **small), sys.argv[2]).run()
-print(description.algorithm)
-try:
-    make_training(TrainingConfig(agent=AdaptationConfig(), **small), sys.argv[3])
-except MissingExtraError as error:
-    print(error)
-"""
-
-
-@pytest.mark.slow
-def test_it_trains_without_torch_and_the_other_algorithms_name_the_missing_package(tmp_path: Path):
-    support = Path(__file__).parents[2] / "support"
-    command = [sys.executable, "-c", PROGRAM, str(support), str(tmp_path / "es"), str(tmp_path / "ppo")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    algorithm, error = done.stdout.splitlines()
-    assert algorithm == "es"
-    assert "gpusched-env[agents]" in error
-    assert (tmp_path / "es" / "agent" / "weights.safetensors").exists()
-    assert not (tmp_path / "ppo").exists()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -99,30 +97,6 @@ def test_an_agent_comes_out_of_its_folder_as_it_went_in(tmp_path: Path):
     assert "instance.gpu_types = '1 of them'" in str(caught.value)
     with refused("weights.0.weight", "shape (5, 5)"):
         save_agent(tmp_path / "other", description, weights | {"0.weight": weights["1.weight"]})
-
-
-PROGRAM = """
-import sys
-sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
-from gpusched_agents import AdaptationConfig, make_any_policy
-from gpusched_env import load_scenario, make_instance, simulate
-from gpusched_env.errors import MissingExtraError
-print(simulate(make_instance(load_scenario("tiny"), 500), make_any_policy(sys.argv[1])).total_eur)
-try:
-    AdaptationConfig()
-except MissingExtraError as error:
-    print(error)
-"""
-
-
-@pytest.mark.slow
-def test_an_agent_decides_without_torch(tmp_path: Path):
-    make_training(config_of(), tmp_path / "run").run()
-    name = f"agent:{tmp_path / 'run' / 'agent'}"
-    done = subprocess.run([sys.executable, "-c", PROGRAM, name], capture_output=True, text=True, check=True)
-    cost, error = done.stdout.splitlines()
-    assert float(cost) == simulate(make_instance(load_scenario("tiny"), 500), load_policy(name)).total_eur
-    assert "gpusched-env[agents]" in error
 
 
 def test_episodes_run_on_training_workloads_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

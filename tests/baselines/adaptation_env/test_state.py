@@ -7,7 +7,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 
 from gpusched_baselines.adaptation_env import GpuAdaptationEnv, GpuAdaptationVectorEnv
 from gpusched_env import load_scenario, make_instance
@@ -66,18 +66,6 @@ def test_a_vector_environment_does_too(mode: AutoresetMode, limit: int | None):
     assert [env.unwrapped.instance for env in one.envs] == [env.unwrapped.instance for env in other.envs]
     one.close()
     other.close()
-
-
-def test_a_step_and_the_reset_after_it_are_those_of_one_thread():
-    mode = AutoresetMode.SAME_STEP
-    threads, alone = vector(mode, threads=2), SyncVectorEnv([single] * 3, autoreset_mode=mode)
-    for env in (threads, alone):
-        env.reset(seed=2)
-    made, expected = play(threads, 25, 4), play(alone, 25, 4)
-    assert any(any(step[2]) for step in expected), "no episode has ended"
-    assert made == expected
-    threads.close()
-    alone.close()
 
 
 def test_scenarios_take_turns_and_must_have_equally_many_gpu_types():

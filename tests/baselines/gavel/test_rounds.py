@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from first_rounds import begin_run
 from gpusched_baselines import Gavel, GavelCost, make_policy, policy_names
 from gpusched_baselines.registry import ablation_names
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
@@ -129,9 +130,7 @@ def test_the_same_seed_gives_the_same_run():
 
 def test_a_run_with_too_little_memory_is_refused():
     instance = random_instance(1, types=1, nodes=1)
-    state = State(instance, memory_columns=3)
-    state.advance()
-    state.begin_round(True)
+    state = begin_run(instance, memory_columns=3)
     with refused("memory_columns", 3):
         Gavel().decide(state.view, np.random.default_rng(0))
 

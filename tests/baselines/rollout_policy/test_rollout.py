@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines import StsX
 from gpusched_baselines.registry import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
@@ -19,13 +20,12 @@ from gpusched_baselines.rollout_policy.simulation import (
     simulate_copy,
 )
 from gpusched_env import Instance, Result, simulate
-from gpusched_env.audit import audit
-from gpusched_env.formats import write_run
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import random_instance
 from policies import QUICK_LOOK
 from refusals import refused
+from run_files import audited
 from untouched import arrays, assert_unchanged
 
 QUICK = RolloutPolicy(QUICK_LOOK)
@@ -33,9 +33,7 @@ QUICK = RolloutPolicy(QUICK_LOOK)
 
 def begun(instance: Instance) -> tuple[State, SimulationCopy]:
     """Open the first round, and make its simulation copy."""
-    state = State(instance)
-    state.advance()
-    state.begin_round(True)
+    state = begin_run(instance)
     return state, new_copy(state.board, 0)
 
 
@@ -110,8 +108,7 @@ def test_decisions_do_not_depend_on_what_jobs_will_need(seed: int):
 def test_runs_pass_the_audit_and_are_the_same_again(seed: int, tmp_path):
     instance = random_instance(seed, jobs=10, kinds=True, interference=True, restart_s=10.0)
     result = simulate(instance, QUICK)
-    write_run(result, tmp_path / "run")
-    assert audit(tmp_path / "run") == []
+    assert audited(result, tmp_path / "run") == []
     np.testing.assert_array_equal(simulate(instance, QUICK, seed=1).log, result.log)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines.rollout_policy.samples import SampledArrivals, needed, sample_outcome, uniforms
 from gpusched_baselines.rollout_policy.simulation import new_copy
 from gpusched_env import Configuration, EpochDistribution, Instance, Job
@@ -17,10 +18,7 @@ HALVES = EpochDistribution(np.array([0.0, 0.5, 0.75, 1.0]), np.array([1.0, 0.5, 
 def begun(times: tuple[float, ...] = (0.0, 0.0)) -> State:
     """Open the first round of jobs of 100 epochs of a second, all submitted except those of later `times`."""
     jobs = [Job(time, 1e4, 0.001, 100.0, HALVES, 100.0, {ONE: 1.0}) for time in times]
-    state = State(kilowatt(jobs))
-    state.advance()
-    state.begin_round(True)
-    return state
+    return begin_run(kilowatt(jobs))
 
 
 def kilowatt(jobs: list[Job]) -> Instance:

@@ -26,12 +26,11 @@ from gpusched_env import (
     rollout,
     simulate,
 )
-from gpusched_env.audit import audit
-from gpusched_env.formats import write_run
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import by_utilisation, random_instance
 from refusals import refused
+from run_files import audited
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -330,8 +329,7 @@ def test_runs_of_the_built_in_scenario_audit_clean(name: str, tmp_path: Path):
     instance = make_instance(
         load_scenario("guaranteed-and-opportunistic").replace({"jobs.count": 50, "cluster.nodes": 2}), 1
     )
-    write_run(simulate(instance, make_policy(name)), tmp_path / name)
-    assert audit(tmp_path / name) == []
+    assert audited(simulate(instance, make_policy(name)), tmp_path / name) == []
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,6 @@ import sys
 import pytest
 
 from gpusched_baselines.solvers import HighsSolver, SolverMissingError, solve_highs
-from refusals import refused
 from single_job import random_single_job, two_speeds
 
 HOUR = 3600.0
@@ -17,7 +16,6 @@ def _needs_highs():
     pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_needs_highs")
 def test_it_equals_the_exact_solver_on_three_hundred_problems():
     solver, statuses = HighsSolver(), {"slack": 0, "tight": 0, "late": 0}
@@ -31,22 +29,6 @@ def test_it_equals_the_exact_solver_on_three_hundred_problems():
         assert plan.segments[0].start_epoch == job.done
         assert plan.segments[-1].end_epoch == job.largest
     assert min(statuses.values()) > 15, statuses
-
-
-@pytest.mark.usefixtures("_needs_highs")
-def test_a_worked_example():
-    """Half an hour must be saved: 1.5 epochs at the end, where they are half as likely to be needed, save it."""
-    plan = solve_highs(*two_speeds(3.5 * HOUR).arguments)
-    assert (plan.status, plan.expected_cost_eur) == ("tight", pytest.approx(3.2))
-    assert [s.configuration for s in plan.segments] == [0, 1]
-    assert plan.segments[0].end_epoch == pytest.approx(2.5)
-
-
-@pytest.mark.usefixtures("_needs_highs")
-@pytest.mark.parametrize(("hours", "status", "config"), [(4.0, "slack", 0), (2.6, "late", 1)])
-def test_slack_takes_the_cheapest_and_late_the_fastest(hours: float, status: str, config: int):
-    plan = solve_highs(*two_speeds(hours * HOUR).arguments)
-    assert (plan.status, [s.configuration for s in plan.segments]) == (status, [config])
 
 
 @pytest.mark.usefixtures("_needs_highs")
@@ -68,9 +50,3 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
             monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(SolverMissingError, match=r"HiGHS needs .* pip install \"gpusched-env\[solvers\]\""):
         solve_highs(*two_speeds(hours * HOUR).arguments)
-
-
-def test_bad_input_is_named():
-    job = two_speeds(3.5 * HOUR)
-    with refused("epochs_done", 7.0):
-        solve_highs(*job.arguments[:-1], 7.0)

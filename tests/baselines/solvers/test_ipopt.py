@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from gpusched_baselines import SingleJobProblem
+from gpusched_baselines import SingleJobProblem, Sts
 from gpusched_baselines.solvers import FallbackSolver, SolverFailedError, SolverMissingError, solve_ipopt
 from gpusched_baselines.solvers import ipopt as published
 from gpusched_baselines.solvers.ipopt import Iterate, as_read, minimise
 from gpusched_baselines.solvers.smoothed_program import PublishedProgram, SmoothedSurvival
-from gpusched_env import EpochDistribution
+from gpusched_env import EpochDistribution, simulate
+from instances import random_instance
 from single_job import tight_single_jobs, two_speeds
 
 HOUR = 3600.0
@@ -144,3 +145,13 @@ def test_without_cyipopt_the_message_names_the_command_that_installs_it(monkeypa
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     with pytest.raises(SolverMissingError, match="apt-get install coinor-libipopt-dev"):
         solve_ipopt(*two_speeds(hours * HOUR).arguments)
+
+
+@pytest.mark.parametrize("solver", ["ipopt", "nlp", "nlp-10"])
+def test_with_ipopt_every_round_is_decided(solver: str):
+    pytest.importorskip("cyipopt", reason="cyipopt is not installed: pip install 'gpusched-env[ipopt]'")
+    policy = Sts(solver=solver)
+    for seed in range(3):
+        result = simulate(random_instance(seed, jobs=10, kinds=True), policy)
+        assert np.all(np.isfinite(result.completion_s))
+    assert policy.fallbacks == 0

@@ -53,7 +53,6 @@ def test_converged_it_finds_the_optimum_of_the_smoothed_problem():
         assert smoothed_cost(job, plan) == pytest.approx(smoothed_optimum(job), rel=1e-4)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_needs_ipopt")
 @pytest.mark.parametrize("iterations", [1, 3, 10, None])
 def test_every_plan_is_a_plan_and_none_costs_less_than_the_exact_one(iterations: int | None):
@@ -69,7 +68,6 @@ def test_every_plan_is_a_plan_and_none_costs_less_than_the_exact_one(iterations:
             assert job.tau[now.configuration] > job.tau[following.configuration]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_needs_ipopt")
 def test_converged_it_is_close_to_the_exact_optimum_and_after_ten_iterations_less_so():
     jobs = tight_single_jobs(100)

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
-import signal
-import subprocess
-import sys
 import threading
 import time
 
@@ -21,28 +17,11 @@ from gpusched_env.child_processes import usable_cores
 from gpusched_env.envs.vector import threads as threads_module
 from gpusched_env.envs.vector.work_queue import ASLEEP, CHUNK, THREADS, chunk_end, new_queue, open_round, take
 from vector_twins import assert_same, few_jobs, random_actions
-
-STEPS = """
-import numpy as np
-from gpusched_env import GpuClusterVectorEnv
-env = GpuClusterVectorEnv(3, "tiny", threads=2)
-infos = env.reset(seed=0)[1]
-for _ in range(15):
-    last = infos["action_mask"].shape[1] - 1 - infos["action_mask"][:, ::-1].argmax(axis=1)
-    observations, rewards, _, _, infos = env.step(last)
-    print(*rewards, *np.concatenate([*observations.values(), infos["action_mask"]], axis=1).ravel())
-"""
+from waiting import eventually
 
 
 def workers() -> int:
     return sum(thread.name == "gpusched-vector" for thread in threading.enumerate())
-
-
-def wait_for(condition) -> bool:
-    end = time.monotonic() + 5.0
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.001)
-    return condition()
 
 
 @pytest.mark.parametrize("threads", [2, 3, 7])
@@ -53,19 +32,6 @@ def test_any_number_of_threads_gives_the_same(threads):
     for _ in range(60):
         actions = random_actions(one.action_masks(), rng)
         assert_same(one.step(actions), many.step(actions))
-
-
-@pytest.mark.slow
-def test_python_gives_the_same_steps_as_compiled_threads():
-    printed = [
-        subprocess.run(
-            [sys.executable, "-c", STEPS], check=True, capture_output=True, text=True, env=os.environ | changed
-        ).stdout
-        for changed in ({}, {"NUMBA_DISABLE_JIT": "1"})
-    ]
-    compiled, interpreted = (np.array([line.split() for line in text.splitlines()], dtype=float) for text in printed)
-    assert len(compiled) == 15
-    np.testing.assert_allclose(compiled, interpreted, rtol=1e-6, atol=1e-7)
 
 
 @settings(deadline=None)
@@ -106,10 +72,9 @@ def test_closing_ends_the_threads():
     env.reset(seed=0)
     assert workers() == before + 2
     env.close()
-    assert wait_for(lambda: workers() == before)
+    eventually(lambda: workers() == before, every_s=0.001)
 
 
-@pytest.mark.slow
 def test_dropping_the_environment_ends_the_threads():
     before = workers()
     env = GpuClusterVectorEnv(4, few_jobs(), threads=3)
@@ -117,22 +82,7 @@ def test_dropping_the_environment_ends_the_threads():
     assert workers() == before + 2
     del env
     gc.collect()
-    assert wait_for(lambda: workers() == before)
-
-
-def test_helpers_that_sleep_are_woken_and_those_that_look_out_take_part_at_once():
-    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
-    assert_same(one.reset(seed=0), two.reset(seed=0))
-    rng, queue = np.random.default_rng(0), two._pool._queue
-    for pause_s in (0.0, 0.0, 0.05, 0.05, 0.0, 0.0, 0.0, 0.05):
-        actions = random_actions(one.action_masks(), rng)
-        assert_same(one.step(actions), two.step(actions))
-        if pause_s:
-            assert wait_for(lambda: queue[THREADS + 1, ASLEEP] == 1)
-            before = time.thread_time_ns(), time.process_time_ns()
-            time.sleep(pause_s)
-            own, all_threads = time.thread_time_ns() - before[0], time.process_time_ns() - before[1]
-            assert all_threads - own < 0.5e9 * pause_s
+    eventually(lambda: workers() == before, every_s=0.001)
 
 
 def test_a_helper_that_comes_before_the_first_step_begins_finds_nothing_to_do(monkeypatch):
@@ -200,16 +150,10 @@ def test_an_error_of_a_helper_is_raised_by_the_step(stepped, monkeypatch):
             raise Broken
         own(thread, *rest)
 
-    assert wait_for(lambda: stepped[1]._pool._queue[THREADS + 1, ASLEEP] == 1)
-
-    def step_often() -> None:
-        for _ in range(1000):
-            stepped[1].step(np.zeros(64, np.int64))
-            time.sleep(0.001)
-
+    eventually(lambda: stepped[1]._pool._queue[THREADS + 1, ASLEEP] == 1)
     monkeypatch.setattr(threads_module, "work", failing)
     with pytest.raises(Broken):
-        step_often()
+        eventually(lambda: stepped[1].step(np.zeros(64, np.int64)) is None, every_s=0.001)
     monkeypatch.setattr(threads_module, "work", own)
     goes_on(*stepped)
 
@@ -255,73 +199,3 @@ def test_an_interrupt_in_the_very_first_step_leaves_an_environment_that_can_be_r
         two.reset(seed=0)
     monkeypatch.setattr(threads_module, "work", own)
     assert_same(one.reset(seed=1), two.reset(seed=1))
-
-
-# In a process of its own: an interrupt while Numba loads a kernel would leave it unable to load any.
-SIGNALS = """
-import signal
-import numpy as np
-from numba.core.dispatcher import Dispatcher
-from gpusched_env import GpuClusterVectorEnv
-from vector_twins import assert_same, few_jobs
-
-class Broken(BaseException):
-    pass
-
-def alarm(*_):
-    raise Broken
-
-def compiles(self, signature):
-    raise SystemExit(f"{self.py_func.__name__}{signature} is compiled by a step")
-
-one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
-for env in (one, two):
-    env.reset(seed=0)
-Dispatcher.compile = compiles
-signal.signal(signal.SIGALRM, alarm)
-caught = 0
-for delay in np.linspace(1e-5, 2e-3, 100):
-    try:
-        try:
-            signal.setitimer(signal.ITIMER_REAL, float(delay))
-            for _ in range(200):
-                two.step(np.zeros(64, np.int64))
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0.0)
-    except Broken:
-        caught += 1
-    two.reset(seed=0)
-assert_same(one.reset(seed=3), two.reset(seed=3))
-assert_same(one.step(np.zeros(64, np.int64)), two.step(np.zeros(64, np.int64)))
-print(caught)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers are POSIX's")
-def test_signals_never_leave_a_helper_at_work():
-    """However often and whenever they come; and a reset has compiled all that steps need."""
-    done = subprocess.run(
-        [sys.executable, "-c", SIGNALS],
-        check=False,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert int(done.stdout) > 50
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are POSIX's")
-@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
-def test_a_forked_process_starts_threads_of_its_own():
-    env = GpuClusterVectorEnv(32, few_jobs(), threads=2)
-    env.reset(seed=0)
-    child = os.fork()
-    if child == 0:
-        signal.alarm(10)
-        env.step(np.zeros(32, np.int64))
-        os._exit(0 if workers() == 1 else 1)
-    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    env.close()

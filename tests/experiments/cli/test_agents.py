@@ -54,9 +54,8 @@ def costs(folder):
     return {(run["policy"], run["seed"]): run["total_eur"] for run in results["runs"]}
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_an_agent_is_compared_like_any_policy(folder, workers):
-    done = compare("-p", "edf, agent:clever", "-r", "agent:clever", "-w", workers)
+def test_an_agent_is_compared_like_any_policy(folder):
+    done = compare("-p", "edf, agent:clever", "-r", "agent:clever")
     assert done.exit_code == 0, done.output
     assert "agent:clever" in done.stdout
     direct = {(name, seed): simulate(tiny(seed), policy).total_eur for name, policy in both() for seed in (0, 1)}

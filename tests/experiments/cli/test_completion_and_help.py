@@ -1,8 +1,5 @@
 """What the shell completes, what a policy is described as, and words of usage errors."""
 
-import subprocess
-import sys
-
 import pytest
 from typer.testing import CliRunner
 
@@ -73,9 +70,3 @@ def test_errors_say_what_was_meant(arguments, words):
     assert done.exit_code == 2
     assert words in done.stderr
     assert len(done.stderr.splitlines()) == 1
-
-
-def test_the_package_says_how_the_command_is_called():
-    done = subprocess.run([sys.executable, "-m", "gpusched_env"], capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "python -m gpusched_experiments" in done.stderr

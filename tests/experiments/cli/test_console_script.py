@@ -1,6 +1,3 @@
-import json
-import os
-import subprocess
 import sys
 
 import pytest
@@ -8,53 +5,6 @@ from typer.testing import CliRunner
 
 from gpusched_experiments.cli.app import FROM_A_CHECKOUT, Commands, app
 from gpusched_experiments.cli.main import run
-
-
-@pytest.mark.slow
-def test_the_console_script_runs_in_a_process_of_its_own(tmp_path):
-    arguments = ["compare", "-p", "fifo,edf", "-s", "tiny", "--seeds", "0-1", "--workers", "2", "--out", "results"]
-    command = [sys.executable, "-m", "gpusched_experiments.cli.main", *arguments]
-    wide = {**os.environ, "COLUMNS": "200"}
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=wide)
-    assert done.returncode == 0, done.stderr
-    assert "saving vs edf" in done.stdout
-    assert (tmp_path / "results" / "report.html").exists()
-
-
-def by_module(*arguments, folder):
-    command = [sys.executable, "-m", "gpusched_experiments", *arguments]
-    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("arguments", [("scenarios",), ("simulate", "--seed", "x")])
-def test_the_package_as_a_module_is_the_console_script(arguments, tmp_path):
-    script = "import sys; from gpusched_experiments.cli.main import run; sys.argv[0] = 'gpusched'; run()"
-    command = [sys.executable, "-c", script, *arguments]
-    expected = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
-    done = by_module(*arguments, folder=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (expected.returncode, expected.stdout, expected.stderr)
-    assert "python" not in done.stdout + done.stderr
-
-
-@pytest.mark.slow
-def test_what_the_package_as_a_module_writes_names_the_command(tmp_path):
-    done = by_module("simulate", "-p", "fifo", "-s", "tiny", "--out", "run", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    made = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["provenance"]
-    assert made["command"] == "gpusched simulate -p fifo -s tiny --out run"
-
-
-@pytest.mark.slow
-def test_bad_input_leaves_one_line_and_no_traceback(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-m", "gpusched_experiments.cli.main", "compare", "--scenario", "nowhere"],
-        check=False, capture_output=True, text=True, cwd=tmp_path,
-    )  # fmt: skip
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("error: scenario = 'nowhere'; allowed: one of default")
-    assert done.stderr.count("\n") == 1
-    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("package", ["typer", "rich"])

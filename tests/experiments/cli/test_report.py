@@ -1,4 +1,3 @@
-import subprocess
 import sys
 
 import pytest
@@ -58,11 +57,3 @@ def test_without_plotly_it_ends_in_one_line_and_nothing_is_written(run, monkeypa
     assert done.exit_code == 2
     assert 'pip install "gpusched-env[report]"' in done.output
     assert not (run / "report.html").exists()
-
-
-@pytest.mark.slow
-def test_the_other_commands_do_not_import_what_pages_need():
-    heavy = "[name for name in sys.modules if 'plotly' in name or 'experiments.page' in name]"
-    code = f"import sys, gpusched_experiments.cli.app; print({heavy})"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

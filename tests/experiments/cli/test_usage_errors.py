@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
-import subprocess
-import sys
-import time
-
 import pytest
 from typer.testing import CliRunner
 
 from gpusched_experiments.cli.app import app
+from gpusched_experiments.report import comparison
 
 
 @pytest.mark.parametrize(
@@ -42,24 +36,13 @@ def test_without_a_command_the_help_is_shown():
     assert "compare" in result.stdout
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
-def test_an_interrupted_comparison_leaves_nothing_behind(tmp_path):
-    arguments = ["compare", "--policies", "random-greedy", "--workers", "1", "--seeds", "0-900", "--out", "run"]
-    # A process that is started in the background of a shell ignores SIGINT, and so would its children.
-    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    run = f"from gpusched_experiments.cli.app import app; print('ready', flush=True); app({arguments})"
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    process = subprocess.Popen([sys.executable, "-c", f"{heed}; {run}"], cwd=tmp_path, **pipes)
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(1.0)
-    errors = ""
-    for _ in range(5):
-        # Python drops an interrupt that comes while it runs a destructor, of which a compiler has many: ask again.
-        process.send_signal(signal.SIGINT)
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            _, errors = process.communicate(timeout=30)
-            break
-    assert process.returncode == 130
-    assert errors.splitlines()[-1] == "error: interrupted"
-    assert list(tmp_path.iterdir()) == []
+def test_an_interrupted_comparison_keeps_no_run_that_has_not_ended(tmp_path, monkeypatch):
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparison, "simulate", interrupted)
+    words = f"compare -p edf -s tiny --seeds 0-3 --workers 1 --out {tmp_path / 'run'}"
+    done = CliRunner().invoke(app, words.split())
+    assert done.exit_code == 130
+    assert done.stderr.splitlines()[-1] == "error: interrupted"
+    assert [(path.name, path.stat().st_size) for path in (tmp_path / "run").iterdir()] == [("cells.csv", 0)]

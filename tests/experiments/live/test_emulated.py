@@ -1,16 +1,18 @@
-"""A test cluster is a real Slurm: GPUs have numbers, nodes go off and on, and nothing is left when it stops."""
+"""A test cluster of Slurm: what is refused before it starts."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from gpusched_env.errors import InputError, RunError
+from gpusched_env.errors import InputError
+from gpusched_experiments.live import emulated_processes
 from gpusched_experiments.live.emulated import EmulatedCluster
 from gpusched_experiments.live.emulated_files import NodeGroup, node_groups
-from slurm_clusters import eventually, needs_slurm, state, states
+from gpusched_experiments.live.emulated_processes import free_ports
 
 
 def test_nodes_are_read_from_a_text() -> None:
@@ -43,82 +45,13 @@ def test_without_slurm_it_says_what_to_install(tmp_path: Path, monkeypatch: pyte
     assert not (tmp_path / "new").exists()
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedCluster]:
-    with EmulatedCluster(tmp_path_factory.mktemp("cluster")) as cluster:
-        yield cluster
-
-
-@needs_slurm
-@pytest.mark.slow
-def test_a_job_sees_the_gpus_that_it_got(cluster: EmulatedCluster) -> None:
-    out = cluster.folder / "seen"
-    job = cluster.submit(
-        "--gres=gpu:3", "--nodelist=a100-2", f"--output={out}", "--wrap=echo $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES"
-    )
-    eventually(lambda: state(cluster, job) == "COMPLETED")
-    assert out.read_text().split() == ["a100-2", "0,1,2"]
-
-
-@needs_slurm
-@pytest.mark.slow
-def test_a_node_that_was_off_runs_a_job_again(cluster: EmulatedCluster) -> None:
-    # With 22.05 a daemon that is started without a standard input answers, but fails at its first job.
-    cluster.run("scontrol", "update", "NodeName=v100-1", "State=POWER_DOWN")
-    eventually(lambda: cluster.node_states()["v100-1"] == "idle~")
-    pid_file = cluster.folder / "run" / "v100-1.pid"
-    assert not pid_file.exists()  # its daemon is really gone
-    job = cluster.submit("--gres=gpu:1", "--nodelist=v100-1", "--output=/dev/null", "--wrap=true")
-    eventually(lambda: state(cluster, job) == "COMPLETED", 90.0)
-    assert pid_file.exists()
-
-
-@needs_slurm
-@pytest.mark.slow
-def test_a_crash_ends_what_runs_on_a_node_and_a_new_controller_knows_all_jobs(cluster: EmulatedCluster) -> None:
-    submitted = ("--gres=gpu:4", "--output=/dev/null", "--wrap=exec sleep 1000")
-    waits = cluster.submit("--hold", *submitted)
-    hit, spared = (cluster.submit(f"--nodelist={name}", *submitted) for name in ("v100-2", "a100-1"))
-    eventually(lambda: state(cluster, hit) == state(cluster, spared) == "RUNNING")
-    cluster.restart_controller()
-    assert states(cluster) | {hit: "RUNNING", spared: "RUNNING", waits: "PENDING"} == states(cluster)
-    cluster.crash_node("v100-2")
-    eventually(lambda: cluster.node_states()["v100-2"] == "down*")
-    assert (state(cluster, hit), state(cluster, spared)) == ("PENDING", "RUNNING")
-    cluster.start_node("v100-2")
-    eventually(lambda: cluster.node_states()["v100-2"] == "idle")
-
-
-@needs_slurm
-@pytest.mark.slow
-def test_two_clusters_side_by_side_and_nothing_left_of_them(cluster: EmulatedCluster, tmp_path: Path) -> None:
-    deep = tmp_path / ("d" * 100)  # too long for the path of a socket
-    other = EmulatedCluster(deep, "t4:1x1")
-    with other:
-        with pytest.raises(InputError, match="does not run"):
-            EmulatedCluster(deep).start()
-        # A job that ignores SIGTERM and has left its session.
-        job = other.submit("--output=/dev/null", "--wrap=trap '' TERM; setsid sleep 1234.5 & sleep 1234.5")
-        eventually(lambda: state(other, job) == "RUNNING")
-        assert job == "1"
-        assert set(cluster.node_states()) == {"v100-1", "v100-2", "a100-1", "a100-2"}
-        eventually(lambda: len(_processes("sleep\x001234.5")) == 2)
-    assert not _processes("sleep\x001234.5")
-    assert not _processes(str(deep))
-    assert other.stop() == 0
-    assert "UP" in cluster.run("scontrol", "ping")
-    with pytest.raises(RunError, match="squeue"):
-        other.run("squeue")
-
-
-def _processes(text: str) -> list[str]:
-    """Return the command lines of all processes that have a text in them."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            line = entry.read_bytes().decode(errors="replace")
-        except OSError:
-            continue
-        if text in line:
-            found.append(line)
-    return found
+def test_a_port_is_given_once_and_a_daemon_can_listen_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(emulated_processes, "PORTS", (31_000, 31_040))
+    given = free_ports(3)
+    with ExitStack() as stack:
+        for each in (*given, *free_ports(3)):
+            stack.enter_context(each)
+            listening = stack.enter_context(socket.socket())
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listening.bind(each.getsockname())
+            listening.listen()

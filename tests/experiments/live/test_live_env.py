@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+import re
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -28,6 +28,8 @@ from simulated_cluster import SimulatedCluster
 
 if TYPE_CHECKING:
     from gpusched_env import Instance
+
+ROOT = Path(__file__).parents[3]
 
 
 def assert_alike(one: Any, other: Any, said: str) -> None:
@@ -185,11 +187,23 @@ def test_arguments_out_of_range_are_refused(field, arguments, allowed):
         LiveSlurmEnv(conf=SimulatedCluster(), **arguments)
 
 
-def test_the_id_makes_it_and_registering_it_imports_no_package_above():
+def test_the_id_makes_it():
     env = gymnasium.make("gpusched_env/LiveSlurm-v0", conf=SimulatedCluster(), scenario="few-jobs")
     assert isinstance(env.unwrapped, LiveSlurmEnv)
     assert env.unwrapped.reward_scale == load_track("few-jobs").reward_scale_eur
     assert env.observation_space == gymnasium.make("gpusched_env/FewJobs-v0").observation_space
-    code = "import gpusched_env, sys; gpusched_env.register_envs(); print('gpusched_experiments' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "False"
+
+
+def test_without_slurm_it_says_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setattr("gpusched_experiments.live.slurm_cluster.missing_programs", lambda: ("slurmctld",))
+    with refused("conf", str(tmp_path), "a machine with Slurm: slurmctld not found"):
+        gymnasium.make("gpusched_env/LiveSlurm-v0", scenario="tiny", conf=tmp_path)
+
+
+def test_the_page_shows_lines_of_the_example():
+    page, example = (
+        (ROOT / path).read_text("utf-8") for path in ("docs/environment.md", "examples/evaluate_on_slurm.py")
+    )
+    block = re.search(r"^```py\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    assert block[1] in example

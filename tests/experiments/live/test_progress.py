@@ -5,19 +5,15 @@ from __future__ import annotations
 import json
 import math
 import os
-import socket
-import subprocess
 import sys
 import types
-import urllib.error
-import urllib.request
 from pathlib import Path
 
 import pytest
 
 from gpusched_env.errors import InputError
-from gpusched_experiments.live import progress, progress_reports
-from gpusched_experiments.live.progress_reports import MOST_BYTES, ProgressReports, ProgressServer, Report
+from gpusched_experiments.live import progress
+from gpusched_experiments.live.progress_reports import ProgressReports, Report
 
 
 @pytest.fixture
@@ -71,31 +67,6 @@ def test_outside_a_job_and_where_it_cannot_be_told_nothing_is_raised(monkeypatch
     assert not progress.report_progress(1)
     monkeypatch.delenv("SLURM_JOB_ID")
     assert not progress.report_progress(1)
-
-
-@pytest.mark.usefixtures("job")
-def test_over_http_and_metrics(monkeypatch):
-    reports = ProgressReports()
-    server = ProgressServer(reports, {"7": 2}.get, metrics=lambda: b"gpusched_rounds 3\n")
-    url = f"http://127.0.0.1:{server.port}"
-    try:
-        monkeypatch.setenv(progress.VARIABLE, url)
-        assert progress.report_progress(3.5)
-        newest = reports.newest("7", "", "root")
-        assert newest is not None
-        assert newest.epochs == 3.5
-        with urllib.request.urlopen(f"{url}/metrics") as answer:  # noqa: S310
-            assert answer.read() == b"gpusched_rounds 3\n"
-        monkeypatch.setenv("SLURM_JOB_ID", "8")  # nobody's
-        assert not progress.report_progress(1)
-        for body in (b"{}", b"x" * (MOST_BYTES + 1), b'{"job": "7", "restarts": 0, "epochs": "a", "at_s": 0}'):
-            with pytest.raises(urllib.error.HTTPError) as refused:
-                urllib.request.urlopen(f"{url}/progress", body)  # noqa: S310
-            assert refused.value.code in (413, 422)
-            refused.value.close()
-    finally:
-        server.close()
-    assert reports.newest("8", "", "root") is None
 
 
 def body(job: str = "7", restarts: int = 2, epochs: object = 1, at_s: object = 0) -> bytes:
@@ -165,39 +136,6 @@ def test_a_clock_that_is_ahead_does_not_count(job):
     assert reports.newest("7", "", "root") == Report("7", 2, 1.0, 1100.0)
 
 
-@pytest.mark.usefixtures("job")
-def test_connections_are_few_and_end(monkeypatch):
-    """Even where every byte comes in time."""
-    monkeypatch.setattr(progress_reports, "MOST_CONNECTIONS", 2)
-    monkeypatch.setattr(progress_reports, "RECEIVE_S", 0.3)
-    server = ProgressServer(ProgressReports(), {"7": 2}.get)
-    monkeypatch.setenv(progress.VARIABLE, f"http://127.0.0.1:{server.port}")
-    try:
-        slow = [socket.create_connection(("127.0.0.1", server.port)) for _ in range(2)]
-        for each in slow:
-            each.sendall(b"POST /progress HTTP/1.1\r\n")
-        assert not progress.report_progress(1)
-        for each in slow:
-            while not _is_closed(each):
-                pass
-            each.close()
-        while not progress.report_progress(1):
-            pass
-    finally:
-        server.close()
-
-
-def _is_closed(connection: socket.socket) -> bool:
-    connection.settimeout(0.05)
-    try:
-        connection.sendall(b"x")
-        return connection.recv(1) == b""
-    except TimeoutError:
-        return False
-    except OSError:
-        return True
-
-
 def test_foreign_files_links_and_endless_ones_are_refused(job):
     folder = job / progress.FOLDER
     folder.mkdir()
@@ -235,25 +173,6 @@ def test_no_number_is_refused():
         with pytest.raises(InputError):
             Report.of(body(epochs=epochs))
     assert Report("7", 0, math.inf, 0.0).why_not(None, 10.0)
-
-
-def test_the_module_needs_nothing_else(job):
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", progress.__file__, "4"], cwd=job, check=True, capture_output=True, text=True
-    )
-    assert (done.stdout, done.stderr) == ("", "")
-    assert json.loads((job / progress.FOLDER / "7.json").read_text())["epochs"] == 4.0
-    code = subprocess.run([sys.executable, progress.__file__, "x"], check=False, capture_output=True).returncode
-    assert code == 2
-
-
-def test_the_command_imports_little(job):
-    text = "import sys; sys.argv = ['gpusched', 'progress', '12']\nfrom gpusched_experiments.cli.main import run\n"
-    text += "try:\n    run()\nexcept SystemExit as end:\n    assert end.code == 0, end.code\n"
-    text += "print([name for name in ('numba', 'numpy', 'typer', 'pydantic', 'urllib.request') if name in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", text], check=True, capture_output=True, text=True)
-    assert done.stdout.strip() == "[]"
-    assert Path(job / progress.FOLDER / "7.json").exists()
 
 
 class Base:

@@ -3,48 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Sequence
 
-import pytest
-
 from gpusched_env.workload.tables.applications import builtin_gpu_types
-from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.gpu_names import built_in_gpu_type
 from gpusched_experiments.live.lease import release_now
 from gpusched_experiments.live.slurm_commands import Done, SlurmControl
 from made_up_drives import ELASTIC, driver, scripted
 from made_up_slurm import MadeUpJob, MadeUpSlurm
-
-IMPORTED = "print([name for name in ('numba', 'gpusched_env.kernel') if name in sys.modules])"
-
-
-def printed(text: str, *words: str) -> str:
-    done = subprocess.run([sys.executable, "-c", text, *words], check=True, capture_output=True, text=True)
-    return done.stdout
-
-
-@pytest.mark.parametrize("module", ["lease", "slurm_state", "slurm_requests", "progress_reports"])
-def test_it_imports_no_compiled_function(module):
-    """Where nobody can write Numba's cache, a module of them cannot be imported."""
-    assert printed(f"import sys, gpusched_experiments.live.{module}\n{IMPORTED}") == "[]\n"
-
-
-def test_nor_does_the_command(tmp_path):
-    DriveState("gpu").save(tmp_path)
-    text = "import sys\nfrom gpusched_experiments.cli.main import run\n"
-    text += f"try:\n    run()\nexcept SystemExit as end:\n    assert not end.code, end.code\n{IMPORTED}"
-    told = printed(text, "slurm", "release", "--partition", "gpu", "--state", str(tmp_path))
-    assert told == f"state: {tmp_path}\nreleased 0 jobs\n[]\n"
-
-
-def test_nor_does_reading_a_state_with_features():
-    job = {"job_id": 7, "job_state": "PENDING", "partition": "gpu", "features": "A100&ib", "comment": "gpusched x"}
-    node = "NodeName=n Gres=gpu:2 State=IDLE Partitions=gpu ActiveFeatures=v100"
-    text = "import sys\nfrom gpusched_experiments.live.slurm_state import cluster_of\n"
-    text += f"print(cluster_of(sys.argv[1], sys.argv[2], 0.0).jobs[0].gpu_type)\n{IMPORTED}"
-    assert printed(text, json.dumps({"jobs": [job]}), node) == "A100\n[]\n"
 
 
 def test_the_names_are_those_of_the_built_in_types():

@@ -44,7 +44,6 @@ NAMES_AT_RUN_TIME = {
     "gpusched_baselines.registry",
     "gpusched_baselines.solvers.errors",
     "gpusched_env.lazy",
-    "gpusched_env.renamed",
 }
 """Modules that import by names that no source spells out: of policies, agents, extras, and lazy packages."""
 

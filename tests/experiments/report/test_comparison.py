@@ -1,6 +1,4 @@
 import copy
-import subprocess
-import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -40,25 +38,15 @@ def test_every_policy_runs_on_the_same_instance_of_every_seed():
         assert run.non_clairvoyant_eur == non_clairvoyant_bound(TINY(run.seed))
 
 
-@pytest.mark.slow
-def test_the_number_of_processes_changes_nothing():
-    policies = [make_policy("edf"), make_policy("random-greedy")]
-    alone, together = (compare(policies, TINY, range(3), workers=workers) for workers in (1, 2))
-    assert without_times(alone) == without_times(together)
-
-
 def test_progress_is_told_once_a_run():
     seen = []
     runs = compare([make_policy("edf")], TINY, range(3), on_run=seen.append)
     assert tuple(seen) == runs
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_whole_results_are_those_of_the_first_seed_with_their_intervals(workers):
+def test_whole_results_are_those_of_the_first_seed_with_their_intervals():
     seen = []
-    runs = compare(
-        [make_policy("edf"), make_policy("greedy")], TINY, [3, 1], workers=workers, on_result=seen.append
-    )  # fmt: skip
+    runs = compare([make_policy("edf"), make_policy("greedy")], TINY, [3, 1], on_result=seen.append)
     assert sorted((result.policy, result.seed) for result in seen) == [("edf", 3), ("greedy", 3)]
     for result in seen:
         again = simulate(TINY(3), make_policy(result.policy), seed=3)
@@ -94,15 +82,14 @@ def test_bounds_are_computed_once_a_seed(monkeypatch):
     assert [run.clairvoyant_eur for run in runs] == [clairvoyant_bound(TINY(seed)) for seed in (3, 3, 1, 1)]
 
 
-@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_an_instance_is_made_once_a_seed_however_many_policies_run_on_it(workers):
+def test_an_instance_is_made_once_a_seed_however_many_policies_run_on_it():
     made = []
 
     def make(seed):
         made.append(seed)
         return TINY(seed)
 
-    runs = compare([make_policy("edf"), make_policy("fifo")], make, [3, 1], workers=workers)
+    runs = compare([make_policy("edf"), make_policy("fifo")], make, [3, 1])
     assert made == [3, 1]
     assert without_times(runs) == without_times(compare([make_policy("edf"), make_policy("fifo")], TINY, [3, 1]))
 
@@ -213,16 +200,6 @@ def test_a_name_that_is_none_is_said_before_anything_is_run(arguments, error, mo
     monkeypatch.setattr(comparison, "call_all", None)
     with refused(*error):
         compare(**({"policies": ["edf"], "workload": "tiny", "seeds": 1} | arguments))
-
-
-@pytest.mark.slow
-def test_it_is_there_from_the_package_which_imports_nothing_before():
-    code = (
-        "import sys, gpusched_experiments; assert not {m for m in sys.modules if m.startswith('gpusched_env')}\n"
-        "from gpusched_experiments import compare; from gpusched_experiments.report import compare as own\n"
-        "assert compare is own"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_a_rule_that_cannot_be_sent_to_other_processes_is_named():

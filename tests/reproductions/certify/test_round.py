@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from compiled_policies import POLICIES
+from first_rounds import begin_run
 from gpusched_baselines.search.proxy_parts import POSTPONED, proxy_cost
 from gpusched_env import Configuration, Instance
-from gpusched_env.simulator import State, View
+from gpusched_env.simulator import View
 from gpusched_reproductions.certify import certify_round
 from gpusched_reproductions.certify.patterns import Patterns
 from instances import HOUR, random_instance
@@ -21,9 +22,7 @@ ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 
 
 def first_round(instance: Instance) -> View:
-    state = State(instance, record=False)
-    state.advance()
-    state.begin_round(True)
+    state = begin_run(instance, record=False)
     return state.view
 
 
@@ -43,7 +42,6 @@ def brute_force(instance: Instance) -> float:
     return best
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("kinds", [False, True])
 def test_it_equals_brute_force(kinds: bool, late: bool):
@@ -87,9 +85,7 @@ def test_no_policy_decides_a_round_for_less_than_the_bound():
 def test_in_the_middle_of_a_run_only_the_epochs_left_count():
     """After 1 h of 2 the job can be done in half an hour on two GPUs, for 1 €, or late in an hour on one."""
     job = hours_job(1.5, {ONE: 2.0, TWO: 1.0})
-    state = State(kilowatt_cluster([job], [2], [ONE, TWO]), review_s=HOUR)
-    state.advance()
-    state.begin_round(True)
+    state = begin_run(kilowatt_cluster([job], [2], [ONE, TWO]), review_s=HOUR)
     state.view.place(0, 0)
     state.commit_round()
     state.advance()

@@ -3,11 +3,6 @@
 import csv
 import io
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -286,32 +281,3 @@ def test_no_policy_that_an_experiment_could_run_is_refused(tmp_path):
         run(tmp_path, replace(FAKE, policies=("not-there",)))
     with refused("workers", 0):
         run(tmp_path, workers=0)
-
-
-@pytest.mark.slow
-def test_a_killed_command_goes_on_where_it_was_and_ends_the_same(tmp_path):
-    whole, parts = tmp_path / "whole", tmp_path / "parts"
-    arguments = ("cost", "--nodes", "3", "--seeds", "0-4", "-p", "edf,random-greedy", "-w", "2", "--out")
-    stored = parts / "cost/cells.csv"
-    process = subprocess.Popen([*COMMAND, *arguments, str(parts)], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    deadline = time.monotonic() + 120.0
-    while time.monotonic() < deadline and process.poll() is None:
-        if stored.exists() and stored.read_bytes().count(b"\n") > 4:
-            os.kill(process.pid, signal.SIGKILL)
-            break
-        time.sleep(0.005)
-    process.communicate()
-    assert process.returncode == -signal.SIGKILL
-    finished = len(rows(parts / "cost"))
-    assert 4 <= finished < 50
-    for out in (parts, whole):
-        done = subprocess.run([*COMMAND, *arguments, str(out)], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        if out == parts:
-            assert f"cost: {finished} of 50 runs are finished already" in done.stderr.replace("\n", " ")
-    assert rows(parts / "cost") == rows(whole / "cost")
-    for name in ("table.md", "table.csv", "summary.csv"):
-        assert (parts / "cost" / name).read_bytes() == (whole / "cost" / name).read_bytes()
-
-
-COMMAND = (sys.executable, "-m", "gpusched_experiments.cli.main", "reproduce")

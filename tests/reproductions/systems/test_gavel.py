@@ -120,7 +120,6 @@ def test_the_makespan_of_a_hundred_jobs_is_the_published_one():
     assert check.ours == pytest.approx(161.16, abs=0.05)
 
 
-@pytest.mark.slow
 def test_first_in_first_out_is_the_published_one_to_the_digit():
     (check,) = run_single(True).checks
     assert round(check.ours, 2) == 17.08

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from first_rounds import begin_run
 from gpusched_baselines import make_policy
 from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.state import State
 from refusals import refused
 
-HOST = GpuType("V100", 300.0, 200.0, 32.0, 8)
 CERTAIN = EpochDistribution.certain()
-HALF = Configuration("a/V100", 4)
 
 
 def job(name: str, gpus: int, seconds: float = 3600.0, at_s: float = 0.0) -> Job:
@@ -98,9 +96,7 @@ def test_a_cell_stays_where_it_lies_while_it_is_used(policy: str):
 
 
 def test_a_cell_without_jobs_is_let_go():
-    state = State(cluster(job("a/V100", 4), cells="ab"))
-    state.advance()
-    state.begin_round(preemption=False)
+    state = begin_run(cluster(job("a/V100", 4), cells="ab"), preemption=False)
     assert state.view.place(0, 3)
     state.commit_round()
     assert state.view.cells[:, at.CELL_HOST].tolist() == [0, -1, 0]

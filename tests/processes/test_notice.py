@@ -4,9 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 SKIPPED = "tests/baselines/solvers/test_ipopt.py::test_slack_takes_the_cheapest_and_late_the_fastest"
 
 
@@ -16,7 +14,6 @@ def ended(*options: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
-@pytest.mark.slow
 def test_a_run_without_cyipopt_says_so_at_its_end_and_how_many_tests_it_skipped(tmp_path: Path):
     (tmp_path / "hide_cyipopt.py").write_text("import sys\nsys.modules['cyipopt'] = None\n", encoding="utf-8")
     said = ended("-p", "hide_cyipopt", "-o", f"pythonpath=. tests/support {tmp_path}").splitlines()[

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpusched_experiments.live.made_up_training import FAILED, MadeUpTraining, command, run_events
-from slurm_clusters import eventually
+from waiting import eventually
 
 
 def started(
@@ -39,7 +39,7 @@ def kinds(folder: Path) -> list[str]:
 
 def test_does_its_epochs_and_reports_the_last_one(tmp_path: Path) -> None:
     run = started(tmp_path, MadeUpTraining(str(tmp_path), 2.5, {"v100x2": 0.2}))
-    assert run.wait(30.0) == 0
+    assert run.wait(300.0) == 0
     start, ready, end = run_events(tmp_path)
     assert (start.kind, ready.kind, end.kind) == ("start", "ready", "end")
     assert (start.node, start.configuration, start.gpus, start.job) == ("v100-2", "v100x2", (0, 1), "7")
@@ -55,11 +55,11 @@ def test_what_is_done_at_sigterm_is_kept_and_the_next_run_continues(tmp_path: Pa
     eventually(lambda: "ready" in kinds(tmp_path))
     (tmp_path / "7.checkpoint").write_text("1.0")  # as if an epoch had been done
     run.send_signal(signal.SIGTERM)
-    assert run.wait(30.0) == 0
+    assert run.wait(300.0) == 0
     stopped = run_events(tmp_path)[-1]
     assert stopped.kind == "stopped"
     assert 0.0 < stopped.epochs < 0.1
-    assert started(tmp_path, training, 1, "3").wait(30.0) == 0
+    assert started(tmp_path, training, 1, "3").wait(300.0) == 0
     start, ready, end = run_events(tmp_path)[-3:]
     assert start.epochs == stopped.epochs
     assert ready.at_s - start.at_s >= 0.2
@@ -70,10 +70,10 @@ def test_two_runs_of_one_job_at_once_are_told(tmp_path: Path) -> None:
     first = started(tmp_path, MadeUpTraining(str(tmp_path), 1.0, {"v100x2": 1000.0}))
     eventually(lambda: "ready" in kinds(tmp_path))
     other = started(tmp_path, MadeUpTraining(str(tmp_path), 0.1, {"v100x2": 0.1}), job="8")
-    assert other.wait(30.0) == 0
+    assert other.wait(300.0) == 0
     assert "overlap" not in kinds(tmp_path)
     second = started(tmp_path, MadeUpTraining(str(tmp_path), 0.1, {"v100x2": 0.1}))
-    assert second.wait(30.0) == 0
+    assert second.wait(300.0) == 0
     assert kinds(tmp_path).count("overlap") == 1
     first.kill()
     first.wait()
@@ -82,7 +82,7 @@ def test_two_runs_of_one_job_at_once_are_told(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reports", [True, False])
 def test_fails_when_it_is_to_and_may_be_silent(tmp_path: Path, reports: bool) -> None:
     training = MadeUpTraining(str(tmp_path), 9.0, {"v100x2": 0.05}, fails_at=2.0, reports=reports)
-    assert started(tmp_path, training).wait(30.0) == FAILED
+    assert started(tmp_path, training).wait(300.0) == FAILED
     assert run_events(tmp_path)[-1][1] == "failed"
     assert run_events(tmp_path)[-1].epochs == 2.0
     assert (tmp_path / "7.json").exists() == reports

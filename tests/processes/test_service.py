@@ -1,4 +1,4 @@
-"""The command over real HTTP: eight clients at once get the schedules of `simulate`, and Ctrl-C ends it."""
+"""The command over real HTTP: eight clients at once get the schedules of simulate, and Ctrl-C ends it."""
 
 from __future__ import annotations
 
@@ -24,18 +24,19 @@ from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import Result, simulate
 from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
 from gpusched_experiments.service.fields import RequestLimits
-from gpusched_experiments.service.listening import url_of
 from gpusched_experiments.service.pool import Reply
 from instances import random_instance
-from refusals import refused
+from waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpusched_experiments.service.server import _Server
+
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 from serving import serving
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 NAMES = ("edf", "edf-preemptive", "sts-x", "atc")
 
 
@@ -67,31 +68,6 @@ def service() -> Iterator[Service]:
     process.communicate()
 
 
-@pytest.mark.parametrize("url", ["ftp://there/", "127.0.0.1:8000", "http://", "http://there:http", "http://[::1"])
-def test_only_addresses_of_http_are_asked(url: str):
-    with refused("url", url):
-        post(url, b"{}")
-
-
-@pytest.mark.parametrize(
-    ("url", "kind", "host", "port"),
-    [
-        ("https://there/v1/decide", http.client.HTTPSConnection, "there", 443),
-        ("http://there/v1/decide", http.client.HTTPConnection, "there", 80),
-        (url_of("::1", 8000), http.client.HTTPConnection, "::1", 8000),
-    ],
-)
-def test_an_address_says_how_and_where(monkeypatch: pytest.MonkeyPatch, url: str, kind: type, host: str, port: int):
-    def connect(connection: http.client.HTTPConnection) -> None:
-        assert (type(connection), connection.host, connection.port) == (kind, host, port)
-        raise ConnectionRefusedError
-
-    monkeypatch.setattr(http.client.HTTPConnection, "connect", connect)
-    monkeypatch.setattr(http.client.HTTPSConnection, "connect", connect)
-    with pytest.raises(ConnectionRefusedError):
-        post(url, b"{}")
-
-
 def same(one: Result, other: Result) -> bool:
     equal = all((getattr(one, n) == getattr(other, n)).all() for n in ("completion_s", "job_energy_eur", "log"))
     return equal and (one.energy_eur, one.tardiness_eur, one.rounds) == (
@@ -99,7 +75,6 @@ def same(one: Result, other: Result) -> bool:
     )  # fmt: skip
 
 
-@pytest.mark.slow
 def test_eight_clients_at_once_get_the_schedules_of_simulate(service: Service):
     def run(client: int) -> bool:
         instance = random_instance(client, jobs=6, span_s=800.0, restart_s=10.0, kinds=client % 2 == 0)
@@ -136,11 +111,12 @@ def test_the_request_of_the_page_is_answered(service: Service):
 
 
 @pytest.fixture(scope="module")
-def quick_to_end() -> Iterator[int]:
-    """Serve in a thread of this process, with half a second for a request to come; give the port."""
+def quick_to_end() -> Iterator[tuple[int, _Server]]:
+    """Serve in a thread of this process, with half a second for a request to come; give the port and the server."""
+    made: list[_Server] = []
     limits = RequestLimits(receiving_s=0.5, waiting_s=0.5, decision_s=0.5)
-    with serving(lambda _: Reply(200, bytes(32 * 2**20)), limits) as place:
-        yield int(place.partition(":")[2])
+    with serving(lambda _: Reply(200, bytes(32 * 2**20)), limits, made=made) as place:
+        yield int(place.partition(":")[2]), made[0]
 
 
 HEADER = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\n"
@@ -155,14 +131,13 @@ UNFINISHED = {
 }
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("what", UNFINISHED)
-def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end: int, what: str):
+def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end: tuple[int, _Server], what: str):
     first, more = UNFINISHED[what]
-    with socket.create_connection(("127.0.0.1", quick_to_end), timeout=0.1) as connection:
+    begin = time.monotonic()
+    with socket.create_connection(("127.0.0.1", quick_to_end[0]), timeout=0.1) as connection:
         connection.sendall(first)
-        begin = time.monotonic()
-        while time.monotonic() - begin < 20.0:
+        while time.monotonic() - begin < 300.0:
             try:
                 if more:
                     connection.sendall(more)
@@ -177,11 +152,11 @@ def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end: int, wha
     assert time.monotonic() - begin > 0.4
 
 
-@pytest.mark.slow
-def test_a_connection_on_which_nobody_reads_the_answer_is_ended(quick_to_end: int):
-    with socket.create_connection(("127.0.0.1", quick_to_end), timeout=20.0) as connection:
+def test_a_connection_on_which_nobody_reads_the_answer_is_ended(quick_to_end: tuple[int, _Server]):
+    with socket.create_connection(("127.0.0.1", quick_to_end[0]), timeout=300.0) as connection:
         connection.sendall(HEADER + b"Content-Length: 2\r\n\r\n{}")
-        time.sleep(4.0)
+        eventually(lambda: len(quick_to_end[1].server_state.connections) == 1)
+        eventually(lambda: not quick_to_end[1].server_state.connections)
         read = 0
         with suppress(ConnectionError):
             while part := connection.recv(2**20):
@@ -189,12 +164,12 @@ def test_a_connection_on_which_nobody_reads_the_answer_is_ended(quick_to_end: in
     assert 0 < read < 32 * 2**20
 
 
-def test_others_are_answered_while_many_requests_are_unfinished(quick_to_end: int):
+def test_others_are_answered_while_many_requests_are_unfinished(quick_to_end: tuple[int, _Server]):
     with ExitStack() as opened:
         for _ in range(50):
-            connection = socket.create_connection(("127.0.0.1", quick_to_end), timeout=10.0)
+            connection = socket.create_connection(("127.0.0.1", quick_to_end[0]), timeout=300.0)
             opened.enter_context(connection).sendall(HEADER)
-        asked = http.client.HTTPConnection("127.0.0.1", quick_to_end, timeout=10.0)
+        asked = http.client.HTTPConnection("127.0.0.1", quick_to_end[0], timeout=300.0)
         asked.request("GET", "/healthz")
         assert asked.getresponse().status == 200
         asked.close()
@@ -202,10 +177,10 @@ def test_others_are_answered_while_many_requests_are_unfinished(quick_to_end: in
 
 def test_ctrl_c_ends_it_with_one_line_and_130(service: Service):
     place = service.url.removeprefix("http://")
-    connection = http.client.HTTPConnection(place, timeout=10.0)
+    connection = http.client.HTTPConnection(place, timeout=300.0)
     connection.request("GET", "/healthz")
     assert json.loads(connection.getresponse().read())["status"] == "ok"
     connection.close()
     service.process.send_signal(signal.SIGINT)
-    out, said = service.process.communicate(timeout=30)
+    out, said = service.process.communicate(timeout=300)
     assert (service.process.returncode, out, said) == (130, "", "error: interrupted\n")

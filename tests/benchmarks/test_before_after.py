@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks import __main__ as command
 from benchmarks import before_after, either_tree, house, trees
-from benchmarks.before_after import Case, paired
+from benchmarks.before_after import Case
 from benchmarks.busy import busy
 from benchmarks.child import REPOSITORY
 from benchmarks.figure import at_least
@@ -42,28 +42,8 @@ def test_every_measurement_gives_seconds(name, monkeypatch):
     for constant in ("ROUNDS", "STEPS", "WALKS"):
         monkeypatch.setattr(either_tree, constant, 2)
     measure = either_tree.MEASUREMENTS[name](*SMALL[name])
-    assert 0.0 < measure() < 60.0
-    assert 0.0 < measure() < 60.0
-
-
-def test_only_public_names_are_measured():
-    imported = [
-        line for line in Path(either_tree.__file__).read_text().splitlines() if line.startswith("from gpusched")
-    ]
-    assert imported
-    assert all(line.split()[1] in {"gpusched_env", "gpusched_baselines"} for line in imported)
-
-
-def test_two_measurements_take_turns_and_each_pair_gives_a_ratio():
-    turns: list[str] = []
-    seconds = {"before": iter((2.0, 6.0, 3.0)), "now": iter((1.0, 2.0, 3.0))}
-
-    def measured(name: str) -> float:
-        turns.append(name[0])
-        return next(seconds[name])
-
-    assert paired(lambda: measured("before"), lambda: measured("now"), 3) == (2.0, 3.0, 1.0)
-    assert "".join(turns) == "bnnbbn"
+    assert measure() > 0.0
+    assert measure() > 0.0
 
 
 @needs_git
@@ -98,7 +78,6 @@ def test_an_unknown_commit_is_one_clear_error(tmp_path, capsys):
     assert "a commit of this repository" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 @needs_git
 @pytest.mark.usefixtures("plain_python")
 def test_both_trees_are_measured_and_counted_in_one_run():
@@ -158,7 +137,6 @@ def test_lines_modules_checks_tests_and_imports_are_counted(tmp_path):
     }
 
 
-@pytest.mark.slow
 @needs_git
 @pytest.mark.usefixtures("plain_python")
 def test_the_sources_are_counted_beside_those_of_a_commit(monkeypatch):

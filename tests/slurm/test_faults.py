@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -19,10 +20,11 @@ from gpusched_experiments.live.emulated_processes import end, processes
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.progress_reports import ProgressReports
 from gpusched_experiments.live.slurm_commands import SlurmControl
-from slurm_clusters import eventually, needs_slurm
+from slurm_clusters import needs_slurm
 from slurm_trials import Trial, TrialJob, drawn_jobs, journal_of
+from waiting import eventually
 
-pytestmark = [needs_slurm, pytest.mark.slow]
+pytestmark = needs_slurm
 
 
 @pytest.fixture
@@ -59,32 +61,29 @@ def release_all(trial: Trial) -> None:
 def test_driver_killed_at_twenty_random_moments(trial: Trial) -> None:
     for job in drawn_jobs(24, 2, 0.0):
         trial.submit(job)
-    script = Path(__file__).parents[2] / "support" / "killed_driver.py"
+    script = Path(__file__).parents[1] / "support" / "killed_driver.py"
     words = [sys.executable, str(script), "sts", str(trial.rules), str(trial.state), str(trial.progress), "20", "5"]
     with (trial.folder / "driver.log").open("wb") as log:
         driver = subprocess.Popen(words, env=trial.environment, cwd=trial.folder, stdout=log, stderr=log)
-    eventually(lambda: trial.all_ended() or driver.poll() is not None, 400.0, 0.5)
-    eventually(lambda: "killed 20" in trial.said() or driver.poll() is not None, 120.0, 0.5)
-    time.sleep(3.0)
+    ready = "the last one drives"
+    eventually(lambda: (trial.all_ended() and ready in trial.said()) or driver.poll() is not None, 600.0, 0.5)
+    trial.wait_for_rounds(1, driver)
     driver.send_signal(signal.SIGTERM)
-    assert driver.wait(60.0) == 0
+    assert driver.wait(300.0) == 0
     assert trial.said().count("\nkilled ") == 20
     trial.check_runs()
 
 
 def test_watchdog_releases_what_a_driver_left_that_is_killed_for_good(trial: Trial) -> None:
-    for _ in range(20):
-        trial.submit(lasting(30.0))
+    for _ in range(30):  # more than there are GPUs
+        trial.submit(lasting(20.0))
     other = trial.cluster.submit("--hold", "--gres=gpu:1", "--output=/dev/null", "--wrap=true")
     driver = trial.driver("edf", "--lease", "0.25")
-    eventually(lambda: trial.events() or driver.poll() is not None, 300.0)
-    assert driver.poll() is None
-    time.sleep(2.0)
+    trial.wait_for_rounds(1, driver)
     driver.send_signal(signal.SIGKILL)
     driver.wait()
-    assert held(trial)
-    eventually(lambda: held(trial) == [other], 90.0)
-    eventually(lambda: len({event.job for event in trial.events()}) == 20, 120.0)  # Slurm starts them by itself
+    eventually(lambda: held(trial) == [other])
+    eventually(lambda: len({event.job for event in trial.events()}) == 30)  # Slurm starts them by itself
 
 
 def test_controller_restarted_and_a_node_down_and_back(trial: Trial) -> None:
@@ -102,7 +101,7 @@ def test_controller_restarted_and_a_node_down_and_back(trial: Trial) -> None:
         eventually(lambda: any(e.kind == "start" and e.at_s > after_s for e in trial.events()))
         assert all(e.node != down for e in trial.events() if e.kind == "start" and e.at_s > after_s)
         trial.cluster.start_node(down)
-        eventually(trial.all_ended, 200.0, 0.5)
+        eventually(trial.all_ended, every_s=0.5)
         assert driver.poll() is None
     trial.check_runs()
 
@@ -127,17 +126,17 @@ def test_users_cancel_hold_and_change_limits_and_jobs_fail_or_say_nothing(trial:
         eventually(lambda: state(cancelled) == "CANCELLED")
         eventually(lambda: state(fails) == "FAILED")
         eventually(lambda: state(silent) == state(whole) == state(stranger) == "COMPLETED")
-        eventually(lambda: state(limited) == "TIMEOUT", 120.0)
+        eventually(lambda: state(limited) == "TIMEOUT")
         # Whoever holds a job of his while it waits finds it held for as long as he wants.
         places = (("a100-1", 8), ("a100-2", 8), ("v100-1", 4), ("v100-2", 4))
-        sleeping = ("sbatch", "--parsable", "--output=/dev/null", "--wrap=sleep 100")
+        sleeping = ("sbatch", "--parsable", "--output=/dev/null", "--wrap=sleep 3000")
         blockers = [
             trial.cluster.run(*sleeping, f"--gres=gpu:{gpus}", f"--nodelist={node}").strip() for node, gpus in places
         ]
-        eventually(lambda: {state(each) for each in blockers} == {"RUNNING"}, 60.0)
+        eventually(lambda: {state(each) for each in blockers} == {"RUNNING"})
         kept = trial.submit(lasting(2.0))
         trial.cluster.run("scontrol", "uhold", kept)
-        time.sleep(6.0)
+        trial.wait_for_rounds(2, driver)
         assert (state(kept), state(strangers_hold), state(waits)) == ("PENDING", "PENDING", "PENDING")
         assert driver.poll() is None
         for each in blockers:
@@ -168,17 +167,17 @@ def test_scontrol_that_is_slow_or_refuses(trial: Trial, tmp_path: Path) -> None:
         trial.warm_up()
         for _ in range(10):
             trial.submit(lasting(6.0))
-        eventually(trial.all_ended, 240.0, 0.5)
+        eventually(trial.all_ended, 600.0, 0.5)
         assert driver.poll() is None
     trial.check_runs()
     assert len(count.read_text()) // 2 > 10
 
 
-def test_three_hundred_jobs_at_once(trial: Trial) -> None:
+def test_a_hundred_jobs_at_once(trial: Trial) -> None:
     path = trial.folder / "many.sh"
     comment = lasting(1.0).comment.replace("gpus=1,2", "gpus=1")
     path.write_text(
-        "for i in $(seq 300); do sbatch --parsable --hold --gres=gpu:1 --output=/dev/null --requeue"
+        "for i in $(seq 100); do sbatch --parsable --hold --gres=gpu:1 --output=/dev/null --requeue"
         f" --comment='{comment}' --wrap='exec sleep 0.2' & [ $((i % 20)) = 0 ] && wait; done; wait\n"
     )
     with trial.driving("edf") as driver:
@@ -187,10 +186,8 @@ def test_three_hundred_jobs_at_once(trial: Trial) -> None:
             ["/bin/bash", str(path)], env=trial.environment, capture_output=True, text=True, check=True
         )
         names = done.stdout.split()
-        assert len(set(names)) == 300
-        eventually(
-            lambda: driver.poll() is not None or all(trial.states()[name] == "COMPLETED" for name in names), 300.0, 1.0
-        )
+        assert len(set(names)) == 100
+        eventually(lambda: driver.poll() is not None or not {*names} - trial.completed(), 600.0, 1.0)
         assert driver.poll() is None
     started = [event for event in journal_of(trial) if event["kind"] == "start" and event["job"] in names]
     assert sorted(str(event["job"]) for event in started) == sorted(names)  # each once
@@ -214,14 +211,14 @@ def test_clock_of_the_driver_steps(trial: Trial, tmp_path: Path, monkeypatch: py
     )
     for _ in range(30):
         trial.submit(lasting(4.0))
-    steps_s = [0.0, 3600.0, 0.0, -3600.0, 0.0, 40.0]
-    until_s = time.monotonic() + 240.0
-    rounds = 0
-    while not trial.all_ended() and time.monotonic() < until_s:
-        step_s[0] = steps_s[rounds % len(steps_s)]
-        rounds += 1
+    steps = itertools.cycle([0.0, 3600.0, 0.0, -3600.0, 0.0, 40.0])
+
+    def ended_after_a_round() -> bool:
+        step_s[0] = next(steps)
         driver.round()
         driver.wait(1.0)
-    assert trial.all_ended()
+        return trial.all_ended()
+
+    eventually(ended_after_a_round, 600.0)
     assert not driver.finish()
     trial.check_runs()

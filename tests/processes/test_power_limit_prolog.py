@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-SCRIPT = Path(__file__).parents[3] / "examples/slurm/power_limit_prolog.sh"
+SCRIPT = Path(__file__).parents[2] / "examples/slurm/power_limit_prolog.sh"
 
 
 def limits(tmp_path: Path, comment: str, **environment: str) -> list[str]:

@@ -1,0 +1,36 @@
+"""What a newcomer waits for: the kernels that the first step of an environment compiles."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numba
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MOST = 280
+"""Kernels, those of NumPy's functions that Numba compiles among them. A change that lowers their number lowers this."""
+PROGRAM = """
+import gymnasium
+import numpy as np
+import gpusched_env
+from gpusched_experiments.cli.compiling import compiled_kernels
+with compiled_kernels() as count:
+    env = gymnasium.make("gpusched_env/Slack-v0")
+    _, info = env.reset(seed=0)
+    env.step(int(np.flatnonzero(info["action_mask"])[-1]))
+print(count())
+"""
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
+def test_the_first_step_compiles_no_more_kernels_than_it_did(tmp_path: Path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-c", PROGRAM]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    assert 100 < int(done.stdout) <= MOST

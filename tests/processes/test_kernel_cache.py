@@ -1,0 +1,72 @@
+"""Compiled kernels are kept on disk: they must not outlive a change of what they were compiled from."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import numba
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is kept")
+PRINT = "from tiny.area import area; print(area(2.0), len(area.stats.cache_hits))"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path) -> Path:
+    """Make a package of one kernel, and of the constant that it takes from another file."""
+    package = tmp_path / "tiny"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "constants.py").write_text("HEIGHT = 3.0\n", encoding="utf-8")
+    (package / "area.py").write_text(
+        "from gpusched_env.kernel import kernel\n"
+        "from tiny.constants import HEIGHT\n\n\n"
+        "@kernel\n"
+        "def area(width):\n"
+        "    return width * HEIGHT\n",
+        encoding="utf-8",
+    )
+    return package
+
+
+def run(package: Path, program: str = PRINT) -> tuple[float, int]:
+    """Call the kernel with 2.0 in a process of its own; give the result, and how many kernels came from the disk."""
+    path = os.pathsep.join([str(package.parent), *sys.path])
+    environment = os.environ | {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(package.parent / "cache")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    result, hits = done.stdout.split()
+    return float(result), int(hits)
+
+
+@compiled_only
+def test_a_kernel_is_kept_until_a_constant_in_another_file_changes_and_versions_do_not_share_files(tiny):
+    """The older one may end its work after the newer one: its code is not taken for that of the newer."""
+    assert run(tiny) == (6.0, 0)
+    assert run(tiny) == (6.0, 1)
+    first = {path.name for path in (tiny.parent / "cache").rglob("*.nbc")}
+    (tiny / "constants.py").write_text("HEIGHT = 50.0\n", encoding="utf-8")
+    assert run(tiny) == (100.0, 0)
+    assert first < {path.name for path in (tiny.parent / "cache").rglob("*.nbc")}
+
+
+@compiled_only
+def test_a_kernel_is_compiled_anew_when_the_module_of_a_type_that_it_takes_has_moved(tiny):
+    record = "from typing import NamedTuple\n\n\nclass Side(NamedTuple):\n    wide: float\n"
+    (tiny / "old.py").write_text(record, encoding="utf-8")
+    (tiny / "area.py").write_text(
+        "from gpusched_env.kernel import kernel\n\n\n@kernel\ndef area(side):\n    return 3.0 * side.wide\n",
+        encoding="utf-8",
+    )
+    program = (
+        "from tiny.area import area; from tiny.old import Side; print(area(Side(2.0)), len(area.stats.cache_hits))"
+    )
+    assert run(tiny, program) == (6.0, 0)
+    assert run(tiny, program) == (6.0, 1)
+    (tiny / "old.py").rename(tiny / "new.py")
+    assert run(tiny, program.replace("tiny.old", "tiny.new")) == (6.0, 0)

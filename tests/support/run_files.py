@@ -1,0 +1,37 @@
+"""Files of runs and instances: written and audited, saved and loaded again, changed."""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.audit import audit
+from gpusched_env.formats import load_instance, save_instance, write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from gpusched_env import Instance, Result
+    from gpusched_env.audit import Difference
+
+
+def audited(result: Result, folder: Path) -> list[Difference]:
+    """Write a run to a folder, and audit it."""
+    write_run(result, folder)
+    return audit(folder)
+
+
+def loaded_again(instance: Instance, folder: Path) -> Instance:
+    """Save an instance as `instance.json` in a folder, and load it again."""
+    save_instance(instance, folder / "instance.json")
+    return load_instance(folder / "instance.json")
+
+
+@contextmanager
+def edited(path: Path) -> Iterator[Any]:
+    """Give the document of a JSON file to change, and write it back."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    yield document
+    path.write_text(json.dumps(document), encoding="utf-8")
