@@ -9,7 +9,6 @@ CELL = "text-align:left;padding:1px 10px 1px 0;border:0"
 
 
 def facts_table(title: str, facts: Iterable[tuple[str, object]], below: str = "") -> str:
-    """Write a table of two columns."""
     rows = "".join(
         f'<tr><th style="{CELL}">{escape(name)}</th><td style="{CELL}">{escape(str(fact))}</td></tr>'
         for name, fact in facts

@@ -241,7 +241,6 @@ def _only(options: Sequence[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _one_of(infos: Mapping[str, Any], i: int) -> dict[str, Any]:
-    """Return the info of environment i in the form of the single environment, from those of all."""
     return {
         key: _one_of(values, i) if isinstance(values, dict) else _plain(values[i])
         for key, values in infos.items()

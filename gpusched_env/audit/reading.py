@@ -183,7 +183,6 @@ class FieldReader:
 
 
 def read_json(path: Path, file_format: str, version: int) -> FieldReader:
-    """Read a JSON file of the given format and version."""
     try:
         fields = FieldReader(path.name, json.loads(_content(path)))
     except (ValueError, RecursionError) as error:

@@ -159,7 +159,6 @@ class GanttDrawing:
         )  # fmt: skip
 
     def draw(self, scene: Scene) -> None:
-        """Add the parts that change."""
         chart = self._chart(scene)
         for draw in (draw_places, draw_bars, draw_switches, draw_due_dates, draw_labels):
             draw(chart)

@@ -202,7 +202,6 @@ def shipped_agents() -> tuple[str, ...]:
 
 
 def track_agents() -> tuple[str, ...]:
-    """List the names of the shipped agents of single tracks, which no list of policies has by default."""
     return tuple(sorted(path.parent.name for path in SHIPPED.glob(f"tracks/*/{DESCRIPTION}")))
 
 

@@ -197,7 +197,6 @@ def known_settings(algorithm: str) -> dict[str, Any]:
 
 
 def _check(name: str, value: Any, default: Any) -> None:
-    """Check a value that replaces a default."""
     field = f"agent.{name}"
     if isinstance(default, bool):
         check_flag(field, value)

@@ -95,7 +95,6 @@ def best_point(curve: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def csv_of(curve: list[dict[str, Any]]) -> str:
-    """Write the curve, which has a point, as a table."""
     text = io.StringIO()
     writer = csv.DictWriter(text, list(curve[0]), lineterminator="\n")
     writer.writeheader()

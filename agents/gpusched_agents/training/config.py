@@ -123,7 +123,6 @@ class TrainingConfig:
 
 
 def _plain_settings(field: str, settings: Any) -> dict[str, Any]:
-    """Copy settings of scenarios, without tuples."""
     if not isinstance(settings, Mapping) or not all(isinstance(name, str) for name in settings):
         allowed = 'a mapping of dotted names to values, such as {"cluster.nodes": 20}'
         raise InputError(field, settings, allowed)
@@ -145,7 +144,6 @@ def _plain(value: Any) -> Any:
 
 
 def network_kinds(agent: AgentConfig) -> tuple[str, ...]:
-    """Return the kinds of networks that an algorithm trains, the usual one first."""
     return ("control-set", "controls") if isinstance(agent, EsConfig) else ("controls",)
 
 

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
 
 def make_control_env(config: TrainingConfig, agent: AdaptationConfig) -> SchedulerVecEnv:
-    """Make the environments of a training run, distributed over the scenarios."""
     if config.envs < len(config.scenarios):
         raise InputError("envs", config.envs, f"at least {len(config.scenarios)}, one for each scenario")
     given: dict[str, Any] = {name: getattr(config.network, name) for name in ("rounds", "controls", "job_features")}

@@ -31,7 +31,6 @@ class EvolvedNetwork:
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Return the shapes of its arrays by name, in the order in which the vector has them."""
         return weight_shapes(self.spec, self.network)
 
     def policy(self, weights: NDArray[np.floating]) -> ControlPolicy:

@@ -188,7 +188,6 @@ def _look_at_nodes(board: Board, wanted: Floats, needed: float, total: int, type
 def _sum_up(
     board: Board, active: Ints, need: Floats, jobs: Floats, gpus: float, free_rate: float, whole: Floats
 ) -> None:
-    """Write the features of all together."""
     total, waiting, late, free, power, value = max(1, active.shape[0]), 0.0, 0.0, 0.0, 0.0, 0.0
     nodes, memory = board.nodes, board.memory
     for n in range(nodes.shape[0]):

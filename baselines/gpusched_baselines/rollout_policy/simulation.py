@@ -89,7 +89,6 @@ def _longer(rows: NDArray[np.float64], more: int) -> NDArray[np.float64]:
 
 @kernel
 def reset(start: Board, work: Board) -> None:
-    """Reset the simulation to its start."""
     work.jobs[:, :] = start.jobs
     work.memory[:, :] = start.memory
     work.nodes[:, :] = start.nodes

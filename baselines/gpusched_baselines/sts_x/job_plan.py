@@ -82,7 +82,6 @@ class Plans(NamedTuple):
 
 @kernel
 def new_plans(chosen: Ints) -> Plans:
-    """Return plans in which nothing is written but the jobs."""
     total = chosen.shape[0]
     whole, masks, figures = (
         np.zeros((2, total), dtype=np.int64),

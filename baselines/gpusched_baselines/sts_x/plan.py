@@ -89,7 +89,6 @@ class Adaptation(NamedTuple):
 
 @kernel
 def unadapted(active: int, rate: Floats) -> Adaptation:
-    """Return the adaptation that changes nothing."""
     return Adaptation(np.zeros((active, CONTROLS)), rate, rate, True, 0.0, np.zeros(ENERGY_CONTROLS))
 
 

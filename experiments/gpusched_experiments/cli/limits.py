@@ -48,8 +48,6 @@ class Limited:
 
     @classmethod
     def of(cls, limit: str, runs: Comparison, unlimited: Comparison) -> "Limited":
-        """Take the means of the runs."""
-
         def total(each: Comparison) -> list[float]:
             return [run.energy_eur + run.tardiness_eur for run in each]
 

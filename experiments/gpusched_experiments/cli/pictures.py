@@ -70,7 +70,6 @@ class ChartOptions:
             raise InputError("--to", end, f"hours since the beginning, more than {start or 0.0:g}")
 
     def draw(self, result: Result) -> bytes:
-        """Draw the chart as the content of its file."""
         rendering: Any = import_module("gpusched_env.rendering")
         start, end = self.start, self.end
         last_h = float(result.completion_s.max()) / HOUR_S

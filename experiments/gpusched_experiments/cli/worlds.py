@@ -152,7 +152,6 @@ def _names(policies: str | None, reference: str) -> list[str]:
 def _run(
     scenario: Scenario, names: Sequence[str], seeds: str, reference: str, workers: int | None, out: str
 ) -> ComparedScenario:
-    """Run one scenario with the policies that can decide on it."""
     instance, fitting = make_instance(scenario, 0), []
     for name in names:
         try:

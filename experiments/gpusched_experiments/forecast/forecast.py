@@ -188,7 +188,6 @@ def forecast(
 
 
 def told_of(state: State, outcomes: Outcomes, settings: ForecastSettings, coming: int) -> Forecast:
-    """Return the forecast that outcomes of rollouts from a state make."""
     board, instance = state.board, state.instance
     now_s = float(board.clock[at.NOW])
     one_price = instance.prices is None and board.clock[at.GPU_EUR_PER_S] == 0.0 and instance.site is None

@@ -38,7 +38,6 @@ def key_of(folder: Path) -> bytes:
 
 
 def decider_of(policy: str, key: bytes) -> Decider:
-    """Return what answers for one policy or agent in this process."""
     return Decider(PolicyCatalogue.of(policy), key)
 
 

@@ -133,7 +133,6 @@ class SeenInRequests:
         self._gpu_types: dict[str, GpuType] = {}
 
     def meet(self, opened: OpenRequest) -> None:
-        """Keep the jobs and the nodes of a request."""
         table, session = opened.state.instance.jobs, opened.session
         for job, name in zip(session.there.tolist(), session.ids, strict=True):
             row = {column: getattr(table, column)[job] for column in COLUMNS}

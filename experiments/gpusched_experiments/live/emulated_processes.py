@@ -48,9 +48,6 @@ def free_ports(count: int) -> tuple[socket.socket, ...]:
 
     While they are open, no other caller gets these ports; a daemon that reuses addresses, as those of Slurm do, can
     listen there.
-
-    Raises:
-        RunError: There are too few.
     """
     found: list[socket.socket] = []
     choice = random.SystemRandom()

@@ -79,7 +79,6 @@ class Follower:
         self._jobs: dict[str, LiveJob] = {}
 
     def follow(self, sight: Sight) -> None:
-        """Bring all records to what Slurm says."""
         now_s = sight.cluster.read_s
         there = {job.id: job for job in sight.cluster.jobs}
         for name, record in list(self.state.jobs.items()):
@@ -118,7 +117,6 @@ class Follower:
         }
 
     def seen(self) -> dict[str, JobHistory]:
-        """Return what was seen of jobs, by id."""
         usual_s = self.state.restart_s
         found = {}
         for name, record in self.state.jobs.items():

@@ -150,7 +150,6 @@ class AskedByPods:
         self._each: set[int] = set()
 
     def add(self, spec: Mapping[str, Any], annotations: Mapping[str, Any], count: int) -> None:
-        """Add pods that are alike."""
         asked = gpus_of_pod(spec, annotations)
         if asked.parts:
             self.unfit = f"asks for parts of GPUs: {asked.parts}"

@@ -131,7 +131,6 @@ class LiveMetrics:
         return decided
 
     def event(self, kind: str, fields: Mapping[str, Any]) -> None:
-        """Count a line of the journal."""
         with self._lock:
             self._events.labels(kind).inc()
             if kind == "drive":

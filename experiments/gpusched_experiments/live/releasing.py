@@ -107,7 +107,6 @@ def release_all(
 
 
 def _still_to_do(sight: Sight, state: DriveState) -> list[str]:
-    """Return the jobs at which something is to be undone."""
     found = []
     for job in sight.cluster.jobs:
         record = state.jobs.get(job.id)

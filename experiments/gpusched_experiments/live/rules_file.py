@@ -104,7 +104,6 @@ class RulesFile(Fields):
         return tuple(given.values())
 
     def check(self, catalogue: Catalogue) -> None:
-        """Check the names that the file uses."""
         for name, given in self.gpu_types.items():
             if isinstance(given, str):
                 _one_of(f"gpu_types.{name}", given, catalogue.gpu_types)

@@ -122,7 +122,6 @@ class SlurmCluster:
         self._submit()
 
     def observe(self) -> dict[str, Any]:
-        """Return the fields of a request that tell the cluster."""
         live, self._seen = self._seen or self._look(), None
         fields = live.fields
         now_s = fields["now_s"] if fields else self._clock.model_s(time.time())
@@ -188,7 +187,6 @@ class SlurmCluster:
             self._started = False
 
     def _leave(self) -> None:
-        """End the episode before."""
         if self._driver is None or self._folder is None:
             return
         left = [] if self._instance_jobs is None else sorted(self._instance_jobs.ids.keys() - self._ended.keys())
@@ -243,7 +241,6 @@ class SlurmCluster:
         return np.inf if time_s == np.inf else self._clock.unix_s(time_s + self._first_s)
 
     def _tell(self, kind: str, **fields: Any) -> None:
-        """Take an event of the driver."""
         if self._journal is not None:
             self._journal.append(kind, **fields)
         if kind not in NO_EVENTS:

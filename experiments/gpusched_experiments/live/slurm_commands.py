@@ -153,7 +153,6 @@ class SlurmControl:
         return refused
 
     def power_down(self, nodes: Iterable[str]) -> None:
-        """Switch nodes off through Slurm's power saving."""
         names = ",".join(_checked(name, _NAME) for name in nodes)
         if names:
             self._change(("scontrol", "update", f"NodeName={names}", "State=POWER_DOWN"), [])

@@ -170,7 +170,6 @@ def _words(record: Mapping[str, Any], field: str) -> list[str]:
 
 
 def _phase(states: list[str]) -> tuple[Phase, Outcome]:
-    """Return the phase of a state and its flags."""
     words = {state.upper() for state in states}
     ended = next((outcome for word, outcome in _OUTCOMES.items() if word in words), None)
     if words & _ENDING:
@@ -268,7 +267,6 @@ _READ: dict[str, Callable[[Mapping[str, Any]], object]] = {
 
 
 def _unfit(record: Mapping[str, Any], job: LiveJob, partition: _Partition) -> str:
-    """Return why no policy can be told of a job."""
     wanted = [word for word in _features(record) if not built_in_gpu_type(word) and word not in partition.features]
     pending, states = job.phase == "pending", {word.upper() for word in _words(record, "job_state")}
     named = [field for field in ("required_nodes", "excluded_nodes") if record.get(field) and not opts_in(job.comment)]

@@ -185,7 +185,6 @@ class LeftOut(NamedTuple):
 
 
 def left_out_table(snapshot: Snapshot) -> Table:
-    """Return the jobs that no policy is told."""
     told = snapshot.jobs()
     by_id = {job.id: job for job in snapshot.cluster.jobs}
     rows = [LeftOut(by_id[name], why) for name, why in snapshot.request.left_out.items() if name not in told]
@@ -266,7 +265,6 @@ def sentences(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def snapshot_report(snapshot: Snapshot, provenance: Mapping[str, Any]) -> ReportData:
-    """Return what the page says."""
     at = datetime.fromtimestamp(snapshot.cluster.read_s).astimezone().strftime("%Y-%m-%d at %H:%M:%S %Z")
     more = (left_out_table(snapshot), nodes_table(snapshot), defaults_table(snapshot))
     return ReportData(

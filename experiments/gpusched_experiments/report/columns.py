@@ -76,7 +76,6 @@ def reference_of(runs: Runs, usual: str = "edf") -> str:
 def lines(
     runs: Runs, along: str, estimate: Callable[[Group], Estimate], policies: Iterable[str] | None = None
 ) -> tuple[Series, ...]:
-    """Make a line, or the bars of a colour, of every policy."""
     groups = list(runs.groups(along))
     return tuple(
         series(policy, ((group.labels[along], estimate(group)) for group in groups if group.policy == policy))

@@ -163,7 +163,6 @@ def means_over(seeds: int, instance: str | None = None) -> str:
 
 
 def _notes(seeds: int, reference: str, instance: str | None, *, of_trace: bool) -> tuple[str, ...]:
-    """Return what the table's figures are, a sentence each."""
     interval = "; in brackets the 95 % bootstrap interval over seeds" if seeds >= LEAST_SEEDS else ""
     too_few = () if seeds >= LEAST_SEEDS else (f"No intervals: they need {LEAST_SEEDS} seeds or more.",)
     other_bound = (

@@ -105,7 +105,6 @@ def _draw_panel(axes: Axes, rows: Sequence[PolicyStatistics], bounds: Sequence[f
 
 
 def _legend(rows: Sequence[PolicyStatistics], bounds: int) -> list[Patch | Line2D]:
-    """Name what is drawn."""
     handles: list[Patch | Line2D] = [Patch(color=ENERGY, label="energy")]
     if any(row.tardiness_eur > 0.0 for row in rows):
         handles.append(Patch(color=TARDINESS, label="tardiness"))

@@ -110,7 +110,6 @@ class ReplayTimes:
 
     @property
     def sentence(self) -> str:
-        """Return whether it is, with the times if not."""
         if self.is_what_ran:
             return f"{AS_TRACED} is the schedule that ran: no time differs by more than {TOLERANCE}."
         wait, took = (

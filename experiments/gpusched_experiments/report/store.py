@@ -24,7 +24,6 @@ VERSION = 1
 
 
 def write_results(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[str, ...]:
-    """Write these files to a folder, and give their names."""
     for name, content in contents.items():
         write_atomically(folder / name, content)
     return tuple(contents)

@@ -169,7 +169,6 @@ def _job(
 
 
 def _running(view: View, job: int) -> dict[str, Any] | None:
-    """Return what a job held when the round began."""
     row = view.jobs[job]
     config = int(row[at.OLD_CONFIG])
     if config < 0:
@@ -244,7 +243,6 @@ class ServicePolicy:
             raise InputError("instance", instance.name, "the instance that the policy was made with")
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Ask the service, and give every job what it says."""
         seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
         run = self._runs.setdefault(view, _Run())
         request = self._fixed | jobs_part(view, self.instance, run.seen)

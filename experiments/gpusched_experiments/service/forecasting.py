@@ -220,7 +220,6 @@ class _Case:
         return ArrivalModel(given.per_hour / 3600.0, like)
 
     def told(self, found: Forecast | None) -> dict[str, Any]:
-        """Return what is told of the case."""
         ids = [job.id for job in self.request.jobs]
         if found is None or self._opened is None:
             return {"samples": 0, "jobs": [{"id": name, "why": WHY} for name in ids], "cluster": None}

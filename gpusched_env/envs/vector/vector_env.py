@@ -322,7 +322,6 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._begin({i: self._episodes.begin(i) for i in np.flatnonzero(some).tolist()})
 
     def _rewards(self, seen: Seen, actions: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the reward of every environment that has acted."""
         energy, tardiness = seen.money[ENERGY], seen.money[TARDINESS]
         if hasattr(self, "reward_space"):
             vectors: NDArray[np.float64] = -seen.money[[ENERGY, TARDINESS, CO2]].T

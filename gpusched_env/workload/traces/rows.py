@@ -259,7 +259,6 @@ class Layout:
 
 
 def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) -> Layout:
-    """Return how a file is laid out by how it begins."""
     if name == JOURNAL.format or (name is None and is_journal(path)):
         return Layout(JOURNAL)
     first = first_line(Path(path))

@@ -30,7 +30,6 @@ EDF-mean, which hardly meets such ties, is within 0.011 %."""
 
 
 def answers(paths: Sequence[Path]) -> Iterator[Answer]:
-    """Yield the energy of each policy on each instance, ours and theirs."""
     for path in (file for given in paths for file in _files(given)):
         there = path.parent / RESULTS
         if not there.is_file():

@@ -23,7 +23,6 @@ AT_ONCE = "_pr"
 
 
 def answers(paths: Sequence[Path]) -> Iterator[Answer]:
-    """Yield both ratios of every trace, ours and theirs."""
     for path in (file for given in paths for file in _files(given)):
         name = _name(path)
         own = ratios(read_trace(path, at_once=name.endswith("'")))

@@ -164,7 +164,6 @@ def server_load(nodes: int) -> float:
 
 
 def horovod(_: bool) -> Measured:
-    """Compare all-reduce and parameter servers with what Horovod's authors measured."""
     checks, errors = [], []
     for model, (rate, model_gb, measured, servers) in HOROVOD.items():
         ours = 16.0 * horovod_efficiency(model, 4, server_load)

@@ -57,7 +57,6 @@ def gain_of_limits(rest: float, nodes: int = 300) -> tuple[float, float]:
 
 
 def _first_speed(instance: Instance) -> float:
-    """Return the epochs per hour of all jobs after the first round."""
     result = simulate(instance, CappedStsX(rule="uniform"))
     first = result.log[result.log[:, at.LOG_START] == 0.0]
     jobs, configs = first[:, at.LOG_JOB].astype(int), first[:, at.LOG_CONFIG].astype(int)
@@ -106,7 +105,6 @@ def quarter_off(rule: str = "priority", nodes: int = 32, length_h: float = 3.0) 
 
 
 def main() -> None:
-    """Print both."""
     for rest in (0.2, 0.4, 0.5, 0.6, 1.0):
         best, gain = gain_of_limits(rest)
         print(f"rest of node {rest:.1f} of its GPUs: best limit {best:.3f}, throughput {100.0 * (gain - 1.0):+.1f} %")  # noqa: T201

@@ -70,7 +70,6 @@ class Cases:
         return f"after {', '.join(sorted(victims))}" if victims else "waits"
 
     def request(self, pod: str) -> Request:
-        """Return what a pod asks for."""
         config = self.pods[pod]
         sizes = [gpus for count, gpus in self.gangs[config["gang"]] for _ in range(count)]
         return Request(
