@@ -36,7 +36,7 @@ def fewest(kinds: Counter[str]) -> int:
 @pytest.mark.parametrize("preemption", [False, True])
 def test_any_run_audits_clean(tmp_path: Path, preemption: bool, restart_s: float, interference: bool) -> None:
     kinds: Counter[str] = Counter()
-    for seed in range(6):
+    for seed in range(8):
         instance = crowded(seed, restart_s, interference)
         result = simulate(instance, Whatever(preemption), seed=seed, review_s=20.0)
         assert audited(result, tmp_path / "run") == [], seed
@@ -59,7 +59,7 @@ def test_a_run_of_every_policy_audits_clean(tmp_path: Path, name: str, interfere
 @pytest.mark.parametrize("preemption", [False, True])
 def test_any_run_whose_switches_cost_by_distance_audits_clean(tmp_path: Path, preemption: bool) -> None:
     kinds: Counter[str] = Counter()
-    for seed in range(6):
+    for seed in range(8):
         result = simulate(with_switching(crowded(seed), seed), Whatever(preemption), seed=seed, review_s=5.0)
         assert audited(result, tmp_path / "run") == [], seed
         kinds += kinds_of(result)

@@ -138,16 +138,6 @@ def test_the_audit_and_the_reader_refuse_what_cannot_have_been(column, value, tm
         audit(tmp_path / "run")
 
 
-def test_other_policies_do_not_notice_that_start_times_are_there(tmp_path):
-    traced = replay(tmp_path, HAND)
-    bare = replay(tmp_path, HAND.replace("start_s", "began"))
-    for name in ("edf", "sts"):
-        a, b = (simulate(instance, make_policy(name)) for instance in (traced, bare))
-        assert (a.energy_eur, a.tardiness_eur, a.completion_s.tolist()) == (
-            b.energy_eur, b.tardiness_eur, b.completion_s.tolist()
-        )  # fmt: skip
-
-
 def test_tenants_with_nodes_of_their_own_have_no_traced_schedule(tmp_path):
     values = {"tenants": [{"name": "a", "cells": {"V100": [8]}}]}
     instance = replay(tmp_path, HAND, **values)

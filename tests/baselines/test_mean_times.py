@@ -12,11 +12,10 @@ import numpy as np
 import pytest
 
 from first_rounds import begin_run
-from gpusched_baselines import DispatchPolicy, RandomGreedy, edf_mean, make_policy, random_greedy_mean
+from gpusched_baselines import RandomGreedy, edf_mean, make_policy, random_greedy_mean
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.policy import Choice
 from instances import HOUR, random_instance
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
@@ -49,12 +48,6 @@ def test_what_the_mean_chooses_is_late_if_the_worst_comes():
     unlucky = instance(3.5, needed=4.0)
     assert simulate(unlucky, edf_mean()).tardiness_eur == pytest.approx(1.8)
     assert simulate(unlucky, make_policy("edf")).tardiness_eur == 0.0
-
-
-def test_job_by_job_the_mean_chooses_the_same():
-    for epochs, expected in (("worst-case", X2), ("mean", X1)):
-        state = begin_run(instance(3.5), preemption=False)
-        assert DispatchPolicy("x", "due", epochs=epochs).choose(state.view, 0) == Choice(expected)
 
 
 def test_random_greedy_on_means_takes_the_mean_for_pressure_choice_and_proxy():

@@ -11,7 +11,6 @@ from gpusched_baselines import CappedStsX, make_policy
 from gpusched_env import (
     Configuration,
     GpuClusterEnv,
-    GpuClusterVectorEnv,
     Instance,
     Scenario,
     load_scenario,
@@ -158,31 +157,6 @@ def test_a_service_makes_the_same_schedule_under_a_cap(name: str, soft: float | 
     result, decider = simulate(made, make_policy(name)), Decider(PolicyCatalogue.of(name), b"a key")
     asking = ServicePolicy("", name, made, post=lambda _, body: decider(body))
     np.testing.assert_array_equal(simulate(made, asking).log, result.log)
-
-
-def test_a_vector_environment_pays_the_same():
-    values = {"jobs.count": 6, "cluster.nodes": 2, "cluster.gpu_types": ["V100"], "epochs.library_size": 2}
-    values |= {"jobs.power_limits": [1.0, 0.7], "site.cap_part": 0.5, "site.event_gap_s": 9000.0}
-    small, policy = load_scenario("default").replace(values | {"site.gpu_hour_eur": 2.0}), make_policy("edf")
-    env = GpuClusterVectorEnv(2, small, job_order="due", preemption=False, milestones=0)
-    env.reset(seed=5)
-    instances, bill = env.instances, np.zeros(2)
-    total, over = np.zeros(2), np.zeros(2, dtype=bool)
-    while not over.all():
-        actions = []
-        for view, job in zip(env.views, env.jobs.tolist(), strict=True):
-            choice = policy.choose(view, job)
-            view.apply(job, choice)
-            actions.append(choice.config + 1)
-        _, rewards, ended, _, infos = env.step(actions)
-        total -= np.where(over, 0.0, rewards)
-        if ended.any():
-            bill = np.where(ended & ~over, infos["total_energy_eur"] + infos["total_tardiness_eur"], bill)
-        over |= ended
-    for instance, paid, rewarded in zip(instances, bill, total, strict=True):
-        expected = simulate(instance, policy).total_eur
-        assert paid == pytest.approx(expected, rel=1e-9)
-        assert rewarded == pytest.approx(expected, rel=1e-9)
 
 
 def test_limits_give_a_capped_hall_ten_to_fourteen_percent_more_throughput():

@@ -13,7 +13,6 @@ from gpusched_baselines.solvers import FallbackSolver, SolverFallbackWarning
 from gpusched_env import Instance
 from gpusched_env.simulator import Result, simulate
 from instances import random_instance, three_jobs
-from policies import JobByJob
 from refusals import refused
 
 
@@ -44,11 +43,6 @@ def test_with_exact_plans_the_python_path_decides_what_the_compiled_one_does(ran
         assert_same(simulate(instance, by_python(rank=rank)), compiled)
         switches += int(compiled.switches.sum())
     assert switches > 100
-
-
-def test_job_by_job_it_chooses_what_it_decides_in_rounds():
-    instance = random_instance(5, jobs=15)
-    assert_same(simulate(instance, JobByJob(by_python())), simulate(instance, Sts()))
 
 
 def test_with_highs_it_costs_what_it_costs_with_the_exact_solver():

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from gpusched_env.cells import tree as at
 from gpusched_env.cells.tree import choose, clear, free_around, give_back, grow, take
+from gpusched_env.model.tenant import feasible
 
 RACKS = 3
 SIZES = (1, 2, 4, 8, 16)  # GPUs of cells: parts of nodes, nodes, and racks of two nodes
@@ -62,3 +64,22 @@ def test_buddies_refuse_nothing_and_blocks_at_random_something() -> None:
     assert buddies[0] > 2000
     assert buddies[1] == 0
     assert aligned[1] > 50
+
+
+@pytest.mark.parametrize(
+    ("wanted", "tops", "fits"),
+    [
+        ({8: 2}, {8: 2}, True),
+        ({8: 2, 1: 1}, {8: 2}, False),
+        ({4: 3, 2: 1, 1: 2}, {8: 2}, True),
+        ({4: 3, 2: 1, 1: 3}, {8: 2}, False),
+        ({8: 1}, {4: 2}, False),
+    ],
+)
+def test_what_is_promised_must_fit_at_one_time(wanted: dict[int, int], tops: dict[int, int], *, fits: bool) -> None:
+    assert feasible(wanted, tops, (1, 2, 4, 8)) is fits
+
+
+def test_racks_are_split_into_whole_nodes() -> None:
+    assert feasible({24: 1, 8: 3}, {24: 2}, (1, 2, 4, 8, 24))
+    assert not feasible({24: 2, 8: 1}, {24: 2}, (1, 2, 4, 8, 24))

@@ -317,49 +317,6 @@ def test_with_preemption_every_active_job_is_asked_without_it_only_waiting_ones(
     assert asked[False] == 0
 
 
-def test_milestones_wake_the_round_at_equal_fractions_of_the_maximum_epochs():
-    instance = make_instance(load_scenario("tiny"), 0)
-    times = {}
-    for milestones in (0, 4):
-        env = GpuClusterEnv("tiny", milestones=milestones)
-        env.reset(options={"instance": instance})
-        seen, done = {0.0}, False
-        first_job = env.job
-        while not done:
-            mask = env.action_masks()
-            _, _, done, _, info = env.step(int(np.flatnonzero(mask)[-1]))
-            seen.add(info["time_s"])
-        times[milestones] = seen
-    assert len(times[4]) > len(times[0])
-    assert first_job >= 0
-
-
-def test_a_wake_up_brings_a_round():
-    env = GpuClusterEnv("tiny", milestones=0)
-    _, info = env.reset(seed=0)
-    env.set_timer(env.job, info["time_s"] + 1.5)
-    start = info["time_s"]
-    while info["time_s"] == start:
-        _, _, _, _, info = env.step(0)
-    assert info["time_s"] == pytest.approx(start + 1.5)
-
-
-def test_with_deadline_wake_ups_a_job_that_waits_is_asked_just_before_it_is_too_late_for_the_cheapest_in_time():
-    """One job; at its first timer the cheapest configuration has 0.9 % of its worst-case execution time to spare."""
-    name = "squash((D - W) / W / 1 %), W = its worst-case execution time"
-    env = GpuClusterEnv(load_scenario("tiny").replace({"jobs.count": 1}), due_date_timers=True)
-    for seed in range(5):
-        env.reset(seed=seed)
-        job = env.view.jobs[0]
-        price = env.view.tau[0] * env.view.least_rate[int(job[at.APPLICATION])]
-        worst_s = env.view.tau[0] * job[at.MAX_EPOCHS]
-        cheapest = int(np.argmin(np.where(1.01 * worst_s < job[at.DUE], price, np.inf)))
-        observation, _, _, _, info = env.step(0)
-        assert info["time_s"] == pytest.approx(job[at.DUE] - 1.009 * worst_s[cheapest])
-        spare = observation["options"].reshape(-1, len(OPTION_FEATURES))[cheapest, OPTION_FEATURES.index(name)]
-        assert spare == pytest.approx(0.9 / 1.9, rel=1e-4)
-
-
 def test_when_nothing_runs_and_nothing_is_pending_time_moves_by_the_idle_review():
     base = load_scenario("tiny").replace({"jobs.count": 1})
     env = GpuClusterEnv(base, idle_review_s=123.0)
@@ -430,20 +387,6 @@ def test_rendering_as_text_tells_time_costs_and_jobs():
     assert "node" in text.lower()
     play(env)
     assert env.render() != text
-
-
-def test_rendering_as_a_picture_has_one_size():
-    pytest.importorskip("matplotlib")
-    env = GpuClusterEnv("tiny", render_mode="rgb_array")
-    env.reset(seed=0)
-    first = env.render()
-    for _ in range(15):
-        env.step(int(np.flatnonzero(env.action_masks())[-1]))
-    later = env.render()
-    assert first.dtype == np.uint8
-    assert first.shape == later.shape
-    assert first.shape[2] == 3
-    assert not np.array_equal(first, later)
 
 
 def test_rendering_without_a_mode_warns_as_gymnasium_does():

@@ -70,22 +70,6 @@ def test_intervals_read_back_by_plain_python_are_exact(result: Result, tmp_path:
         assert {name: type(interval[name])(text) for name, text in row.items()} == interval
 
 
-def test_a_run_reads_back_as_it_was_written(result: Result, tmp_path: Path) -> None:
-    write_run(result, tmp_path / "run")
-    run = read_run(tmp_path / "run")
-    assert run.instance == result.instance
-    assert run.intervals.equals(result.intervals().select(run.intervals.columns))
-    assert run.jobs["energy_eur"].to_list() == result.job_energy_eur.tolist()
-    assert run.jobs["tardiness_eur"].to_list() == result.job_tardiness_eur.tolist()
-    assert run.jobs["completion_s"].to_list() == result.completion_s.tolist()
-    assert run.jobs["switches"].to_list() == result.switches.tolist()
-    assert (run.policy, run.facts["seed"], run.facts["rounds"]) == ("edf", 7, result.rounds)
-    assert run.facts["energy_eur"] == result.energy_eur
-    assert run.facts["total_eur"] == result.total_eur
-    assert run.facts["late_jobs"] == result.late_jobs
-    assert run.facts["mean_completion_s"] == result.mean_completion_s
-
-
 def same_runs(read: Result, made: Result) -> None:
     order = np.lexsort((made.log[:, at.LOG_NODE], made.log[:, at.LOG_JOB], made.log[:, at.LOG_START]))
     np.testing.assert_array_equal(read.log, made.log[order])

@@ -15,7 +15,7 @@ from vector_twins import assert_same, few_jobs, random_actions
 
 ROW = len(JOBS_FEATURES)
 TARDINESS = JOBS_FEATURES.index("squash(tardiness cost of T seconds / least worst-case energy cost)")
-DUE, HOLDS, THERE = JOBS_FEATURES.index("squash(D / T)"), JOBS_FEATURES.index("1 if it holds GPUs now"), ROW - 1
+HOLDS, THERE = JOBS_FEATURES.index("1 if it holds GPUs now"), ROW - 1
 
 
 def rows_of(observation: dict[str, np.ndarray]) -> np.ndarray:

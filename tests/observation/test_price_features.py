@@ -7,16 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Instance
+from gpusched_env import GpuClusterEnv, Instance
 from gpusched_env.model import DemandCharge, PriceSeries
 from gpusched_env.observation import PRICE_FEATURES
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
-from vector_twins import assert_same, random_actions
 
 AT = {name: k for k, name in enumerate(PRICE_FEATURES)}
 HOURS = np.arange(72.0)
@@ -185,26 +183,6 @@ def test_nothing_that_is_not_published_is_in_an_observation(seed: int, share: fl
         if now > time_s:
             break
         np.testing.assert_array_equal(one, two)
-
-
-def test_flat_and_vector_environments_have_the_same_numbers():
-    instances = [instance_of(4), instance_of(5)]
-    shape = instances[0].configurations
-    instances = [each for each in instances if each.configurations == shape]
-    for flat in (False, True):
-        given_ = {"price_features": True, "job_features": 2, "flat": flat}
-        native = GpuClusterVectorEnv(4, instance=instances, threads=2, **given_)
-        singles = [
-            lambda i=i, more=given_: GpuClusterEnv(instance=instances[i % len(instances)], **more) for i in range(4)
-        ]
-        sync = SyncVectorEnv(singles, autoreset_mode=AutoresetMode.NEXT_STEP)
-        rng = np.random.default_rng(0)
-        assert_same(native.reset(seed=1), sync.reset(seed=1))
-        for _ in range(60):
-            actions = random_actions(native.action_masks(), rng)
-            one = native.step(actions)
-            assert_same(one, sync.step(actions))
-            assert native.observation_space.contains(one[0])
 
 
 def test_a_flat_observation_ends_with_the_groups_and_names_them():

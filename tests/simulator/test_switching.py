@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
@@ -20,7 +18,7 @@ from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.switching import longest_switch_s, switch_s
-from instances import random_instance, with_switching
+from instances import random_instance
 from run_files import audited
 from scripted import Scripted
 
@@ -174,25 +172,6 @@ def test_costs_that_are_all_alike_change_no_run(name: str):
         by_distance = replace(instance, jobs=replace(instance.jobs, resume_s=instance.jobs.restart_s))
         one, other = simulate(instance, policy, seed=seed), simulate(by_distance, policy, seed=seed)
         np.testing.assert_array_equal(one.log, other.log)
-
-
-@settings(max_examples=30, deadline=None)
-@given(seed=st.integers(0, 10_000), kinds=st.booleans())
-def test_every_wait_is_one_of_the_three_or_the_rest_of_one(seed: int, kinds: bool):
-    instance = with_switching(random_instance(seed, jobs=15, nodes=4, span_s=300.0, kinds=kinds), seed)
-    jobs = instance.jobs
-    log = simulate(instance, make_policy("greedy"), seed=seed, review_s=10.0).log
-    waits = log[:, at.LOG_READY] - log[:, at.LOG_START]
-    first = np.zeros(len(log), dtype=bool)
-    for row, line in enumerate(log):
-        job = int(line[at.LOG_JOB])
-        first[row] = line[at.LOG_START] == log[log[:, at.LOG_JOB] == job, at.LOG_START].min()
-        costs = np.array([jobs.start_s[job], jobs.resume_s[job], jobs.restart_s[job]])
-        broken_off = log[row, at.LOG_READY] == log[row, at.LOG_END]
-        shared = log[row, at.LOG_SLOT] >= 0
-        assert np.isclose(costs, waits[row]).any() or ((broken_off or shared) and waits[row] <= costs.max() + 1e-9)
-        if first[row] and not broken_off:
-            assert waits[row] == pytest.approx(jobs.start_s[job], abs=1e-9)
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, 1), (5, 999_999)])

@@ -121,13 +121,6 @@ def test_no_gpu_is_held_twice_every_job_ends_and_shares_are_shares(name, seed, k
     assert np.all(np.isfinite(result.completion_s))
 
 
-def test_the_same_seed_gives_the_same_run():
-    instance = random_instance(3)
-    for name in (*NAMES, "gavel-las:agnostic", "gavel-fifo:agnostic"):
-        first, second = (simulate(instance, make_policy(name), seed=1) for _ in range(2))
-        np.testing.assert_array_equal(first.log, second.log)
-
-
 def test_a_run_with_too_little_memory_is_refused():
     instance = random_instance(1, types=1, nodes=1)
     state = begin_run(instance, memory_columns=3)

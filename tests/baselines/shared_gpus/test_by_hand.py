@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from any_instance import AnyInstance
 from gpusched_baselines import AntMan, Fill, Pack, make_policy
 from gpusched_env import (
     Configuration,
@@ -19,21 +18,16 @@ from gpusched_env import (
     Job,
     Node,
     Policy,
-    Result,
     UtilisationModel,
-    load_scenario,
-    make_instance,
-    rollout,
     simulate,
 )
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import by_utilisation, random_instance
 from refusals import refused
-from run_files import audited
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    pass
 
 GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
@@ -156,16 +150,6 @@ def test_antman_preempts_only_opportunistic_jobs_for_a_gang():
     elsewhere = held(cluster(jobs, (2, 1)), AntMan(), until_s=10.0)
     assert elsewhere[2] == ("Vx2", 0, -1)
     assert ("Vx0.4", 1, 0) in elsewhere[:2]
-
-
-def test_antman_never_preempts_a_guaranteed_job():
-    instance = by_utilisation(random_instance(3, jobs=30, kinds=True))
-    label = np.arange(30) % 2 == 0
-    instance = replace(instance, jobs=replace(instance.jobs, opportunistic=label))
-    frame = simulate(instance, AntMan()).intervals()
-    for one in np.flatnonzero(~label):
-        own = frame.filter(frame["job"] == one)
-        assert own["start_s"].n_unique() == 1
 
 
 def test_antman_promotes_the_slowest_opportunistic_job_to_an_idle_gpu_if_that_gains_more_than_a_restart_takes():
@@ -309,27 +293,6 @@ def test_no_job_waits_for_ever_whichever_shares_it_may_use(name: str):
             jobs.append(job(0.5, at_s=at_s, opportunistic=label, weight=weight, configurations=open_ones))
         result = simulate(cluster(jobs, (int(rng.integers(1, 3)),), there), make_policy(name))
         assert np.all(np.isfinite(result.completion_s))
-
-
-@pytest.mark.parametrize("name", ["antman", "fill", "pack"])
-@pytest.mark.parametrize("priorities", [True, False])
-def test_the_environment_does_what_simulate_does(name: str, priorities: bool):
-    policy = make_policy(name)
-    for seed in range(4):
-        instance = by_utilisation(random_instance(seed, jobs=20, kinds=True, restart_s=3.0), priorities=priorities)
-        instance = replace(instance, jobs=replace(instance.jobs, opportunistic=np.arange(20) % 3 == 0))
-        direct: Result = simulate(instance, policy)
-        env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
-        stepped, _ = rollout(env, policy, instance=instance)
-        np.testing.assert_array_equal(stepped.log, direct.log)
-
-
-@pytest.mark.parametrize("name", ["antman", "fill", "pack"])
-def test_runs_of_the_built_in_scenario_audit_clean(name: str, tmp_path: Path):
-    instance = make_instance(
-        load_scenario("guaranteed-and-opportunistic").replace({"jobs.count": 50, "cluster.nodes": 2}), 1
-    )
-    assert audited(simulate(instance, make_policy(name)), tmp_path / name) == []
 
 
 @pytest.mark.parametrize(

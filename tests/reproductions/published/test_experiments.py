@@ -132,15 +132,6 @@ def test_sizes_that_slow_policies_hardly_ran_on_do_not_enter_the_mean():
     assert float(row["energy_saving"]) == pytest.approx(0.5)
 
 
-def test_random_greedy_runs_on_all_sizes_of_the_costs():
-    cells = EXPERIMENTS["cost"].cells(Selection(), ("random-greedy", "sts"))
-    seeds = {}
-    for cell in cells:
-        seeds.setdefault((cell.policy, cell.scenario.cluster.nodes), set()).add(cell.seed)
-    assert {nodes for _, nodes in seeds} == {10, 20, 50, 100}
-    assert min(map(len, seeds.values())) >= 5
-
-
 def test_planning_on_mean_times_is_compared_with_the_same_policy_on_the_worst_case():
     values = {"edf": costs(10.0), "edf-mean": costs(8.0, 30.0, late=4), "sts": costs(7.0)}
     values |= {"random-greedy": costs(9.0), "random-greedy-mean": costs(4.5)}
@@ -176,23 +167,6 @@ def test_sharing_is_compared_with_the_same_policy_without():
         ["inflation drawn", "measured pairs"],
     ]  # fmt: skip
     assert {round(e.value, 9) for panel in panels for s in panel.series for _, e in s.points} == {0.25}
-
-
-def test_sharing_is_off_or_on_with_the_published_fractions_and_inflations():
-    cells = EXPERIMENTS["sharing"].cells(QUICK, ("sts",))
-    off = [cell for cell in cells if dict(cell.labels)["sharing"] == "off"]
-    assert {cell.scenario.sharing.fractions for cell in off} == {()}
-    offered = {
-        dict(c.labels)["memory"]: c.scenario.sharing
-        for c in cells
-        if dict(c.labels)["arrivals"] == "low" and c not in off
-    }
-    assert {name: (s.fractions, s.max_inflation) for name, s in offered.items()} == {
-        "24 and 16 GiB": ((0.5, 0.25), (1.05, 1.11)), "80 GiB": ((0.15, 0.1), (1.15, 1.17)),
-    }  # fmt: skip
-    assert {c.scenario.sharing.interference for c in cells if dict(c.labels)["sharing"] == "measured pairs"} == {
-        "measured"
-    }
 
 
 def rounds(exponent, jitter=0.0):
@@ -245,14 +219,6 @@ def test_ipopt_is_asked_to_decide_the_400_jobs_of_the_thesis_and_its_share_of_th
     assert [float(row[f"solver_share{end}"]) for end in ("", "_low", "_high")] == pytest.approx([0.9] * 3)
     assert row["reported"] == "thesis: under 60 s, 90 % of it in Ipopt"
     assert rows["sts", "high"]["solver_share"] == ""
-
-
-def test_rounds_have_all_jobs_at_time_nought():
-    cells = EXPERIMENTS["scaling"].cells(QUICK, ("sts",))
-    assert {cell.scenario.arrivals.kind for cell in cells} == {"simultaneous"}
-    assert {(dict(c.labels)["arrivals"], c.scenario.jobs.count / c.scenario.cluster.nodes) for c in cells} == {
-        ("high", 4.0), ("exponential", 2.0), ("low", 1.0),
-    }  # fmt: skip
 
 
 def test_why_changes_one_thing_at_a_time():
