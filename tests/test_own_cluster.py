@@ -119,7 +119,6 @@ def test_a_run_of_it_is_written_and_the_audit_finds_nothing(own: Path, tmp_path:
     assert json.loads((run / "run.json").read_text())["total_eur"] == pytest.approx(result.total_eur, rel=1e-12)
 
 
-@pytest.mark.slow
 def test_a_comparison_of_it_runs_and_can_be_run_again(own: Path, tmp_path: Path):
     compare = ("compare", "-p", "edf,sts", "--seeds", "3-4", "-w", 1)
     gpusched(*compare, "--scenario", own, "--out", tmp_path / "a")
@@ -131,7 +130,6 @@ def test_a_comparison_of_it_runs_and_can_be_run_again(own: Path, tmp_path: Path)
     assert costs[0]["sts", 3] == pytest.approx(direct.total_eur, rel=1e-12)
 
 
-@pytest.mark.slow
 def test_an_agent_is_trained_on_it_and_evaluated(own: Path, tmp_path: Path):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     gpusched(

@@ -133,7 +133,6 @@ def test_slow_policies_run_on_few_seeds_of_tracks_with_few_jobs(monkeypatch):
     assert {dict(cell.labels)["track"] for cell in cells if dict(cell.labels)["row"] == "hindsight"} == {"three"}
 
 
-@pytest.mark.slow
 def test_the_report_holds_policies_without_ranks(tmp_path):
     asked = ["leaderboard", "--tracks", write_tracks(tmp_path), "--policies", "edf", "--slow", "local-search"]
     done = CliRunner().invoke(app, [*asked, "-w", "1", "--out", str(tmp_path / "board")])

@@ -150,7 +150,6 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: i
     monkeypatch.setattr(owner, name, interrupted)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "call", "after"),
     [

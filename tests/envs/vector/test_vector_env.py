@@ -37,7 +37,6 @@ def test_gymnasium_makes_it_with_its_settings(mode):
     env.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_gymnasiums_own_vectorisation_gives_the_same(mode):
     native = GpuClusterVectorEnv(2, SMALL)

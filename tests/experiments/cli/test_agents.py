@@ -63,7 +63,6 @@ def test_an_agent_is_compared_like_any_policy(folder):
     assert direct["edf", 0] != direct["agent:clever", 0]
 
 
-@pytest.mark.slow
 def test_the_scenario_of_a_comparison_names_its_agents_and_compares_the_same_again(folder):
     assert compare("-p", "edf,agent:clever,agent:./shipped/clever").exit_code == 0
     before = costs(folder)

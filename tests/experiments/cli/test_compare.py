@@ -35,7 +35,6 @@ def compared(tmp_path_factory):
     return out, done
 
 
-@pytest.mark.slow
 def test_a_comparison_ends_in_a_table_and_the_paths_of_its_files(compared):
     out, done = compared
     assert {path.name for path in out.iterdir()} == FILES | {"runs"}
@@ -78,7 +77,6 @@ def test_the_scenario_that_was_compared_can_be_run_again(compared):
     assert again == load_scenario("tiny").replace(values)
 
 
-@pytest.mark.slow
 def test_a_former_comparison_is_replaced_and_nothing_else_is(tmp_path):
     arguments = ("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "--workers", 1, "--out")
     assert gpusched(*arguments, tmp_path / "a").exit_code == 0
@@ -90,7 +88,6 @@ def test_a_former_comparison_is_replaced_and_nothing_else_is(tmp_path):
     assert (tmp_path / "a" / "mine.txt").read_text() == "precious"
 
 
-@pytest.mark.slow
 def test_without_edf_the_first_policy_is_the_reference(tmp_path):
     done = gpusched("compare", "-p", "greedy,fifo", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
     assert done.exit_code == 0, done.output
@@ -134,7 +131,6 @@ def test_the_runs_of_the_first_seed_are_recorded_and_audit_clean(compared):
         assert not audit(out / "runs" / folder)
 
 
-@pytest.mark.slow
 def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(compared, tmp_path, monkeypatch):
     out, _ = compared
     whole = json.loads((out / "results.json").read_text())
@@ -173,7 +169,6 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
     assert (again["runs"], again["policies"]) == (whole["runs"], whole["policies"])
 
 
-@pytest.mark.slow
 def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
     arguments = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a", "-p")
     assert gpusched(*arguments, "edf,fifo").exit_code == 0
@@ -187,7 +182,6 @@ def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
     assert len(lines) == 3  # with the names of the columns
 
 
-@pytest.mark.slow
 def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
     arguments = ("compare", "-s", "tiny", "--seeds", "0,1", "-w", 1, "--out", tmp_path / "a", "-p", "edf")
     assert gpusched(*arguments).exit_code == 0
@@ -196,7 +190,6 @@ def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
     assert read_run(tmp_path / "a" / "runs" / "edf").facts["seed"] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "begin"), [("csv", "policy,energy_eur"), ("md", "### Costs"), ("tex", "\\begin"), ("html", "<")]
 )
@@ -211,7 +204,6 @@ def test_the_tables_are_printed_in_other_formats_and_nothing_else_is(compared, f
     assert "wrote" not in done.stdout
 
 
-@pytest.mark.slow
 def test_two_rules_of_gpu_demand_are_one_text_in_json_and_in_csv(tmp_path):
     arguments = traced(tmp_path)
     document = json.loads(gpusched(*arguments, "--format", "json").stdout)
@@ -224,7 +216,6 @@ def test_two_rules_of_gpu_demand_are_one_text_in_json_and_in_csv(tmp_path):
     assert "- Due dates are modelled" in gpusched(*arguments, "--format", "md").stdout
 
 
-@pytest.mark.slow
 def test_rented_nodes_have_no_kilowatt_hours(tmp_path):
     scenario = tmp_path / "rented.toml"
     scenario.write_text(
@@ -242,7 +233,6 @@ def test_rented_nodes_have_no_kilowatt_hours(tmp_path):
 ONE = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "-p", "edf", "--out")
 
 
-@pytest.mark.slow
 def test_what_a_killed_command_left_half_written_is_no_stranger(tmp_path):
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
     (tmp_path / "a" / ".results.json.0123456789ab.tmp").write_text("{")
@@ -255,14 +245,12 @@ def test_what_a_killed_command_left_half_written_is_no_stranger(tmp_path):
     assert not list((tmp_path / "a").glob(".*"))
 
 
-@pytest.mark.slow
 def test_a_page_of_a_recorded_run_is_no_stranger(tmp_path):
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
     assert gpusched("report", tmp_path / "a" / "runs" / "edf").exit_code == 0
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
 
 
-@pytest.mark.slow
 def test_runs_and_scenarios_of_the_user_are_not_a_comparison(tmp_path):
     assert gpusched("simulate", "-s", "tiny", "-p", "greedy", "--out", tmp_path / "a/runs/mine").exit_code == 0
     assert gpusched(*ONE, tmp_path / "a").exit_code == 2
@@ -276,7 +264,6 @@ def test_runs_and_scenarios_of_the_user_are_not_a_comparison(tmp_path):
     assert (tmp_path / "c" / "scenario.toml").exists()
 
 
-@pytest.mark.slow
 def test_two_commands_at_once_do_not_share_a_folder(tmp_path):
     with ComparisonFolder(tmp_path / "a").taken():
         done = gpusched(*ONE, tmp_path / "a")
@@ -292,7 +279,6 @@ def test_policies_whose_names_are_alike_are_recorded_apart(tmp_path):
     assert all(len(name) < 100 and not name.startswith(".") for name in names)
 
 
-@pytest.mark.slow
 def test_emissions_are_said_where_it_is_said_what_a_kilowatt_hour_emits(compared, tmp_path):
     _, done = compared
     assert "CO₂" not in done.stdout
@@ -311,7 +297,6 @@ def traced(tmp_path):
     return ("compare", "-p", "edf", "--trace", trace, "--nodes", 2, "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
 
 
-@pytest.mark.slow
 def test_a_trace_is_compared_under_two_rules_of_gpu_demand_and_says_what_is_modelled(tmp_path):
     done = gpusched(*traced(tmp_path))
     assert done.exit_code == 0, done.output
@@ -326,7 +311,6 @@ def test_a_trace_is_compared_under_two_rules_of_gpu_demand_and_says_what_is_mode
     assert "Due dates are modelled" in page
 
 
-@pytest.mark.slow
 def test_one_rule_of_gpu_demand_can_be_asked_for_and_comes_back_from_the_scenario(tmp_path):
     assert gpusched(*traced(tmp_path), "--gpu-demand", "at-most").exit_code == 0
     results = json.loads((tmp_path / "a" / "results.json").read_text())
@@ -336,7 +320,6 @@ def test_one_rule_of_gpu_demand_can_be_asked_for_and_comes_back_from_the_scenari
     assert gpusched("compare", "-s", "tiny", "--gpu-demand", "exact").exit_code == 2
 
 
-@pytest.mark.slow
 def test_a_trace_can_be_compared(tmp_path):
     trace = tmp_path / "trace.csv"
     rows = [f"{60 * i},{600 + i},{1 + i % 2}" for i in range(8)]
@@ -351,7 +334,6 @@ def test_a_trace_can_be_compared(tmp_path):
     assert results["provenance"]["facts"]["scenario"]["cluster"]["nodes"] == 2
 
 
-@pytest.mark.slow
 def test_a_trace_is_read_once_however_many_runs_there_are(tmp_path, monkeypatch):
     read = []
 
@@ -379,7 +361,6 @@ def test_settings_of_the_replay_reach_the_trace(tmp_path):
     assert "3 jobs" in done.stdout
 
 
-@pytest.mark.slow
 def test_values_that_are_set_may_be_words_numbers_and_lists(tmp_path):
     done = gpusched(
         "compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a", "--set",

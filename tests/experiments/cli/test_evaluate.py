@@ -115,7 +115,6 @@ def test_bad_input_is_one_line(arguments, words):
         assert word in error
 
 
-@pytest.mark.slow
 def test_an_evaluation_can_be_kept_as_a_comparison_is(tmp_path):
     emitting = ("--against", "edf", "--set", "prices.co2_g_per_kwh=9", "--seeds", "0,3")
     done = evaluate("mine", *emitting, "--out", str(tmp_path / "a"))

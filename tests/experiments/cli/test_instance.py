@@ -42,7 +42,6 @@ def test_a_simulation_of_an_instance_costs_what_it_costs_in_python(file, tmp_pat
     assert gpusched("audit", tmp_path / "run").exit_code == 0
 
 
-@pytest.mark.slow
 def test_seeds_of_a_comparison_decide_only_the_policies_randomness(compared):
     out, _ = compared
     runs = json.loads((out / "results.json").read_text())["runs"]
@@ -55,7 +54,6 @@ def test_seeds_of_a_comparison_decide_only_the_policies_randomness(compared):
         assert run["total_eur"] == drawn
 
 
-@pytest.mark.slow
 def test_a_comparison_says_that_it_ran_one_instance_and_keeps_it(compared, file):
     out, done = compared
     assert load_instance(out / "instance.json") == INSTANCE
@@ -69,7 +67,6 @@ def test_a_comparison_says_that_it_ran_one_instance_and_keeps_it(compared, file)
     assert f"wrote {out / 'instance.json'}" in done.stdout
 
 
-@pytest.mark.slow
 def test_the_instance_that_was_compared_can_be_compared_again(compared, tmp_path):
     out, _ = compared
     again = ("compare", "-p", "edf,random-greedy", "--instance", out / "instance.json", "-w", 1)
@@ -78,7 +75,6 @@ def test_the_instance_that_was_compared_can_be_compared_again(compared, tmp_path
     assert [run["total_eur"] for run in runs[0]] == [run["total_eur"] for run in runs[1]]
 
 
-@pytest.mark.slow
 def test_a_comparison_of_a_scenario_replaces_that_of_an_instance(compared):
     out, _ = compared
     done = gpusched("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", out)

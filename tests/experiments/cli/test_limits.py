@@ -42,7 +42,6 @@ def test_a_wrong_limit_is_one_error(text):
         _numbers(text)
 
 
-@pytest.mark.slow
 def test_the_table_has_a_row_for_each_limit_and_says_what_is_measured():
     done = CliRunner().invoke(app, ["limits", "-s", "tiny", "-p", "edf", "--limits", "1,0.7", "--seeds", "0-1"])
     assert done.exit_code == 0, done.output

@@ -71,7 +71,6 @@ def test_an_audit_of_a_run_that_was_changed_prints_each_difference_and_fails(run
     assert "difference" in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("form", "begins"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_a_gantt_chart_of_a_part_is_drawn_in_other_forms(tmp_path, form, begins):
     part = ("--from", 1, "--to", 2.5, "--show-nodes", "0,2", "--show-jobs", "0-3")

@@ -167,7 +167,6 @@ def test_types_that_the_cluster_does_not_have_are_shown_by_trace_and_refused_by_
     assert "jobs.txt: gpu_type = 'l4 2 jobs, h100 1 jobs'" in refused.stderr
 
 
-@pytest.mark.slow
 def test_the_replay_of_a_trace_that_fits_has_the_recorded_waits_whatever_the_reference_type(jobs, tmp_path):
     """The recorded waits are 2, 4 and 6 s, as-traced's are the same, and neither hangs on the reference type."""
     said = []
@@ -198,7 +197,6 @@ def test_another_encoding_is_named_by_an_option_that_the_next_command_has_too(jo
     assert "--encoding cp1252" in done.stdout.splitlines()[-1]
 
 
-@pytest.mark.slow
 def test_policies_are_compared_with_the_schedule_that_really_ran(trace, tmp_path):
     done = gpusched(
         "compare", "--trace", trace, "-p", "as-traced,edf", "--reference", "as-traced", "--nodes", 3, "--seeds", "0",

@@ -84,7 +84,6 @@ def test_it_draws_its_curve(trained):
     assert b"sts-x" in (trained[0] / "curve.svg").read_bytes()
 
 
-@pytest.mark.slow
 def test_what_it_says_to_compare_the_agent_with_works(trained, tmp_path):
     line = trained[1].stdout.splitlines()[-1]
     program, *arguments = shlex.split(line.removeprefix("compare it: "))
@@ -118,7 +117,6 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("steps", [64, 96])
 def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(trained, tmp_path, monkeypatch, steps):

@@ -79,7 +79,6 @@ def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agen
     assert described.config["scenarios"] == ["track:slack"]
 
 
-@pytest.mark.slow
 def test_what_it_says_to_compare_the_agent_with_works(trained: tuple[Path, Result], tmp_path: Path):
     _, *arguments = shlex.split(trained[1].stdout.splitlines()[-1].removeprefix("compare it: "))
     done = gpusched(

@@ -29,7 +29,6 @@ def track(tmp_path):
     return path
 
 
-@pytest.mark.slow
 def test_constants_are_found_judged_and_written(tmp_path, track):
     out = tmp_path / "tuned.json"
     asked = ["tune", "--track", str(track), "-n", "6", "--workloads", "2", "--seed", "3", "-w", "1", "-o", str(out)]
