@@ -105,7 +105,7 @@ def test_an_agent_sees_the_latest_submissions_through_a_service_too(scenario: st
     assert_same(over_requests(instance, "agent:default", seed=3), simulate(instance, make_any_policy("agent:default")))
 
 
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 10_000), at_once=st.booleans(), name=st.sampled_from(["agent:default", "fill"]))
 def test_many_jobs_that_are_done_leave_what_was_known_of_them(seed: int, at_once: bool, name: str):
     instance = random_instance(seed, jobs=80, nodes=4, kinds=True, restart_s=10.0)
