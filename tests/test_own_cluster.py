@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import gymnasium
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import succeeds
 from gpusched_baselines import Sts, make_policy
 from gpusched_env import (
     ENVIRONMENT_ID,
@@ -24,7 +24,6 @@ from gpusched_env import (
     save_instance,
     simulate,
 )
-from gpusched_experiments.cli.app import app
 from own_cluster import write_own_cluster
 
 if TYPE_CHECKING:
@@ -39,12 +38,6 @@ PUBLISHED = ("published-high", "published-sharing")
 @pytest.fixture
 def own(tmp_path: Path) -> Path:
     return write_own_cluster(tmp_path)
-
-
-def gpusched(*arguments: object):
-    done = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert done.exit_code == 0, done.output
-    return done
 
 
 def asked_as(name: str) -> tuple[JobPolicy, dict[str, object]]:
@@ -113,17 +106,16 @@ def test_simulate_and_both_environments_agree_on_the_published_inputs(scenario: 
 
 def test_a_run_of_it_is_written_and_the_audit_finds_nothing(own: Path, tmp_path: Path):
     run = tmp_path / "run"
-    gpusched("simulate", "-p", "sts", "--scenario", own, "--seed", 3, "--out", run)
-    assert "no difference" in gpusched("audit", run).stdout
+    succeeds("simulate", "-p", "sts", "--scenario", own, "--seed", 3, "--out", run)
+    assert "no difference" in succeeds("audit", run).stdout
     result = simulate(make_instance(load_scenario(own), 3), make_policy("sts"), seed=3)
     assert json.loads((run / "run.json").read_text())["total_eur"] == pytest.approx(result.total_eur, rel=1e-12)
 
 
-@pytest.mark.slow
 def test_a_comparison_of_it_runs_and_can_be_run_again(own: Path, tmp_path: Path):
     compare = ("compare", "-p", "edf,sts", "--seeds", "3-4", "-w", 1)
-    gpusched(*compare, "--scenario", own, "--out", tmp_path / "a")
-    gpusched(*compare, "--scenario", tmp_path / "a" / "scenario.toml", "--out", tmp_path / "b")
+    succeeds(*compare, "--scenario", own, "--out", tmp_path / "a")
+    succeeds(*compare, "--scenario", tmp_path / "a" / "scenario.toml", "--out", tmp_path / "b")
     runs = [json.loads((tmp_path / name / "results.json").read_text())["runs"] for name in ("a", "b")]
     costs = [{(run["policy"], run["seed"]): run["total_eur"] for run in each} for each in runs]
     assert costs[0] == costs[1]
@@ -131,15 +123,14 @@ def test_a_comparison_of_it_runs_and_can_be_run_again(own: Path, tmp_path: Path)
     assert costs[0]["sts", 3] == pytest.approx(direct.total_eur, rel=1e-12)
 
 
-@pytest.mark.slow
 def test_an_agent_is_trained_on_it_and_evaluated(own: Path, tmp_path: Path):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
-    gpusched(
+    succeeds(
         "train", "--scenario", own, "--agent", "ppo", "--envs", 2, "--hidden", 8, "--validation-seeds", "500",
         "--steps", 32, "--set", "agent.workloads=2", "--set", "agent.n_steps=16", "--set", "agent.batch_size=32",
         "--out", tmp_path / "run",
     )  # fmt: skip
     agent = tmp_path / "run" / "agent"
-    shown = gpusched("evaluate", agent, "--scenario", own, "--seeds", "3", "--against", "edf", "-w", 1).stdout
+    shown = succeeds("evaluate", agent, "--scenario", own, "--seeds", "3", "--against", "edf", "-w", 1).stdout
     assert "edf" in shown
-    gpusched("simulate", "-p", f"agent:{agent}", "--scenario", own)
+    succeeds("simulate", "-p", f"agent:{agent}", "--scenario", own)

@@ -10,7 +10,6 @@ from gpusched_baselines import clairvoyant_bound, non_clairvoyant_bound
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in recorded.FOLDER.glob("*.json.gz"))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_costs_intervals_observations_and_bounds_are_the_recorded_ones(name, tmp_path):
     instance, before = recorded.load(name, tmp_path)

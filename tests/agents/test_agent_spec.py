@@ -98,8 +98,3 @@ def test_a_value_that_cannot_be_is_refused_by_its_name(field, value):
 def test_controls_take_no_other_number_of_gpu_types_than_in_training():
     with refused("max_gpu_types", 3, "exactly 2"):
         spec("controls", max_gpu_types=3)
-
-
-def test_a_network_that_decides_job_by_job_is_refused_with_what_takes_its_place():
-    with refused("network", "mlp", "control-set or controls; .*train_maskable_ppo.py, and named sb3:FILE.zip"):
-        spec("mlp")

@@ -30,10 +30,11 @@ def all_refused(make: type, field: str, name: str, values: tuple[Any, ...]) -> N
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("kind", ("transformer", "set", "", None, 3)),
+        ("kind", ("transformer", "set", "mlp", "", None, 3)),
         ("hidden", (*WHOLE, 0, 1025)),
         ("layers", WHOLE),
         ("rounds", (*WHOLE, 0)),
+        ("controls", ("all", None)),
     ],
 )
 def test_a_bad_setting_of_the_network_is_named(name: str, values: tuple[Any, ...]):

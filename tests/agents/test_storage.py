@@ -21,7 +21,6 @@ from gpusched_agents.files import storage as shipping
 from gpusched_agents.files.description import description_text, read_description
 from gpusched_agents.files.storage import (
     AGENT_FILES,
-    check_shapes,
     find_agent,
     load_agent,
     load_description,
@@ -175,14 +174,6 @@ def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved: Path, name:
     not_loaded(saved, str(saved / name))
 
 
-@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
-@pytest.mark.parametrize("name", AGENT_FILES)
-def test_a_truncated_file_is_refused(saved: Path, name: str, share: float):
-    content = (saved / name).read_bytes()
-    (saved / name).write_bytes(content[: int(share * len(content))])
-    not_loaded(saved, f"{saved / name}: file" if name == "agent.json" else str(saved / name))
-
-
 def test_weights_of_another_size_are_refused_with_both_sizes(saved: Path):
     size = load_description(saved).weights_bytes
     with (saved / "weights.safetensors").open("ab") as file:
@@ -267,7 +258,7 @@ def test_an_agent_that_decides_job_by_job_is_one_error_that_names_what_takes_its
     document = json.loads((saved / "agent.json").read_text())
     document["spec"] |= {"network": kind, "milestones": 0}
     (saved / "agent.json").write_text(json.dumps(document))
-    allowed = "control-set or controls; .*Stable-Baselines3 itself.* named sb3:FILE.zip"
+    allowed = "control-set or controls; .*train_maskable_ppo.py, and named sb3:FILE.zip"
     not_loaded(saved, f"{saved}/agent.json: spec.network", kind, allowed)
 
 
@@ -307,7 +298,7 @@ def test_a_description_that_is_no_text_is_refused(saved: Path):
             save(weights() | {"price.0.bias": np.zeros(5, np.float32)}),
             ("weights.price.0.bias", "shape (5,)", "shape (4,)"),
         ),
-        (save(weights() | {"more": np.zeros(5, np.float32)}), ("weights.more",)),
+        (save(weights() | {"more": np.zeros(5, np.float32)}), ("weights.more", "...", "no such array")),
         (len(HALF).to_bytes(8, "little") + HALF + b"\0\0", ("weights", "'BF16'")),
     ],
 )
@@ -325,19 +316,6 @@ def test_weights_of_another_network_are_not_saved(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
     save_agent(tmp_path / "a", controls_description(), weights(of=spec("controls")))
     assert load_agent(tmp_path / "a")[0].spec.network == "controls"
-
-
-def test_weights_of_other_shapes_than_the_networks_are_refused():
-    shapes = {name: array.shape for name, array in weights().items()}
-    check_shapes(weights(), shapes)
-    for changed, error in (
-        ({"head": (3, 3)}, ("weights.head", None)),
-        ({"price.0.bias": (5, 8)}, ("weights.price.0.bias", "shape (4,)", r"shape \(5, 8\)")),
-    ):
-        with refused(*error):
-            check_shapes(weights(), shapes | changed)
-    with refused("weights.price.1.bias", "...", "no such array"):
-        check_shapes(weights(), {name: shape for name, shape in shapes.items() if name != "price.1.bias"})
 
 
 DAMAGE = st.tuples(

@@ -31,15 +31,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
 class Stopped(Exception):  # noqa: N818 - no error
     """The training was stopped."""
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    yield
-    torch.set_num_threads(threads)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +65,6 @@ def stop_after(calls: int, counts: Callable[[], bool] = lambda: True) -> Callabl
     return on_progress
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
     name: str, whole_runs: Callable[[str], Path], tmp_path: Path
@@ -92,7 +87,6 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
     same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ppo", "sac"])
 def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(
     name: str, whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -124,7 +118,6 @@ def test_a_finished_run_is_left_as_it_is(whole_runs: Callable[[str], Path]):
     same(outcome(folder), before)
 
 
-@pytest.mark.slow
 def test_a_run_that_fails_while_it_writes_a_file_leaves_whole_ones(
     whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -151,7 +144,6 @@ def test_a_run_that_fails_while_it_writes_a_file_leaves_whole_ones(
     same(outcome(folder), outcome(whole_runs("ppo")))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ppo", "sac"])
 def test_a_run_is_a_function_of_its_settings(name: str, whole_runs: Callable[[str], Path], tmp_path: Path):
     np.random.default_rng(0)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from gpusched_agents.sb3 import SchedulerVecEnv
 
+pytestmark = pytest.mark.usefixtures("one_thread")
 SETTINGS: dict[str, Any] = {"reward_scale": 100.0, "job_order": "due"}
 ENVS = 3
 
@@ -56,15 +57,6 @@ def dummy(num_envs: int = ENVS, limit: int | None = None) -> DummyVecEnv:
     return sb3_vec.DummyVecEnv(
         [lambda: monitor.Monitor(single(limit), info_keywords=vec_env.EPISODE_KEYWORDS)] * num_envs
     )
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Set torch to one thread: its networks are small here, and more threads only wait for each other."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
 
 
 INTERFACES = pytest.mark.parametrize("make", [over_native, over_single])
@@ -286,24 +278,6 @@ def test_evaluation_takes_it_for_monitored_and_finds_the_costs():
     returns, lengths = evaluation.evaluate_policy(model, env, ENVS, deterministic=False, return_episode_rewards=True)
     assert len(returns) == len(lengths) == ENVS
     assert max(returns) < 0.0 < min(lengths)
-
-
-def test_no_vec_monitor_is_needed():
-    env = over_native()
-    with pytest.warns(UserWarning, match="already wrapped with a `Monitor`"):
-        watched = sb3_vec.VecMonitor(over_native())
-    for one in (env, watched):
-        one.seed(0)
-        one.reset()
-    rng, ended = np.random.default_rng(0), 0
-    for _ in range(250):
-        actions = allowed(env.action_masks(), rng)
-        infos, theirs = env.step(actions)[3], watched.step(actions)[3]
-        for i in [i for i, info in enumerate(infos) if info]:
-            assert infos[i]["episode"]["r"] == pytest.approx(theirs[i]["episode"]["r"], rel=1e-5)
-            assert infos[i]["episode"]["l"] == theirs[i]["episode"]["l"]
-            ended += 1
-    assert ended >= ENVS
 
 
 def test_a_state_goes_on_exactly_where_it_was_kept():

@@ -12,7 +12,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
-from gymnasium.wrappers import RecordVideo
 
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Instance, load_scenario, make_instance
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
@@ -402,21 +401,6 @@ def test_an_environment_says_what_it_runs_and_how_large_its_spaces_are():
     assert str(env.unwrapped) == repr(env.unwrapped)
     assert str(env.unwrapped) == f"{said}{len(env.unwrapped.feature_names)} features>"
     assert str(GpuClusterEnv("tiny")).startswith("<GpuClusterEnv instance: tiny, ")
-
-
-def test_record_video_works(tmp_path: Path):
-    pytest.importorskip("moviepy")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # moviepy's own
-        warnings.simplefilter("ignore", ResourceWarning)  # moviepy's own
-        env = RecordVideo(make(render_mode="rgb_array", preemption=False), str(tmp_path / "videos"), video_length=8)
-        env.reset(seed=0)
-        for _ in range(8):
-            env.step(int(np.flatnonzero(env.unwrapped.action_masks())[-1]))
-        env.close()
-    videos = list((tmp_path / "videos").glob("*.mp4"))
-    assert len(videos) == 1
-    assert videos[0].stat().st_size > 1000
 
 
 @pytest.mark.parametrize("preemption", [True, False])

@@ -41,7 +41,6 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_an_example_prints_the_same_costs_as_before(name: str, printed):
     assert printed(name, *SMALL[name]) == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
@@ -98,7 +97,6 @@ def test_the_example_of_training_refuses_to_train_or_evaluate_nothing(arguments:
     assert "error: --steps and --seeds must be 1 or more" in capsys.readouterr().err
 
 
-@pytest.mark.slow
 def test_the_example_of_rows_prints_a_line_for_every_training(printed):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     small = ("--jobs", "4", "--rows", "2", "--steps", "1", "--trainings", "1", "--seeds", "1")
@@ -107,7 +105,6 @@ def test_the_example_of_rows_prints_a_line_for_every_training(printed):
     assert [line.split()[1] for line in lines[2:]] == ["without", "flattened", "attention"]
 
 
-@pytest.mark.slow
 def test_the_example_of_imitation_prints_policies_and_the_archives_that_it_saves(printed, tmp_path: Path):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     small = ("--imitated", "512", "--steps", "512", "--seeds", "1", "--out", str(tmp_path / "run"))
@@ -117,7 +114,6 @@ def test_the_example_of_imitation_prints_policies_and_the_archives_that_it_saves
     assert all(float(cost) > 0.0 for _, cost in rows)
 
 
-@pytest.mark.slow
 def test_the_example_of_a_search_goes_on_where_it_was_and_shows_the_reference_policies(printed, tmp_path: Path):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     pytest.importorskip("optuna", reason="needs the extra `search`")

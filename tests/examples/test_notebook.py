@@ -48,7 +48,6 @@ def test_the_stored_outputs_show_an_agent_that_beats_the_reference_policies_and_
     assert not any("Error" in output.output_type for cell in code_cells(notebook) for output in cell.outputs)
 
 
-@pytest.mark.slow
 def test_the_notebook_of_training_runs_top_to_bottom(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     monkeypatch.setenv("TMPDIR", str(tmp_path))

@@ -5,15 +5,14 @@ import math
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from agent_folders import single_node_agent
+from commands import assert_one_error, gpusched, succeeds
 from gpusched_agents.any_policy import is_agent
 from gpusched_agents.files.storage import shipped_agents
 from gpusched_baselines import clairvoyant_bound, hindsight_cost
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.workload import Track, load_scenario, make_instance
-from gpusched_experiments.cli.app import app
 from gpusched_experiments.leaderboard import default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard import plan as module
 from gpusched_experiments.leaderboard.plan import details_table, knowing_table, overall_table, ratio_chart, tracks_table
@@ -133,11 +132,9 @@ def test_slow_policies_run_on_few_seeds_of_tracks_with_few_jobs(monkeypatch):
     assert {dict(cell.labels)["track"] for cell in cells if dict(cell.labels)["row"] == "hindsight"} == {"three"}
 
 
-@pytest.mark.slow
 def test_the_report_holds_policies_without_ranks(tmp_path):
     asked = ["leaderboard", "--tracks", write_tracks(tmp_path), "--policies", "edf", "--slow", "local-search"]
-    done = CliRunner().invoke(app, [*asked, "-w", "1", "--out", str(tmp_path / "board")])
-    assert done.exit_code == 0, done.output
+    succeeds(*asked, "-w", "1", "--out", str(tmp_path / "board"))
     assert "local-search" in (tmp_path / "board/report.html").read_text(encoding="utf-8")
     rows = list(csv.DictReader((tmp_path / "board/summary.csv").read_text(encoding="utf-8").splitlines()))
     assert [(row["policy"], row["mean_rank"]) for row in rows] == [("edf", "1.0"), ("local-search", "")]
@@ -311,8 +308,7 @@ def test_seeds_are_those_of_the_track_and_two_of_them_for_a_quick_look():
 def test_the_command_ends_in_a_table_and_its_files(tmp_path):
     tracks, out = write_tracks(tmp_path), tmp_path / "results/board"
     arguments = ["leaderboard", "--tracks", tracks, "-p", "edf,edf-conditional-mean", "-w", "1", "-o", str(out)]
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 0, done.output
+    done = succeeds(*arguments)
     assert {path.name for path in out.iterdir()} == FILES
     for words in ("worst track", "cost / best", f"wrote {out / 'tracks.csv'}"):
         assert words in done.stdout
@@ -320,7 +316,7 @@ def test_the_command_ends_in_a_table_and_its_files(tmp_path):
     for title in ("All tracks", "Best known cost and bound", "What knowing the distribution is worth", "Every track"):
         assert f"### {title}" in page
     assert "edf-conditional-mean | edf |" in page
-    again = CliRunner().invoke(app, arguments)
+    again = gpusched(*arguments)
     assert "12 of 12 runs are finished already" in again.stderr.replace("\n", " ")
 
 
@@ -337,12 +333,7 @@ def test_the_command_ends_in_a_table_and_its_files(tmp_path):
 )
 def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, monkeypatch, options, words):
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["leaderboard", *options])
-    assert done.exit_code == 2, done.output
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    for word in words:
-        assert word in done.stderr
+    assert_one_error(gpusched("leaderboard", *options), words)
     assert not list(tmp_path.iterdir())
 
 

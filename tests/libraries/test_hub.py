@@ -158,7 +158,6 @@ def answers(endpoint: str, home: Path, *texts: str, **more: str) -> list[list[st
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.slow
 def test_a_server_in_place_of_the_hub_gives_an_agent_that_is_then_there_without_it(tmp_path: Path):
     save_agent(tmp_path / "agent", description(name="far"), weights())
     files = {file: (tmp_path / "agent" / file).read_bytes() for file in AGENT_FILES}

@@ -65,7 +65,6 @@ def logs(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["ppo", "dqn"])
 def test_its_training_program_runs_with_our_id_package_and_file(logs, algorithm):
     folder = logs / "first" / algorithm / "gpusched_env-SlackFlat-v0_1"

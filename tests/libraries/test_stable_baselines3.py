@@ -69,7 +69,6 @@ def test_an_algorithm_trains_on_the_flat_id_of_a_track_and_learns_the_same_again
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_ADAPTATION)
 def test_an_algorithm_trains_on_the_adaptation_id_of_a_track_and_learns_the_same_again(name):
     algorithm, settings = ON_ADAPTATION[name]

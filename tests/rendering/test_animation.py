@@ -1,5 +1,3 @@
-import warnings
-
 import numpy as np
 import pytest
 
@@ -59,11 +57,3 @@ def test_without_an_encoder_a_video_says_how_to_get_it(monkeypatch):
     with pytest.raises(ImportError, match=r"videos .* need moviepy; install it with: pip install .*video"):
         form_of("run.mp4")
     assert form_of("run.gif") == ".gif"
-
-
-def test_a_video_is_written(tmp_path):
-    pytest.importorskip("moviepy")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # moviepy's own
-        write_animation(str(tmp_path / "run.mp4"), frames(4), 8.0)
-    assert (tmp_path / "run.mp4").stat().st_size > 1000

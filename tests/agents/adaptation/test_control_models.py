@@ -153,8 +153,10 @@ def test_a_model_that_chooses_for_jobs_costs_what_it_costs_in_the_environment(na
     kind = "MlpPolicy" if flat else "MultiInputPolicy"
     extra = {"buffer_size": 100} if name == "dqn" else {}
     model = randomised(BY_JOB[name](kind, env, device="cpu", policy_kwargs={"net_arch": [16]}, **extra))
-    result = simulate(make_instance(load_scenario("tiny"), 3), load(model, tmp_path), record=False)
+    policy = load(model, tmp_path)
+    result = simulate(make_instance(load_scenario("tiny"), 3), policy, record=False)
     assert result.total_eur == pytest.approx(total(env, model, 3, name == "maskable"), rel=1e-6)
+    assert rollout(env, policy, seed=3)[0].total_eur == result.total_eur
 
 
 @pytest.mark.parametrize("attention", [True, False])
@@ -220,13 +222,6 @@ def test_what_is_no_such_model_is_refused(tmp_path: Path):
     other.save(tmp_path / "pendulum.zip")
     with pytest.warns(UnsafeLoadWarning), refused("model.action_space", allowed="adaptation"):
         make_any_policy(f"sb3:{tmp_path / 'pendulum'}")
-
-
-def test_a_model_for_jobs_decides_in_the_environment_of_its_training(tmp_path: Path):
-    env = GpuClusterEnv("tiny", flat=True)
-    policy = load(randomised(sb3.PPO("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16]})), tmp_path)
-    result, _ = rollout(env, policy, seed=3)
-    assert result.total_eur == simulate(make_instance(load_scenario("tiny"), 3), policy, record=False).total_eur
 
 
 def test_an_archive_with_other_data_is_refused(tmp_path: Path):

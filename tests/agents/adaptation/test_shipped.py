@@ -27,7 +27,6 @@ def test_far_from_its_training_the_default_agent_is_sts_x(scenario: str):
     assert simulate(instance, load_policy("agent:default")).log.tobytes() == simulate(instance, StsX()).log.tobytes()
 
 
-@pytest.mark.slow
 def test_the_default_agent_saves_where_it_was_trained():
     assert ratio("agent:default", "track:surge") < 0.97
 
@@ -36,7 +35,6 @@ def test_there_are_ten_agents_of_single_tracks():
     assert len(track_agents()) == 10
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", track_agents())
 def test_an_agent_of_a_track_saves_on_it(name: str):
     track = name.partition("-")[0]

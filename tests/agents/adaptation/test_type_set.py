@@ -169,7 +169,6 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, name, number)
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("_quick")
 def test_an_agent_of_clusters_with_different_gpu_types_is_a_policy_on_any(tmp_path: Path):
     description = make_training(SMALL, tmp_path / "run").run()

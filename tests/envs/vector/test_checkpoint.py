@@ -256,7 +256,6 @@ def meddle(env: GpuClusterVectorEnv, rng: np.random.Generator) -> None:
                 view.place(job, int(rng.choice(np.flatnonzero(np.isfinite(view.tau[job])))))
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
 @pytest.mark.parametrize("preemption", [True, False])
 @pytest.mark.parametrize("kind", KINDS)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import gymnasium
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import gpusched_env
 from gpusched_baselines import Sts, make_policy
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, make_instance, simulate
 from gpusched_env.simulator import layout as at
-from refusals import refused
 from vector_twins import all_kinds, assert_same, few_jobs, random_actions
 
 SMALL = few_jobs()
@@ -37,7 +36,6 @@ def test_gymnasium_makes_it_with_its_settings(mode):
     env.close()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["sync", "async"])
 def test_gymnasiums_own_vectorisation_gives_the_same(mode):
     native = GpuClusterVectorEnv(2, SMALL)
@@ -60,10 +58,6 @@ def test_gymnasiums_wrappers_take_it():
         _, rewards, ended, _, infos = env.step(random_actions(infos["action_mask"], rng))
         total += rewards
     np.testing.assert_allclose(infos["episode"]["r"][ended], total[ended])
-
-
-def test_it_is_exported():
-    assert gpusched_env.GpuClusterVectorEnv is GpuClusterVectorEnv
 
 
 @pytest.mark.parametrize(
@@ -168,12 +162,6 @@ def test_arrays_have_the_shapes_of_their_instance_and_stay_where_they_are_when_a
     assert [(len(view.jobs), len(view.nodes), len(view.memory)) for view in env.views] == [(3, 2, 3), (9, 7, 9)]
 
 
-def test_the_reward_of_a_step_in_which_an_episode_begins_is_zero():
-    env = GpuClusterVectorEnv(2, SMALL)
-    sync = SyncVectorEnv([lambda: GpuClusterEnv(SMALL)] * 2)
-    assert env.metadata["autoreset_mode"] is sync.metadata["autoreset_mode"] is AutoresetMode.NEXT_STEP
-
-
 @pytest.mark.parametrize("reward", [None, gpusched_env.CostReward(3.0)])
 def test_rewards_of_an_episode_sum_to_minus_its_cost(reward):
     env = GpuClusterVectorEnv(2, SMALL, reward=reward)
@@ -191,8 +179,3 @@ def test_a_scenario_may_come_by_name_or_one_for_each():
     names = GpuClusterVectorEnv(3, ["tiny", few_jobs(4, 3, **{"cluster.gpu_types": ["V100", "A100", "T4"]})])
     names.reset(seed=0)
     assert [len(instance.jobs) for instance in names.instances] == [10, 4, 10]
-
-
-def test_an_error_in_a_scenario_names_it():
-    with refused("scenario", "no-such"):
-        GpuClusterVectorEnv(2, ["tiny", "no-such"])

@@ -5,9 +5,8 @@ from __future__ import annotations
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from gpusched_experiments.cli.app import app
+from commands import gpusched
 from gpusched_experiments.cli.backend_options import BackendOptions, chosen_workers
 from gpusched_experiments.report.backends.ray_cluster import RayCluster
 from gpusched_experiments.report.processes import PROCESSES
@@ -37,7 +36,7 @@ def test_what_there_is_not_is_named():
 def test_without_the_extra_it_says_how_to_install_it(command, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "ray", None)
-    done = CliRunner().invoke(app, [*command, "--backend", "ray"])
+    done = gpusched(*command, "--backend", "ray")
     assert done.exit_code == 2
     assert done.stderr.splitlines()[-1] == (
         'error: runs on many machines need ray; install it with: pip install "gpusched-env[ray]"'

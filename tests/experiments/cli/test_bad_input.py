@@ -1,9 +1,8 @@
 """Bad input: exit code 2, one line on stderr that says what is allowed, no traceback, nothing written."""
 
 import pytest
-from typer.testing import CliRunner
 
-from gpusched_experiments.cli.app import app
+from commands import assert_one_error, gpusched
 from gpusched_experiments.cli.simulate import _draft
 from refusals import refused
 
@@ -17,16 +16,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def one_line(folder, *arguments):
+def one_line(folder, words, *arguments):
     before = sorted(folder.rglob("*"))
-    done = CliRunner().invoke(app, list(arguments))
-    assert done.exit_code == 2, done.output
-    assert done.stderr.startswith("error: ")
-    assert done.stderr.count("\n") == 1
-    assert "Traceback" not in done.output
-    assert done.stdout == ""
+    assert_one_error(gpusched(*arguments), words)
     assert sorted(folder.rglob("*")) == before
-    return done.stderr
 
 
 @pytest.mark.parametrize("command", [COMPARE, SIMULATE])
@@ -57,9 +50,7 @@ def one_line(folder, *arguments):
     ],
 )
 def test_a_bad_option_is_named_with_what_is_allowed(folder, command, options, words):
-    error = one_line(folder, *command, *options)
-    for word in words:
-        assert word in error
+    one_line(folder, words, *command, *options)
 
 
 @pytest.mark.parametrize(
@@ -73,14 +64,12 @@ def test_a_bad_option_is_named_with_what_is_allowed(folder, command, options, wo
     ],
 )
 def test_a_bad_option_of_compare_is_named_with_what_is_allowed(folder, options, words):
-    error = one_line(folder, *COMPARE, *options)
-    for word in words:
-        assert word in error
+    one_line(folder, words, *COMPARE, *options)
 
 
 def test_a_negative_seed_and_a_chart_that_is_no_png_are_refused(folder):
-    assert "seed = -1" in one_line(folder, *SIMULATE, "--seed", "-1")
-    assert "--gantt" in one_line(folder, *SIMULATE, "--gantt", "chart.bmp")
+    one_line(folder, ["seed = -1"], *SIMULATE, "--seed", "-1")
+    one_line(folder, ["--gantt"], *SIMULATE, "--gantt", "chart.bmp")
 
 
 @pytest.mark.parametrize(
@@ -90,7 +79,7 @@ def test_a_negative_seed_and_a_chart_that_is_no_png_are_refused(folder):
 def test_a_place_that_cannot_be_written_is_one_line_that_names_it(folder, command, field):
     """What is below a file cannot be written, whoever asks."""
     (folder / "file").write_text("")
-    done = CliRunner().invoke(app, [*command, "file/x.gif" if field == "--gif" else "file/x.png"])
+    done = gpusched(*command, "file/x.gif" if field == "--gif" else "file/x.png")
     error = done.stderr.splitlines()[-1]
     assert (done.exit_code, [submission.name for submission in folder.iterdir()]) == (2, ["file"])
     assert error.startswith(f"error: {field} = 'file/x.")
@@ -117,9 +106,7 @@ def test_a_picture_whose_place_cannot_be_written_any_more_is_named_by_its_own_na
 )
 def test_a_wrong_scenario_file_is_refused(folder, text, words):
     (folder / "bad.toml").write_text(text)
-    error = one_line(folder, *COMPARE, "-s", "bad.toml")
-    for word in words:
-        assert word in error
+    one_line(folder, words, *COMPARE, "-s", "bad.toml")
 
 
 @pytest.mark.parametrize(
@@ -135,52 +122,46 @@ def test_a_wrong_scenario_file_is_refused(folder, text, words):
 )
 def test_a_wrong_trace_is_refused(folder, text, words):
     (folder / "trace.csv").write_text(text)
-    error = one_line(folder, *COMPARE, "--trace", "trace.csv", "--jobs", "1", "--nodes", "1")
-    for word in words:
-        assert word in error
+    one_line(folder, words, *COMPARE, "--trace", "trace.csv", "--jobs", "1", "--nodes", "1")
 
 
 def test_a_scenario_file_cannot_let_a_models_code_run(folder):
     (folder / "sent.toml").write_text("[compare]\npolicies = ['edf', 'sb3:model.zip']\n")
     (folder / "model.zip").write_text("whatever")
-    error = one_line(folder, "compare", "-s", "sent.toml", "--out", "out")
-    for word in ("compare.policies[1]", "sb3:model.zip", "--policies"):
-        assert word in error
+    one_line(
+        folder, ("compare.policies[1]", "sb3:model.zip", "--policies"), "compare", "-s", "sent.toml", "--out", "out"
+    )
 
 
 def test_a_policy_of_a_scenario_file_that_does_not_exist_is_refused(folder):
     (folder / "bad.toml").write_text("[compare]\npolicies = ['edf', 'slurm']\n")
-    error = one_line(folder, "compare", "-s", "bad.toml", "--out", "out")
-    for word in ("compare.policies[1]", "slurm", "random-greedy"):
-        assert word in error
+    one_line(folder, ("compare.policies[1]", "slurm", "random-greedy"), "compare", "-s", "bad.toml", "--out", "out")
 
 
 def test_an_application_that_fits_no_gpu_is_refused(folder):
     one_line(
-        folder, *COMPARE, "--set", "cluster.overrides.V100.memory_gib=0.001", "--set", 'cluster.gpu_types=["V100"]'
+        folder,
+        ["memory"],
+        *COMPARE,
+        "--set",
+        "cluster.overrides.V100.memory_gib=0.001",
+        "--set",
+        'cluster.gpu_types=["V100"]',
     )
 
 
 def test_an_unknown_scenario_cannot_be_shown(folder):
-    assert "nowhere" in one_line(folder, "scenarios", "--show", "nowhere")
+    one_line(folder, ["nowhere"], "scenarios", "--show", "nowhere")
 
 
 def test_a_folder_that_is_no_run_cannot_be_audited(folder):
-    one_line(folder, "audit", "missing")
+    one_line(folder, ["missing"], "audit", "missing")
     (folder / "empty").mkdir()
-    one_line(folder, "audit", "empty")
+    one_line(folder, ["empty"], "audit", "empty")
 
 
 @pytest.mark.parametrize("command", [COMPARE, SIMULATE])
 def test_a_folder_with_other_files_is_left_alone(folder, command):
     (folder / "out").mkdir()
     (folder / "out" / "thesis.tex").write_text("precious")
-    assert "thesis.tex" in one_line(folder, *command)
-
-
-@pytest.mark.parametrize("arguments", [["compare", "--colour"], ["simulate", "--seed", "x"], ["audit"], ["fly"]])
-def test_a_command_line_that_does_not_exist_also_exits_with_2(folder, arguments):
-    done = CliRunner().invoke(app, arguments)
-    assert done.exit_code == 2
-    assert "Traceback" not in done.output
-    assert not list(folder.iterdir())
+    one_line(folder, ["thesis.tex"], *command)

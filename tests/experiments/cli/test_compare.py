@@ -4,38 +4,32 @@ import json
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import gpusched, succeeds
 from gpusched_env import simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import read_run
 from gpusched_env.rendering import MissingExtraError
 from gpusched_env.workload import generator, load_scenario
 from gpusched_experiments.cli import comparison_run
-from gpusched_experiments.cli.app import app
 from gpusched_experiments.report import compared_run
 from gpusched_experiments.report.comparison_folder import ComparisonFolder
 
 FIGURES = {f"{name}.{form}" for name in ("costs", "gantt") for form in ("svg", "pdf")}
 FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "report.html", "cells.csv"}
 
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+THREE = (
+    "compare", "-p", "fifo,edf,greedy", "-s", "tiny", "--seeds", "0-1,5", "--jobs", 6, "--set", "prices.pue=1.25",
+    "--workers", 1, "--out",
+)  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory):
     out = tmp_path_factory.mktemp("compare") / "results"
-    done = gpusched(
-        "compare", "-p", "fifo,edf,greedy", "-s", "tiny", "--seeds", "0-1,5", "--jobs", 6, "--set", "prices.pue=1.25",
-        "--workers", 1, "--out", out,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    return out, done
+    return out, succeeds(*THREE, out)
 
 
-@pytest.mark.slow
 def test_a_comparison_ends_in_a_table_and_the_paths_of_its_files(compared):
     out, done = compared
     assert {path.name for path in out.iterdir()} == FILES | {"runs"}
@@ -64,8 +58,7 @@ def test_the_results_hold_every_run_the_scenario_and_where_they_come_from(compar
 def test_a_track_is_compared_on_its_test_seeds(tmp_path):
     path = tmp_path / "own.toml"
     path.write_text('base = "tiny"\n[track]\nhard = "nothing"\nweights = "none"\ntest = "3-4"\n')
-    done = gpusched("compare", "--track", path, "-p", "edf", "-w", 1, "--out", tmp_path / "out")
-    assert done.exit_code == 0, done.output
+    succeeds("compare", "--track", path, "-p", "edf", "-w", 1, "--out", tmp_path / "out")
     assert json.loads((tmp_path / "out/results.json").read_text())["seeds"] == [3, 4]
     assert load_scenario(tmp_path / "out/scenario.toml").compare.seeds == "3-4"
 
@@ -78,7 +71,6 @@ def test_the_scenario_that_was_compared_can_be_run_again(compared):
     assert again == load_scenario("tiny").replace(values)
 
 
-@pytest.mark.slow
 def test_a_former_comparison_is_replaced_and_nothing_else_is(tmp_path):
     arguments = ("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "--workers", 1, "--out")
     assert gpusched(*arguments, tmp_path / "a").exit_code == 0
@@ -90,17 +82,14 @@ def test_a_former_comparison_is_replaced_and_nothing_else_is(tmp_path):
     assert (tmp_path / "a" / "mine.txt").read_text() == "precious"
 
 
-@pytest.mark.slow
 def test_without_edf_the_first_policy_is_the_reference(tmp_path):
-    done = gpusched("compare", "-p", "greedy,fifo", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
-    assert done.exit_code == 0, done.output
+    succeeds("compare", "-p", "greedy,fifo", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
     assert json.loads((tmp_path / "a" / "results.json").read_text())["reference"] == "greedy"
 
 
 def test_pictures_are_drawn_in_the_forms_that_are_asked_for_and_go_with_the_next_comparison(tmp_path):
     arguments = "compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a"
-    done = gpusched(*arguments, "--pictures", "svg, PDF")
-    assert done.exit_code == 0, done.output
+    succeeds(*arguments, "--pictures", "svg, PDF")
     assert {path.name for path in (tmp_path / "a").iterdir()} == FILES | FIGURES | {"runs"}
     assert gpusched(*arguments).exit_code == 0
     assert {path.name for path in (tmp_path / "a").iterdir()} == FILES | {"runs"}
@@ -134,14 +123,10 @@ def test_the_runs_of_the_first_seed_are_recorded_and_audit_clean(compared):
         assert not audit(out / "runs" / folder)
 
 
-@pytest.mark.slow
 def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(compared, tmp_path, monkeypatch):
     out, _ = compared
     whole = json.loads((out / "results.json").read_text())
-    arguments = (
-        "compare", "-p", "fifo,edf,greedy", "-s", "tiny", "--seeds", "0-1,5", "--jobs", 6, "--set", "prices.pue=1.25",
-        "--workers", 1, "--out", tmp_path / "a",
-    )  # fmt: skip
+    arguments = (*THREE, tmp_path / "a")
     ran = []
 
     def stopping(instance, policy, **others):
@@ -160,8 +145,7 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
         return simulate(instance, policy, **others)
 
     monkeypatch.setattr(compared_run, "simulate", spied)
-    done = gpusched(*arguments)
-    assert done.exit_code == 0, done.output
+    done = succeeds(*arguments)
     assert "4 of 9 runs are finished already" in done.stderr
     assert len(ran) == len(set(ran)) == 9
     assert ran[:4] == first
@@ -173,12 +157,10 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
     assert (again["runs"], again["policies"]) == (whole["runs"], whole["policies"])
 
 
-@pytest.mark.slow
 def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
     arguments = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a", "-p")
     assert gpusched(*arguments, "edf,fifo").exit_code == 0
-    done = gpusched(*arguments, "edf,greedy")
-    assert done.exit_code == 0, done.output
+    done = succeeds(*arguments, "edf,greedy")
     assert "1 of 2 runs are finished already" in done.stderr
     assert {path.name for path in (tmp_path / "a" / "runs").iterdir()} == {"edf", "greedy"}
     done = gpusched(*arguments, "edf,greedy", "--set", "prices.pue=1.1")
@@ -187,7 +169,6 @@ def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
     assert len(lines) == 3  # with the names of the columns
 
 
-@pytest.mark.slow
 def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
     arguments = ("compare", "-s", "tiny", "--seeds", "0,1", "-w", 1, "--out", tmp_path / "a", "-p", "edf")
     assert gpusched(*arguments).exit_code == 0
@@ -196,22 +177,16 @@ def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
     assert read_run(tmp_path / "a" / "runs" / "edf").facts["seed"] == 0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "begin"), [("csv", "policy,energy_eur"), ("md", "### Costs"), ("tex", "\\begin"), ("html", "<")]
 )
 def test_the_tables_are_printed_in_other_formats_and_nothing_else_is(compared, form, begin):
     out, _ = compared
-    done = gpusched(
-        "compare", "-p", "fifo,edf,greedy", "-s", "tiny", "--seeds", "0-1,5", "--jobs", 6, "--set", "prices.pue=1.25",
-        "--workers", 1, "--out", out, "--format", form,
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
+    done = succeeds(*THREE, out, "--format", form)
     assert done.stdout.startswith(begin)
     assert "wrote" not in done.stdout
 
 
-@pytest.mark.slow
 def test_two_rules_of_gpu_demand_are_one_text_in_json_and_in_csv(tmp_path):
     arguments = traced(tmp_path)
     document = json.loads(gpusched(*arguments, "--format", "json").stdout)
@@ -224,15 +199,13 @@ def test_two_rules_of_gpu_demand_are_one_text_in_json_and_in_csv(tmp_path):
     assert "- Due dates are modelled" in gpusched(*arguments, "--format", "md").stdout
 
 
-@pytest.mark.slow
 def test_rented_nodes_have_no_kilowatt_hours(tmp_path):
     scenario = tmp_path / "rented.toml"
     scenario.write_text(
         'base = "tiny"\n[[gpu_types]]\nname = "RENT"\nlike = "A100"\ngpus_per_node = 2\nnode_eur_per_h = [10, 20]\n'
         '[[cluster.pools]]\ngpu_type = "RENT"\nnodes = 3\n[prices]\nco2_g_per_kwh = 400\n'
     )
-    done = gpusched("compare", "-s", scenario, "-p", "edf", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
-    assert done.exit_code == 0, done.output
+    done = succeeds("compare", "-s", scenario, "-p", "edf", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
     assert "kWh are not known" in done.stdout
     (run,) = json.loads((tmp_path / "a" / "results.json").read_text())["runs"]
     assert (run["energy_kwh"], run["co2_kg"]) == (None, None)
@@ -242,27 +215,23 @@ def test_rented_nodes_have_no_kilowatt_hours(tmp_path):
 ONE = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "-p", "edf", "--out")
 
 
-@pytest.mark.slow
 def test_what_a_killed_command_left_half_written_is_no_stranger(tmp_path):
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
     (tmp_path / "a" / ".results.json.0123456789ab.tmp").write_text("{")
     draft = tmp_path / "a" / "runs" / ".edf.0123456789ab.tmp"
     draft.mkdir()
     (draft / ".intervals.csv.ba9876543210.tmp").write_text("job")
-    done = gpusched(*ONE, tmp_path / "a")
-    assert done.exit_code == 0, done.output
+    succeeds(*ONE, tmp_path / "a")
     assert [path.name for path in (tmp_path / "a" / "runs").iterdir()] == ["edf"]
     assert not list((tmp_path / "a").glob(".*"))
 
 
-@pytest.mark.slow
 def test_a_page_of_a_recorded_run_is_no_stranger(tmp_path):
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
     assert gpusched("report", tmp_path / "a" / "runs" / "edf").exit_code == 0
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
 
 
-@pytest.mark.slow
 def test_runs_and_scenarios_of_the_user_are_not_a_comparison(tmp_path):
     assert gpusched("simulate", "-s", "tiny", "-p", "greedy", "--out", tmp_path / "a/runs/mine").exit_code == 0
     assert gpusched(*ONE, tmp_path / "a").exit_code == 2
@@ -276,7 +245,6 @@ def test_runs_and_scenarios_of_the_user_are_not_a_comparison(tmp_path):
     assert (tmp_path / "c" / "scenario.toml").exists()
 
 
-@pytest.mark.slow
 def test_two_commands_at_once_do_not_share_a_folder(tmp_path):
     with ComparisonFolder(tmp_path / "a").taken():
         done = gpusched(*ONE, tmp_path / "a")
@@ -292,7 +260,6 @@ def test_policies_whose_names_are_alike_are_recorded_apart(tmp_path):
     assert all(len(name) < 100 and not name.startswith(".") for name in names)
 
 
-@pytest.mark.slow
 def test_emissions_are_said_where_it_is_said_what_a_kilowatt_hour_emits(compared, tmp_path):
     _, done = compared
     assert "CO₂" not in done.stdout
@@ -308,25 +275,25 @@ def traced(tmp_path):
     trace = tmp_path / "trace.csv"
     rows = [f"{60 * i},{600 + i},{1 + i % 2}" for i in range(8)]
     trace.write_text("\n".join(["submission_s,duration_s,gpus", *rows]) + "\n")
-    return ("compare", "-p", "edf", "--trace", trace, "--nodes", 2, "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
+    replay = ("compare", "-p", "edf", "--trace", trace, "--trace-format", "generic", "--jobs", 5, "--nodes", 2)
+    return (*replay, "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
 
 
-@pytest.mark.slow
 def test_a_trace_is_compared_under_two_rules_of_gpu_demand_and_says_what_is_modelled(tmp_path):
-    done = gpusched(*traced(tmp_path))
-    assert done.exit_code == 0, done.output
+    done = succeeds(*traced(tmp_path))
     for words in ("Costs, GPU demand: elastic", "Costs, GPU demand: exact", "Due dates are modelled"):
         assert words in done.stdout
     assert "non-clairv." not in done.stdout
     results = json.loads((tmp_path / "a" / "results.json").read_text())
     assert (results["gpu_demand"], [each["gpu_demand"] for each in results["more"]]) == ("elastic", ["exact"])
+    assert results["runs"][0]["jobs"] == 5
+    assert results["provenance"]["facts"]["scenario"]["cluster"]["nodes"] == 2
     assert results["runs"][0]["energy_eur"] != results["more"][0]["runs"][0]["energy_eur"]
     page = (tmp_path / "a" / "report.html").read_text()
     assert "GPU demand: exact" in page
     assert "Due dates are modelled" in page
 
 
-@pytest.mark.slow
 def test_one_rule_of_gpu_demand_can_be_asked_for_and_comes_back_from_the_scenario(tmp_path):
     assert gpusched(*traced(tmp_path), "--gpu-demand", "at-most").exit_code == 0
     results = json.loads((tmp_path / "a" / "results.json").read_text())
@@ -336,22 +303,6 @@ def test_one_rule_of_gpu_demand_can_be_asked_for_and_comes_back_from_the_scenari
     assert gpusched("compare", "-s", "tiny", "--gpu-demand", "exact").exit_code == 2
 
 
-@pytest.mark.slow
-def test_a_trace_can_be_compared(tmp_path):
-    trace = tmp_path / "trace.csv"
-    rows = [f"{60 * i},{600 + i},{1 + i % 2}" for i in range(8)]
-    trace.write_text("\n".join(["submission_s,duration_s,gpus", *rows]) + "\n")
-    done = gpusched(
-        "compare", "-p", "edf", "--trace", trace, "--trace-format", "generic", "--jobs", 5, "--nodes", 2, "--seeds",
-        "0", "-w", 1, "--out", tmp_path / "a",
-    )  # fmt: skip
-    assert done.exit_code == 0, done.output
-    results = json.loads((tmp_path / "a" / "results.json").read_text())
-    assert results["runs"][0]["jobs"] == 5
-    assert results["provenance"]["facts"]["scenario"]["cluster"]["nodes"] == 2
-
-
-@pytest.mark.slow
 def test_a_trace_is_read_once_however_many_runs_there_are(tmp_path, monkeypatch):
     read = []
 
@@ -364,8 +315,7 @@ def test_a_trace_is_read_once_however_many_runs_there_are(tmp_path, monkeypatch)
     trace = tmp_path / "trace.csv"
     trace.write_text("submission_s,duration_s,gpus\n" + "".join(f"{60 * i},600,1\n" for i in range(4)))
     out = ("-w", 1, "--out", tmp_path / "a")
-    done = gpusched("compare", "-p", "edf,fifo", "--trace", trace, "--nodes", 2, "--seeds", "0-2", *out)
-    assert done.exit_code == 0, done.output
+    succeeds("compare", "-p", "edf,fifo", "--trace", trace, "--nodes", 2, "--seeds", "0-2", *out)
     assert len(read) == 1
 
 
@@ -374,18 +324,15 @@ def test_settings_of_the_replay_reach_the_trace(tmp_path):
     trace.write_text("when,duration_s,gpus\n" + "".join(f"{60 * i},600,1\n" for i in range(4)))
     arguments = ("simulate", "-p", "edf", "--trace", trace)
     assert gpusched(*arguments).exit_code == 2
-    done = gpusched(*arguments, "--set", "trace.columns.submission_s=when", "--set", "trace.first=1")
-    assert done.exit_code == 0, done.output
+    done = succeeds(*arguments, "--set", "trace.columns.submission_s=when", "--set", "trace.first=1")
     assert "3 jobs" in done.stdout
 
 
-@pytest.mark.slow
 def test_values_that_are_set_may_be_words_numbers_and_lists(tmp_path):
-    done = gpusched(
+    succeeds(
         "compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a", "--set",
         "arrivals.kind=low", "--set", 'cluster.gpu_types=["T4", "V100"]', "--set", "prices.pue=2", "--set", "name=mine",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     made = load_scenario(tmp_path / "a" / "scenario.toml")
     assert (made.name, made.arrivals.kind, made.cluster.gpu_types) == ("mine", "low", ("T4", "V100"))
     assert made.prices.pue == 2.0

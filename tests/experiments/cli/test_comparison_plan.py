@@ -1,10 +1,7 @@
-import pytest
-
 from gpusched_baselines.registry import policy_names, usual_policy_names
 from gpusched_env.workload import Scenario, TraceReplay, load_scenario, make_instance
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.scenario_options import Workload
-from refusals import refused
 
 WRITTEN = Scenario(compare={"policies": ["sts", "fifo"], "seeds": "2-4", "reference": "fifo", "workers": 3})
 
@@ -58,18 +55,3 @@ def test_the_scenario_of_a_plan_makes_the_same_plan():
     assert planned.workload.scenario.compare.seeds == "0-1,5"
     assert plan(planned.workload.scenario) == planned
     assert plan(planned.workload.scenario, policies="sts").reference == "sts"
-
-
-@pytest.mark.parametrize(
-    ("options", "field"),
-    [
-        ({"policies": "edf,edf"}, "--policies"),
-        ({"policies": "edf"}, "compare.reference"),
-        ({"reference": "edf"}, "--reference"),
-        ({"seeds": "3-1"}, "--seeds"),
-        ({"workers": 0}, "--workers"),
-    ],
-)
-def test_what_cannot_be_is_named_where_it_stands(options, field):
-    with refused(field):
-        plan(WRITTEN, **options)

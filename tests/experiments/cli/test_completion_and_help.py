@@ -3,15 +3,12 @@
 import pytest
 from typer.testing import CliRunner
 
+from commands import assert_one_error, gpusched, succeeds
 from gpusched_baselines.registry import policy_names
 from gpusched_env.workload import builtin_scenarios, list_scenarios
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.policies import _arguments
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 def test_names_are_completed():
@@ -35,8 +32,7 @@ def test_the_shell_gets_the_names(monkeypatch):
 
 
 def test_a_policy_is_described_with_its_settings():
-    done = gpusched("policies", "--show", "sts-x")
-    assert done.exit_code == 0, done.output
+    done = succeeds("policies", "--show", "sts-x")
     for part in ("by ours", "waits", "True", "sts-x:no-waiting", 'make_policy("sts-x")'):
         assert part in done.stdout
     assert "load_policy" in gpusched("policies", "--show", "agent:default").stdout
@@ -66,7 +62,4 @@ def test_what_docstrings_say_of_arguments_is_read():
     ],
 )
 def test_errors_say_what_was_meant(arguments, words):
-    done = gpusched(*arguments)
-    assert done.exit_code == 2
-    assert words in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert_one_error(gpusched(*arguments), [words])

@@ -7,16 +7,15 @@ from functools import cache
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from agent_folders import controls_description, description, spec, weights
+from commands import gpusched
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_agents.files.storage import save_agent
 from gpusched_agents.spec import AgentSpec
 from gpusched_baselines import make_policy
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.evaluate import ms_per_job
 from gpusched_experiments.report import RunSummary
 
@@ -38,7 +37,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def evaluate(agent, *arguments):
-    return CliRunner().invoke(app, ["evaluate", agent, "-s", "tiny", "--seeds", "0-4", "-w", "1", *arguments])
+    return gpusched("evaluate", agent, "-s", "tiny", "--seeds", "0-4", "-w", "1", *arguments)
 
 
 def cells(done):
@@ -115,7 +114,6 @@ def test_bad_input_is_one_line(arguments, words):
         assert word in error
 
 
-@pytest.mark.slow
 def test_an_evaluation_can_be_kept_as_a_comparison_is(tmp_path):
     emitting = ("--against", "edf", "--set", "prices.co2_g_per_kwh=9", "--seeds", "0,3")
     done = evaluate("mine", *emitting, "--out", str(tmp_path / "a"))

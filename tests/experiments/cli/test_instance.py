@@ -3,17 +3,12 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import assert_one_error, gpusched, succeeds
 from gpusched_baselines.registry import make_policy
 from gpusched_env import load_instance, load_scenario, make_instance, save_instance, simulate
-from gpusched_experiments.cli.app import app
 
 INSTANCE = make_instance(load_scenario("tiny").replace({"jobs.count": 6}), 3)
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -25,14 +20,12 @@ def file(tmp_path):
 @pytest.fixture
 def compared(file, tmp_path):
     out = tmp_path / "out"
-    done = gpusched("compare", "-p", "edf,random-greedy", "--instance", file, "-w", 1, "--out", out)
-    assert done.exit_code == 0, done.output
+    done = succeeds("compare", "-p", "edf,random-greedy", "--instance", file, "-w", 1, "--out", out)
     return out, done
 
 
 def test_a_simulation_of_an_instance_costs_what_it_costs_in_python(file, tmp_path):
-    done = gpusched("simulate", "-p", "edf", "--instance", file, "--seed", 9, "--out", tmp_path / "run")
-    assert done.exit_code == 0, done.output
+    done = succeeds("simulate", "-p", "edf", "--instance", file, "--seed", 9, "--out", tmp_path / "run")
     total = simulate(INSTANCE, make_policy("edf"), seed=9).total_eur
     assert f"{total:,.2f} €" in done.stdout
     assert "mine.json, seed 9" in done.stdout
@@ -42,7 +35,6 @@ def test_a_simulation_of_an_instance_costs_what_it_costs_in_python(file, tmp_pat
     assert gpusched("audit", tmp_path / "run").exit_code == 0
 
 
-@pytest.mark.slow
 def test_seeds_of_a_comparison_decide_only_the_policies_randomness(compared):
     out, _ = compared
     runs = json.loads((out / "results.json").read_text())["runs"]
@@ -55,7 +47,6 @@ def test_seeds_of_a_comparison_decide_only_the_policies_randomness(compared):
         assert run["total_eur"] == drawn
 
 
-@pytest.mark.slow
 def test_a_comparison_says_that_it_ran_one_instance_and_keeps_it(compared, file):
     out, done = compared
     assert load_instance(out / "instance.json") == INSTANCE
@@ -69,7 +60,6 @@ def test_a_comparison_says_that_it_ran_one_instance_and_keeps_it(compared, file)
     assert f"wrote {out / 'instance.json'}" in done.stdout
 
 
-@pytest.mark.slow
 def test_the_instance_that_was_compared_can_be_compared_again(compared, tmp_path):
     out, _ = compared
     again = ("compare", "-p", "edf,random-greedy", "--instance", out / "instance.json", "-w", 1)
@@ -78,17 +68,14 @@ def test_the_instance_that_was_compared_can_be_compared_again(compared, tmp_path
     assert [run["total_eur"] for run in runs[0]] == [run["total_eur"] for run in runs[1]]
 
 
-@pytest.mark.slow
 def test_a_comparison_of_a_scenario_replaces_that_of_an_instance(compared):
     out, _ = compared
-    done = gpusched("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", out)
-    assert done.exit_code == 0, done.output
+    succeeds("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", out)
     assert not (out / "instance.json").exists()
 
 
 def test_an_agent_is_evaluated_on_an_instance(file):
-    done = gpusched("evaluate", "agent:default", "--instance", file, "--against", "edf", "-w", 1)
-    assert done.exit_code == 0, done.output
+    done = succeeds("evaluate", "agent:default", "--instance", file, "--against", "edf", "-w", 1)
     assert "all ran on the one instance of mine.json" in " ".join(done.stdout.split())
     assert f"{simulate(INSTANCE, make_policy('edf')).total_eur:,.2f}" in done.stdout
 
@@ -107,10 +94,7 @@ def test_an_agent_is_evaluated_on_an_instance(file):
 )
 def test_nothing_stands_beside_an_instance(file, tmp_path, monkeypatch, command, options, words):
     monkeypatch.chdir(tmp_path)
-    done = gpusched(*command, "--instance", file, *options)
-    assert (done.exit_code, done.stdout, done.stderr.count("\n")) == (2, "", 1)
-    for word in words:
-        assert word in done.stderr
+    assert_one_error(gpusched(*command, "--instance", file, *options), words)
     assert [path.name for path in tmp_path.iterdir()] == ["mine.json"]
 
 

@@ -2,11 +2,10 @@
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import succeeds
 from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.limits import _numbers, at_limit
 
 
@@ -42,9 +41,7 @@ def test_a_wrong_limit_is_one_error(text):
         _numbers(text)
 
 
-@pytest.mark.slow
 def test_the_table_has_a_row_for_each_limit_and_says_what_is_measured():
-    done = CliRunner().invoke(app, ["limits", "-s", "tiny", "-p", "edf", "--limits", "1,0.7", "--seeds", "0-1"])
-    assert done.exit_code == 0, done.output
+    done = succeeds("limits", "-s", "tiny", "-p", "edf", "--limits", "1,0.7", "--seeds", "0-1")
     for text in ("none", "0.7 for all", "chosen", "Measured (Zeus", "Assumed: that A100, T4", "Modelled"):
         assert text in done.output

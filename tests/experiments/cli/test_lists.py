@@ -4,6 +4,7 @@ from statistics import fmean
 from typer.testing import CliRunner
 
 import gpusched_experiments
+from commands import gpusched, succeeds
 from gpusched_baselines.registry import policy_descriptions, usual_policy_names
 from gpusched_env.workload import (
     SUITE_VERSION,
@@ -17,10 +18,6 @@ from gpusched_env.workload import (
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.scenarios import load_of
 from own_cluster import write_own_cluster
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, list(arguments))
 
 
 def test_all_policies_are_listed_with_what_they_do():
@@ -75,8 +72,7 @@ def test_a_file_of_ones_own_is_shown_too(tmp_path):
 
 
 def test_a_scenario_is_shown_as_a_file_that_loads_back(tmp_path):
-    done = gpusched("scenarios", "--show", "high")
-    assert done.exit_code == 0
+    done = succeeds("scenarios", "--show", "high")
     assert tomllib.loads(done.stdout)["name"] == "high"
     (tmp_path / "mine.toml").write_text(done.stdout)
     assert load_scenario(tmp_path / "mine.toml") == load_scenario("high")

@@ -1,16 +1,11 @@
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import gpusched, succeeds
 from gpusched_env.formats.run_folder import write_run
 from gpusched_experiments.cli import report
-from gpusched_experiments.cli.app import app
 from report_pages import ran
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -29,8 +24,7 @@ def test_the_page_is_written_into_the_folder_which_stays_what_it_was(run):
 
 
 def test_the_page_can_stand_elsewhere(run, tmp_path):
-    done = gpusched("report", run, "--out", tmp_path / "sent" / "mine.html")
-    assert done.exit_code == 0, done.output
+    succeeds("report", run, "--out", tmp_path / "sent" / "mine.html")
     assert (tmp_path / "sent" / "mine.html").is_file()
     assert not (run / "report.html").exists()
 

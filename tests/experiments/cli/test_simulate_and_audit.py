@@ -2,22 +2,16 @@ import csv
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
 
+from commands import assert_one_error, gpusched, succeeds
 from gpusched_baselines.registry import make_policy
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.cli.app import app
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
 def run(tmp_path):
-    done = gpusched("simulate", "-p", "greedy", "-s", "tiny", "--seed", 4, "--out", tmp_path / "run")
-    assert done.exit_code == 0, done.output
+    succeeds("simulate", "-p", "greedy", "-s", "tiny", "--seed", 4, "--out", tmp_path / "run")
     return tmp_path / "run"
 
 
@@ -36,15 +30,13 @@ def test_a_simulation_prints_what_it_cost(tmp_path):
 
 
 def test_a_simulation_draws_its_gantt_chart(tmp_path):
-    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--gantt", tmp_path / "chart.png")
-    assert done.exit_code == 0
+    succeeds("simulate", "-p", "edf", "-s", "tiny", "--gantt", tmp_path / "chart.png")
     assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_every_hour_of_a_run_has_a_row_and_they_sum_to_its_bill(tmp_path):
     path = tmp_path / "hours.csv"
-    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--set", "prices.series=de-lu-2024", "--hours", str(path))
-    assert done.exit_code == 0, done.output
+    done = succeeds("simulate", "-p", "edf", "-s", "tiny", "--set", "prices.series=de-lu-2024", "--hours", str(path))
     hours = pl.read_csv(path)
     assert hours["start_s"].to_list() == [3600.0 * hour for hour in range(len(hours))]
     assert f"{hours['energy_eur'].sum():,.2f} €" in done.output
@@ -52,8 +44,7 @@ def test_every_hour_of_a_run_has_a_row_and_they_sum_to_its_bill(tmp_path):
 
 
 def test_an_audit_of_a_run_finds_nothing_and_says_what_was_checked(run):
-    done = gpusched("audit", run)
-    assert done.exit_code == 0
+    done = succeeds("audit", run)
     assert f"{run}: no difference; checked capacity" in done.stdout
 
 
@@ -71,19 +62,16 @@ def test_an_audit_of_a_run_that_was_changed_prints_each_difference_and_fails(run
     assert "difference" in done.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("form", "begins"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_a_gantt_chart_of_a_part_is_drawn_in_other_forms(tmp_path, form, begins):
     part = ("--from", 1, "--to", 2.5, "--show-nodes", "0,2", "--show-jobs", "0-3")
-    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--gantt", tmp_path / f"chart.{form}", *part)
-    assert done.exit_code == 0, done.output
+    succeeds("simulate", "-p", "edf", "-s", "tiny", "--gantt", tmp_path / f"chart.{form}", *part)
     assert (tmp_path / f"chart.{form}").read_bytes().startswith(begins)
 
 
 def test_a_moving_picture_of_a_run_has_at_most_so_many_pictures_and_the_whole_at_the_end(tmp_path):
     image = pytest.importorskip("PIL.Image")
-    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--gif", tmp_path / "run.gif", "--frames", 3, "--fps", 5)
-    assert done.exit_code == 0, done.output
+    succeeds("simulate", "-p", "edf", "-s", "tiny", "--gif", tmp_path / "run.gif", "--frames", 3, "--fps", 5)
     assert [path.name for path in tmp_path.iterdir()] == ["run.gif"]
     with image.open(tmp_path / "run.gif") as picture:
         assert picture.n_frames == 4
@@ -103,7 +91,5 @@ def test_a_moving_picture_of_a_run_has_at_most_so_many_pictures_and_the_whole_at
 )
 def test_pictures_that_cannot_be_drawn_are_one_error_and_nothing_is_written(tmp_path, monkeypatch, options, words):
     monkeypatch.chdir(tmp_path)
-    done = gpusched("simulate", "-p", "edf", "-s", "tiny", *options)
-    assert done.exit_code == 2
-    assert words in done.stderr
+    assert_one_error(gpusched("simulate", "-p", "edf", "-s", "tiny", *options), [words])
     assert not list(tmp_path.iterdir())

@@ -7,9 +7,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from gpusched_experiments.cli.app import app
+from commands import assert_one_error, gpusched, succeeds
 from gpusched_experiments.cli.scenario_options import ScenarioOptions
 from refusals import refused
 
@@ -28,14 +27,9 @@ def trace(tmp_path, monkeypatch):
     return "helios.csv"
 
 
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
 def test_everything_that_was_understood_stands_on_one_screen(trace):
     """3600 s on 4 GPUs and 600 s on 16: 6.67 GPU-hours in an hour, on 10 nodes of 8, 8 and 4 GPUs."""
-    done = gpusched("trace", trace)
-    assert done.exit_code == 0, done.output
+    done = succeeds("trace", trace)
     lines = done.stdout.splitlines()
     assert len(lines) <= 30
     for line in (
@@ -103,11 +97,7 @@ def test_a_trace_without_start_times_goes_on_without_the_schedule_that_ran(tmp_p
 )
 def test_what_is_wrong_is_said_in_a_line(arguments, words, tmp_path):
     (tmp_path / "odd.csv").write_text("when,took_s,n_gpu\n0,5,1\n", encoding="utf-8")
-    done = gpusched(*arguments)
-    assert done.exit_code == 2
-    assert done.stderr.count("\n") == 1
-    for word in words:
-        assert word in done.stderr
+    assert_one_error(gpusched(*arguments), words)
 
 
 def test_settings_of_a_replay_win_over_options_and_a_scenario_with_a_trace_takes_conditions(trace, tmp_path):
@@ -158,8 +148,7 @@ def test_jobs_and_load_are_told_by_the_type_that_rows_name(jobs):
 
 
 def test_types_that_the_cluster_does_not_have_are_shown_by_trace_and_refused_by_compare(jobs):
-    shown = gpusched("trace", jobs)
-    assert shown.exit_code == 0
+    shown = succeeds("trace", jobs)
     assert "h100  1 jobs, 8.0 GPU-hours; the cluster has none" in shown.stdout
     assert "--set trace.gpu_types.l4=TYPE --set trace.gpu_types.h100=TYPE" in shown.stdout
     refused = gpusched("compare", "--trace", jobs, "--policies", "edf", "--seeds", "0")
@@ -167,7 +156,6 @@ def test_types_that_the_cluster_does_not_have_are_shown_by_trace_and_refused_by_
     assert "jobs.txt: gpu_type = 'l4 2 jobs, h100 1 jobs'" in refused.stderr
 
 
-@pytest.mark.slow
 def test_the_replay_of_a_trace_that_fits_has_the_recorded_waits_whatever_the_reference_type(jobs, tmp_path):
     """The recorded waits are 2, 4 and 6 s, as-traced's are the same, and neither hangs on the reference type."""
     said = []
@@ -193,23 +181,19 @@ def test_another_encoding_is_named_by_an_option_that_the_next_command_has_too(jo
     (tmp_path / jobs).write_bytes(SACCT.replace("COMPLETED", "erledigt, für").encode("cp1252"))
     refused = gpusched("trace", jobs, "--scenario", "mine.toml")
     assert (refused.exit_code, "--encoding cp1252" in refused.stderr) == (2, True)
-    done = gpusched("trace", jobs, "--scenario", "mine.toml", "--encoding", "cp1252")
-    assert done.exit_code == 0, done.output
+    done = succeeds("trace", jobs, "--scenario", "mine.toml", "--encoding", "cp1252")
     assert "--encoding cp1252" in done.stdout.splitlines()[-1]
 
 
-@pytest.mark.slow
 def test_policies_are_compared_with_the_schedule_that_really_ran(trace, tmp_path):
-    done = gpusched(
+    done = succeeds(
         "compare", "--trace", trace, "-p", "as-traced,edf", "--reference", "as-traced", "--nodes", 3, "--seeds", "0",
         "-w", 1, "--out", "out",
     )  # fmt: skip
-    assert done.exit_code == 0, done.output
     assert "saving vs as-traced" in done.stdout
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert results["reference"] == "as-traced"
-    again = gpusched("compare", "--scenario", "out/scenario.toml", "-w", 1, "--out", "again")
-    assert again.exit_code == 0, again.output
+    succeeds("compare", "--scenario", "out/scenario.toml", "-w", 1, "--out", "again")
     repeated = json.loads((tmp_path / "again" / "results.json").read_text())
     assert [run["total_eur"] for run in repeated["runs"]] == [run["total_eur"] for run in results["runs"]]
 

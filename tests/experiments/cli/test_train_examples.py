@@ -35,7 +35,6 @@ def test_the_commands_of_all_pages_are_found():
     assert {command.split()[-1] for command in commands()} >= {"runs/slack", "runs/es", "runs/two"}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("command", commands())
 def test_a_command_of_a_page_ends_better_than_edf(command, tmp_path, monkeypatch):
     if any(words in command for words in ELSEWHERE):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from commands import gpusched, succeeds
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines.adaptation_env.controls import OF_ENERGY
 from gpusched_env import load_scenario, make_instance
@@ -29,12 +30,10 @@ def track(tmp_path):
     return path
 
 
-@pytest.mark.slow
 def test_constants_are_found_judged_and_written(tmp_path, track):
     out = tmp_path / "tuned.json"
     asked = ["tune", "--track", str(track), "-n", "6", "--workloads", "2", "--seed", "3", "-w", "1", "-o", str(out)]
-    done = CliRunner().invoke(app, asked)
-    assert done.exit_code == 0, done.output
+    done = succeeds(*asked)
     assert f"wrote {out}" in done.output
     assert "Constants on validation seeds" in done.output
     document = json.loads(out.read_text(encoding="utf-8"))
@@ -50,7 +49,7 @@ def test_constants_are_found_judged_and_written(tmp_path, track):
     )
     assert compared.exit_code == 0, compared.output
     first = out.read_text(encoding="utf-8")
-    CliRunner().invoke(app, asked)
+    gpusched(*asked)
     assert json.loads(out.read_text(encoding="utf-8"))["constants"] == json.loads(first)["constants"]
 
 
@@ -64,7 +63,7 @@ def test_constants_are_found_judged_and_written(tmp_path, track):
     ],
 )
 def test_bad_options_are_one_clear_error(track, wrong, said):
-    done = CliRunner().invoke(app, ["tune", "--track", str(track), "-w", "1", *wrong])
+    done = gpusched("tune", "--track", str(track), "-w", "1", *wrong)
     assert done.exit_code == 2
     assert said in done.output
 
@@ -80,8 +79,7 @@ def test_settings_are_those_of_training_and_more_of_validation(track, tmp_path, 
     out = tmp_path / "tuned.json"
     asked = ["tune", "--track", str(track), "-n", "2", "--workloads", "2", "-w", "1", "-o", str(out)]
     asked += ["--set", "prices.pue=1.4", "--validation-set", "prices.pue=1.7"]
-    done = CliRunner().invoke(app, asked)
-    assert done.exit_code == 0, done.output
+    succeeds(*asked)
     assert made == [[1.4, 1.4]] * 3 + [[1.7] * 3] * 2
     facts = json.loads(out.read_text(encoding="utf-8"))["provenance"]["facts"]
     assert (facts["settings"], facts["validation_settings"]) == ({"prices.pue": 1.4}, {"prices.pue": 1.7})

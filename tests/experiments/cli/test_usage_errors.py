@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
 
-from gpusched_experiments.cli.app import app
-from gpusched_experiments.report import comparison
+from commands import assert_one_error, gpusched, succeeds
+from gpusched_experiments.report import compared_run
 
 
 @pytest.mark.parametrize(
@@ -22,17 +21,11 @@ from gpusched_experiments.report import comparison
     ],
 )
 def test_a_wrong_option_ends_in_one_line(arguments: list[str], words: tuple[str, ...]):
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert len(result.stderr.splitlines()) == 1
-    assert result.stderr.startswith("error: ")
-    assert all(word in result.stderr for word in words)
+    assert_one_error(gpusched(*arguments), words)
 
 
 def test_without_a_command_the_help_is_shown():
-    result = CliRunner().invoke(app, [])
-    assert result.exit_code == 0
+    result = succeeds()
     assert "compare" in result.stdout
 
 
@@ -40,9 +33,9 @@ def test_an_interrupted_comparison_keeps_no_run_that_has_not_ended(tmp_path, mon
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(comparison, "simulate", interrupted)
+    monkeypatch.setattr(compared_run, "simulate", interrupted)
     words = f"compare -p edf -s tiny --seeds 0-3 --workers 1 --out {tmp_path / 'run'}"
-    done = CliRunner().invoke(app, words.split())
+    done = gpusched(*words.split())
     assert done.exit_code == 130
     assert done.stderr.splitlines()[-1] == "error: interrupted"
     assert [(path.name, path.stat().st_size) for path in (tmp_path / "run").iterdir()] == [("cells.csv", 0)]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numba
 import pytest
-from typer.testing import CliRunner
 
+from commands import gpusched, succeeds
 from gpusched_agents.any_policy import known_policies
 from gpusched_experiments.cli import warm_up as module
-from gpusched_experiments.cli.app import app
 from gpusched_experiments.report import warm_up as record
 from gpusched_experiments.report.warm_up import warm_up_steps
 
@@ -23,8 +22,7 @@ def noted(tmp_path, monkeypatch):
 
 
 def warm_up(*options: str) -> str:
-    done = CliRunner().invoke(app, ["warm-up", *options])
-    assert done.exit_code == 0, done.output
+    done = succeeds("warm-up", *options)
     return done.stdout
 
 
@@ -91,6 +89,6 @@ def test_every_step_runs():
 
 
 def test_a_policy_that_there_is_not_is_named():
-    done = CliRunner().invoke(app, ["warm-up", "--policies", "nobody"])
+    done = gpusched("warm-up", "--policies", "nobody")
     assert done.exit_code == 2
     assert done.stderr.startswith("error: policy = 'nobody'")

@@ -4,46 +4,27 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import gpusched, succeeds
 from gpusched_env.workload import draw_scenario
-from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.worlds import ComparedScenario, summary
 from gpusched_experiments.report import RunSummary, compare
 
 
-def run(*options: str):
-    return CliRunner().invoke(app, ["worlds", *options])
-
-
 def test_it_draws_compares_and_goes_on(tmp_path: Path):
-    options = [
-        "--count",
-        "2",
-        "--seed",
-        "3",
-        "--seeds",
-        "0-1",
-        "--policies",
-        "edf,sts",
-        "--reference",
-        "sts",
-        "-w",
-        "1",
-    ]
-    first = run(*options, "--out", str(tmp_path / "worlds"))
-    assert first.exit_code == 0, first.output
+    asked = ("worlds", "--count", 2, "--seed", 3, "--seeds", "0-1", "-p", "edf,sts", "-r", "sts", "-w", 1)
+    succeeds(*asked, "--out", tmp_path / "worlds")
     text = (tmp_path / "worlds" / "worlds.csv").read_text()
     assert len(text.splitlines()) == 3
     assert "drawn-3-0" in text
     assert (tmp_path / "worlds" / "drawn-3-1" / "scenario.toml").exists()
-    again = run(*options, "--out", str(tmp_path / "worlds"))
+    again = succeeds(*asked, "--out", tmp_path / "worlds")
     assert "4 of 4 runs are finished already" in again.output
     assert (tmp_path / "worlds" / "worlds.csv").read_text() == text
 
 
 def test_a_reference_alone_is_refused(tmp_path: Path):
-    result = run("--count", "1", "--policies", "sts-x", "--out", str(tmp_path / "worlds"))
+    result = gpusched("worlds", "--count", 1, "--policies", "sts-x", "--out", tmp_path / "worlds")
     assert result.exit_code == 2
     assert "--policies" in result.output
     assert not (tmp_path / "worlds").exists()

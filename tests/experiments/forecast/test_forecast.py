@@ -98,7 +98,7 @@ def test_the_second_of_two_jobs_on_one_gpu_starts_when_the_first_ends():
 @pytest.mark.parametrize("name", [*COMPILED, "greedy", "random-greedy", "time-slice", "gavel-las", "agent:default"])
 def test_certain_needs_give_the_schedule_of_the_simulator(name: str):
     policy = make_any_policy(name)
-    made = random_instance(5, jobs=9, span_s=1500.0, restart_s=20.0)
+    made = random_instance(5, jobs=6, span_s=1500.0, restart_s=20.0)
     table = made.jobs
     certain = replace(
         table,

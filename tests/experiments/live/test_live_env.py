@@ -148,7 +148,6 @@ def test_a_policy_makes_the_run_that_simulate_makes(policy):
     assert next(rows) == next(rows)
 
 
-@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(seed=st.integers(0, 10_000), way=st.sampled_from(WAYS), waits=st.sampled_from([0.0, 0.5]))
 def test_every_step_is_the_same_on_any_instance(seed: int, way: dict[str, Any], waits: float):

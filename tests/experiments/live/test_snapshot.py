@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from typer.testing import CliRunner
 
+from commands import gpusched, succeeds
 from gpusched_baselines.registry import make_policy
 from gpusched_env import load_instance
 from gpusched_env.model import EpochDistribution
 from gpusched_env.simulator import simulate
-from gpusched_experiments.cli.app import app
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.snapshot import given_done, take_snapshot
 from gpusched_experiments.live.snapshot_page import (
@@ -176,8 +175,7 @@ def test_what_is_left_is_the_distribution_given_what_is_done(masses: list[float]
 
 def test_the_folder_of_the_command(tmp_path: Path) -> None:
     out = tmp_path / "now"
-    run = CliRunner().invoke(app, ["slurm", "snapshot", "--out", str(out), "-p", "edf", "--forecast", "3", *READ])
-    assert run.exit_code == 0, run.output
+    run = succeeds("slurm", "snapshot", "--out", str(out), "-p", "edf", "--forecast", "3", *READ)
     assert "Policies are told 10 of these jobs." in run.output
     assert {path.name for path in out.iterdir()} == {"request.json", "instance.json", "index.html"}
     page = (out / "index.html").read_text("utf-8")
@@ -188,14 +186,12 @@ def test_the_folder_of_the_command(tmp_path: Path) -> None:
     assert len(instance.jobs) == 10
     answer = json.loads(DECIDER((out / "request.json").read_bytes()))
     assert len(answer["jobs"]) == 10
-    again = CliRunner().invoke(app, ["slurm", "snapshot", "--out", str(out), "-p", "edf", "--forecast", "0", *READ])
-    assert again.exit_code == 0, again.output
+    succeeds("slurm", "snapshot", "--out", str(out), "-p", "edf", "--forecast", "0", *READ)
 
 
 def test_objects_of_kubernetes(tmp_path: Path) -> None:
     given = ["--kueue", str(DATA / "kueue.yaml"), "-p", "edf", "--forecast", "0", "--at", "2026-11-26T09:00+00:00"]
-    run = CliRunner().invoke(app, ["slurm", "snapshot", "--out", str(tmp_path / "now"), *given])
-    assert run.exit_code == 0, run.output
+    succeeds("slurm", "snapshot", "--out", str(tmp_path / "now"), *given)
     assert "A cluster of Kueue" in (tmp_path / "now" / "index.html").read_text("utf-8")
 
 
@@ -215,7 +211,7 @@ def test_objects_of_kubernetes(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused_leaves_no_folder(given: list[str], said: str, tmp_path: Path) -> None:
-    run = CliRunner().invoke(app, ["slurm", "snapshot", "--out", str(tmp_path / "now"), *given])
+    run = gpusched("slurm", "snapshot", "--out", str(tmp_path / "now"), *given)
     assert run.exit_code != 0
     assert said in run.output + str(run.exception)
     assert not (tmp_path / "now").exists()

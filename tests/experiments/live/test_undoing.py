@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import gpusched
 from gpusched_env.errors import InputError
-from gpusched_experiments.cli.app import app
 from gpusched_experiments.live import driving
 from gpusched_experiments.live import lease as leases
 from gpusched_experiments.live.acting import DriveSettings
@@ -233,19 +232,19 @@ def test_a_drive_renews_its_lease_in_waits_and_its_commands_keep_its_lock(slurm,
 def test_looks_too_rare_for_the_lease_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(driving, "drive", lambda *_: None)
     words = ["slurm", "drive", "--partition=gpu", "--lease=0.25", "--poll=6", "--every=6", f"--state={tmp_path}"]
-    done = CliRunner().invoke(app, words)
+    done = gpusched(*words)
     assert done.exit_code != 0
     assert "--poll" in done.output
 
 
 def test_a_release_where_no_state_is_says_so(tmp_path):
     words = ["slurm", "release", "--partition", "gpu", "--state", str(tmp_path / "none")]
-    done = CliRunner().invoke(app, words)
+    done = gpusched(*words)
     assert done.exit_code != 0
     assert str(tmp_path / "none") in done.output.replace("\n", "")
     assert list(tmp_path.iterdir()) == []
     DriveState("gpu").save(tmp_path)
-    done = CliRunner().invoke(app, [*words[:-1], str(tmp_path)])
+    done = gpusched(*words[:-1], str(tmp_path))
     assert done.output.splitlines() == [f"state: {tmp_path}", "released 0 jobs"]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from commands import gpusched, succeeds
 from gpusched_env.errors import InputError
 from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model.rates import Rates
@@ -206,10 +207,9 @@ def test_the_report_of_three_jobs_is_what_one_counts_by_hand(tmp_path: Path) -> 
     assert "Against what ran" in page
     trace = read_trace(tmp_path / "out" / "trace.csv")
     assert trace.duration_s.tolist() == [3000.0, 600.0, 1200.0]
-    again = CliRunner().invoke(app, ["compare", "--trace", str(tmp_path / "j"), "--scenario",
+    succeeds("compare", "--trace", str(tmp_path / "j"), "--scenario",
         str(tmp_path / "out" / "scenario.toml"), "-p", "as-traced,edf", "-r", "as-traced", "--seeds", "0", "-w", "1",
-        "--gpu-demand", "exact", "--out", str(tmp_path / "again")])  # fmt: skip
-    assert again.exit_code == 0, again.output
+        "--gpu-demand", "exact", "--out", str(tmp_path / "again"))  # fmt: skip
     same = json.loads((tmp_path / "again" / "results.json").read_text())
     assert {row["policy"]: row["metrics"]["waiting_s"] for row in same["policies"]} == waits
 
@@ -229,7 +229,7 @@ def test_bad_input_is_one_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(app, ["slurm", "watch", *arguments])
+    done = gpusched("slurm", "watch", *arguments)
     assert done.exit_code == 2
     assert said in done.output
     assert not list(tmp_path.iterdir())

@@ -69,28 +69,20 @@ def test_runs_that_are_finished_already_are_not_run_again(monkeypatch):
     assert ran == [(1, "edf")]
 
 
-def test_bounds_are_computed_once_a_seed(monkeypatch):
-    seen = []
-
-    def spied(instance):
-        seen.append(instance.seed)
-        return clairvoyant_bound(instance)
-
-    monkeypatch.setattr(compared_run, "clairvoyant_bound", spied)
-    runs = compare([make_policy("edf"), make_policy("fifo")], TINY, [3, 1])
-    assert seen == [3, 1]
-    assert [run.clairvoyant_eur for run in runs] == [clairvoyant_bound(TINY(seed)) for seed in (3, 3, 1, 1)]
-
-
-def test_an_instance_is_made_once_a_seed_however_many_policies_run_on_it():
-    made = []
+def test_an_instance_is_made_and_its_bounds_computed_once_a_seed_however_many_policies_run_on_it(monkeypatch):
+    made, bounded = [], []
 
     def make(seed):
         made.append(seed)
         return TINY(seed)
 
+    def spied(instance):
+        bounded.append(instance.seed)
+        return clairvoyant_bound(instance)
+
+    monkeypatch.setattr(compared_run, "clairvoyant_bound", spied)
     runs = compare([make_policy("edf"), make_policy("fifo")], make, [3, 1])
-    assert made == [3, 1]
+    assert made == bounded == [3, 1]
     assert without_times(runs) == without_times(compare([make_policy("edf"), make_policy("fifo")], TINY, [3, 1]))
 
 

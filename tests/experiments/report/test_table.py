@@ -12,8 +12,7 @@ from gpusched_experiments.report.table import (
     SHARE,
     Column,
     Table,
-    csv_text,
-    markdown,
+    table_text,
 )
 
 TABLE = Table.of(
@@ -37,7 +36,7 @@ TABLE = Table.of(
 
 
 def test_the_markdown_has_values_with_units_and_intervals():
-    assert markdown(TABLE) == (
+    assert table_text(TABLE, "md") == (
         "### Costs\n\n"
         "| policy | nodes | energy € | saved | late jobs | one round [ms] | growth |\n"
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
@@ -49,7 +48,7 @@ def test_the_markdown_has_values_with_units_and_intervals():
 
 
 def test_the_csv_has_full_numbers_and_a_column_for_each_end_of_an_interval():
-    rows = list(csv.DictReader(io.StringIO(csv_text(TABLE))))
+    rows = list(csv.DictReader(io.StringIO(table_text(TABLE, "csv"))))
     assert rows[0] == {
         "policy": "edf", "nodes": "1000", "energy_eur": "1234.5", "energy_eur_low": "1000.0",
         "energy_eur_high": "2000.25", "saving": "", "saving_low": "", "saving_high": "", "late": "0.125",

@@ -1,5 +1,3 @@
-import csv
-import io
 import json
 from html.parser import HTMLParser
 from operator import itemgetter
@@ -7,7 +5,7 @@ from operator import itemgetter
 import pytest
 
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_experiments.report.table import MONEY, PERCENT, TABLE_FORMATS, Column, Table, markdown, table_text
+from gpusched_experiments.report.table import MONEY, PERCENT, TABLE_FORMATS, Column, Table, table_text
 from refusals import refused
 
 TABLE = Table.of(
@@ -43,12 +41,6 @@ class Cells(HTMLParser):
     def handle_data(self, data):
         if self.rows and self.tags[-1] in {"th", "td", "span"} and data.strip():
             self.rows[-1][-1] += data
-
-
-def test_markdown_and_csv_are_those_of_all_other_tables():
-    assert table_text(TABLE, "md") == markdown(TABLE)
-    rows = list(csv.DictReader(io.StringIO(table_text(TABLE, "csv"))))
-    assert (rows[0]["saving"], rows[0]["saving_low"], rows[1]["total_eur"]) == ("0.25", "0.2", "")
 
 
 def test_json_has_numbers_in_full_and_null_for_what_is_none():

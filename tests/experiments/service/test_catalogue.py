@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from typer.testing import CliRunner
 
+from commands import assert_one_error, gpusched
 from gpusched_agents.files.storage import find_agent
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
@@ -75,7 +76,4 @@ def test_a_key_that_can_be_guessed_is_refused(key: str):
 )
 def test_bad_options_end_in_one_line_before_anything_is_compiled(options: list[str], said: str):
     pytest.importorskip("fastapi", reason="needs the extra `serve`")
-    result = CliRunner().invoke(app, ["serve", "--policies", "edf", *options])
-    assert result.exit_code == 2
-    assert result.stderr.startswith(f"error: {said}")
-    assert result.stderr.count("\n") == 1
+    assert_one_error(gpusched("serve", "--policies", "edf", *options), [f"error: {said}"])

@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from gpusched_experiments.cli.app import app
+from commands import gpusched
 from gpusched_experiments.live.state import Clock
 
 pytest.importorskip("prometheus_client", reason="needs the extra `serve`")
@@ -93,4 +92,4 @@ def test_units_run_commands_with_options_that_there_are(unit: Path):
     for line in lines:
         program, *arguments = shlex.split(line.partition("=")[2].replace("%i", "gpu"))
         assert program == PROGRAM
-        assert CliRunner().invoke(app, [*arguments, "--help"]).exit_code == 0, line
+        assert gpusched(*arguments, "--help").exit_code == 0, line

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from commands import gpusched, succeeds
 from gpusched_experiments.cli import forecast as command
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
@@ -129,8 +130,7 @@ def test_the_numbers_are_the_same_through_python_http_and_the_shell(tmp_path: Pa
     (tmp_path / "request.json").write_text(json.dumps(body))
     options = ["--policy", "sts", "--samples", "20", "--what-if", "nodes+1:V100", "--arrivals", "2"]
     out = tmp_path / "answer.json"
-    shell = CliRunner().invoke(app, ["forecast", str(tmp_path), *options, "--out", str(out)])
-    assert shell.exit_code == 0, shell.output
+    succeeds("forecast", str(tmp_path), *options, "--out", str(out))
     asked = body | {"policy": "sts"}
     what = [{"name": "nodes+1:V100", "nodes_more": [{"gpu_type": "V100", "count": 1}]}]
     asked["forecast"] = {"samples": 20, "what_if": what, "arrivals": {"per_hour": 2.0}}
@@ -152,8 +152,7 @@ def test_the_shell_asks_a_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(command, "post", post)
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(request(job("a"))))
-    shell = CliRunner().invoke(app, ["forecast", str(file), "--url", "http://there:8000/", "--horizon", "0.1"])
-    assert shell.exit_code == 0, shell.output
+    shell = succeeds("forecast", str(file), "--url", "http://there:8000/", "--horizon", "0.1")
     assert asked == ["http://there:8000/v1/forecast"]
     assert "after the horizon" in shell.output
 
@@ -213,7 +212,7 @@ def test_bad_input_of_the_shell_ends_in_exit_code_2(tmp_path: Path, options: lis
 def test_a_file_that_is_no_request_is_refused(tmp_path: Path):
     for text in ("", "[1]"):
         (tmp_path / "request.json").write_text(text)
-        shell = CliRunner().invoke(app, ["forecast", str(tmp_path)])
+        shell = gpusched("forecast", str(tmp_path))
         assert shell.exit_code == 2
         assert "FILE" in shell.output
 

@@ -94,7 +94,6 @@ def test_policies_that_number_jobs_by_the_run_are_refused():
         PolicyCatalogue.of("gandiva")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "jobs"),
     [("tiny", 90), ("default", 20), ("sharing", 20), ("multi-node", 15), ("guaranteed-and-opportunistic", 80)],
@@ -106,8 +105,7 @@ def test_an_agent_sees_the_latest_submissions_through_a_service_too(scenario: st
     assert_same(over_requests(instance, "agent:default", seed=3), simulate(instance, make_any_policy("agent:default")))
 
 
-@pytest.mark.slow
-@settings(max_examples=10, deadline=None)
+@settings(max_examples=3, deadline=None)
 @given(seed=st.integers(0, 10_000), at_once=st.booleans(), name=st.sampled_from(["agent:default", "fill"]))
 def test_many_jobs_that_are_done_leave_what_was_known_of_them(seed: int, at_once: bool, name: str):
     instance = random_instance(seed, jobs=80, nodes=4, kinds=True, restart_s=10.0)
@@ -141,7 +139,6 @@ def test_tenants_that_are_names_only_are_told():
     assert_same(over_requests(instance, "edf"), simulate(instance, make_any_policy("edf")))
 
 
-@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "edf-preemptive", "antman", "fill"]))
 def test_utilisations_quotas_and_switching_by_distance_are_told_whole(seed: int, name: str):

@@ -1,0 +1,34 @@
+"""Commands of `gpusched`, run in this process, and how they end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from typer.testing import CliRunner
+
+from gpusched_experiments.cli.app import app
+
+if TYPE_CHECKING:
+    from click.testing import Result
+
+
+def gpusched(*arguments: object) -> Result:
+    """Run a command; how it ends is not checked."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def succeeds(*arguments: object) -> Result:
+    """Run a command that ends with exit code 0."""
+    done = gpusched(*arguments)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def assert_one_error(done: Result, words: Iterable[str]) -> None:
+    """Check that a command ended with exit code 2, printed nothing, and wrote one line of an error with these words."""
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for word in words:
+        assert word in done.stderr
