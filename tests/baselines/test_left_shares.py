@@ -6,8 +6,6 @@ third, two thirds and a whole GPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -20,9 +18,6 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Jo
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import HOUR, random_instance
-
-if TYPE_CHECKING:
-    pass
 
 THIRD, TWO_THIRDS, WHOLE = range(3)
 CONFIGURATIONS = [Configuration("V", 1, share=0.33), Configuration("V", 1, share=0.66), Configuration("V", 1)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -25,9 +24,6 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import by_utilisation, random_instance
 from refusals import refused
-
-if TYPE_CHECKING:
-    pass
 
 GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
