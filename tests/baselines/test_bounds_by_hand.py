@@ -17,11 +17,10 @@ import pytest
 
 from fixed import Fixed
 from gpusched_baselines import clairvoyant_bound, clairvoyant_bounds
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from instances import HOUR
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
+from instances import CERTAIN, HOUR
 
 CONFIGURATIONS = [Configuration("V", g) for g in (1, 2, 4)]
-CERTAIN = EpochDistribution.certain()
 
 
 def instance(weight_eur_per_h: float, due_h: float = 1.0) -> Instance:

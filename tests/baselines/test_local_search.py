@@ -13,13 +13,12 @@ from books import check_books
 from first_rounds import begin_run
 from gpusched_baselines import LocalSearch, RandomGreedy, make_policy
 from gpusched_baselines.search.proxy_parts import proxy_cost
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Policy, simulate
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import HOUR, random_instance
+from instances import CERTAIN, HOUR, random_instance
 from refusals import refused
 
-CERTAIN = EpochDistribution.certain()
 FAST, SLOW = Configuration("F", 1), Configuration("S", 1)
 
 

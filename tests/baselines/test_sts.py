@@ -16,11 +16,10 @@ from gpusched_baselines import Sts, edf
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import HOUR
+from instances import CERTAIN, HOUR
 
 CHEAP1, CHEAP2, DEAR1, DEAR2 = range(4)
 CONFIGURATIONS = [Configuration(v, g) for v in ("cheap", "costly") for g in (1, 2)]
-CERTAIN = EpochDistribution.certain()
 
 
 def job(due_h: float, epochs: float = 2.0, distribution: EpochDistribution = CERTAIN) -> Job:

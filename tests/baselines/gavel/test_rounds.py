@@ -12,14 +12,13 @@ from hypothesis import strategies as st
 from first_rounds import begin_run
 from gpusched_baselines import Gavel, GavelCost, make_policy, policy_names
 from gpusched_baselines.registry import ablation_names
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import random_instance
+from instances import CERTAIN, random_instance
 from refusals import refused
 
 ONE = Configuration("V", 1)
-CERTAIN = EpochDistribution.certain()
 NAMES = [name for name in policy_names() if name.startswith("gavel")]
 
 

@@ -11,15 +11,14 @@ from gpusched_baselines import CapacityCurve, CarbonScaler, PauseByPrice, StartB
 from gpusched_baselines.hindsight import told
 from gpusched_baselines.price_rules.reservations import Ladder, filled, scaled
 from gpusched_baselines.price_rules.terms import Waiting
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
 from gpusched_env.model import PriceSeries
 from gpusched_env.simulator import layout as at
-from instances import HOUR, random_instance, three_jobs
+from instances import CERTAIN, HOUR, random_instance, three_jobs
 from refusals import refused
 
 STARTS = ("lowest-slot", "lowest-window", "carbon-time")
 NAMES = (*STARTS, "ecovisor", "wait-awhile", "all-wait", "res-first", "carbonscaler", "vcc")
-CERTAIN = EpochDistribution.certain()
 
 
 def one_job(*prices: float, epochs: float = 2.0, due_h: float = 4.0, restart_s: float = 0.0, gpus: int = 1) -> Instance:

@@ -31,12 +31,6 @@ from small_instances import CERTAIN, hours_job, kilowatt_cluster
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 
 
-@pytest.fixture
-def _needs_highs():
-    pytest.importorskip("pyomo", reason="Pyomo is not installed: pip install 'gpusched-env[solvers]'")
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
-
-
 def one_job(_: int) -> Instance:
     """3 h on one GPU for 3 €, 2 h on two for 4 €, due after 2.5 h: half and half, for 3.50 €, is the best."""
     return kilowatt_cluster([hours_job(2.5, {ONE: 3.0, TWO: 2.0})], [2], [ONE, TWO])

@@ -11,10 +11,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import gpusched
 from gpusched_baselines.gavel.objectives import las
-from gpusched_experiments.cli.app import app
 from gpusched_reproductions.conform.gavel import read_demands
 from gpusched_reproductions.systems.gaia.queue import TickQueue
 from gpusched_reproductions.systems.muri.traces import path_of
@@ -23,10 +22,6 @@ ROOT = Path(__file__).parents[3]
 PLACES = [folder / "shared" / "data" / "gpuspb" / "reference" for folder in (ROOT.parent, ROOT.parent.parent)]
 FOLDER = next((place for place in PLACES if place.is_dir()), PLACES[0])
 DEMANDS = FOLDER.parents[1] / "gavel_policies" / "demands_and_answers.json.gz"
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
