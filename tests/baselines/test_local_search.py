@@ -17,7 +17,6 @@ from gpusched_env import Configuration, GpuType, Instance, Job, Node, Policy, si
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import CERTAIN, HOUR, random_instance
-from refusals import refused
 
 FAST, SLOW = Configuration("F", 1), Configuration("S", 1)
 
@@ -126,9 +125,3 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another():
     costs = [simulate(instance, LocalSearch(constructions=10), seed=seed).total_eur for seed in (5, 5, 6, 7, 8)]
     assert costs[0] == costs[1]
     assert len(set(costs)) > 1
-
-
-@pytest.mark.parametrize(("field", "value"), [("constructions", -1), ("constructions", 1.5), ("iterations", -1)])
-def test_numbers_that_make_no_sense_are_refused(field, value):
-    with refused(field):
-        LocalSearch(**{field: value})

@@ -16,7 +16,6 @@ from gpusched_env import Instance, simulate
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from instances import random_instance
-from refusals import refused
 
 cases = st.builds(
     random_instance,
@@ -105,9 +104,3 @@ def test_the_same_seed_gives_the_same_run_and_another_one_another():
     costs = [simulate(instance, PathRelinking(constructions=10), seed=seed).total_eur for seed in (5, 5, 6, 7, 8)]
     assert costs[0] == costs[1]
     assert len(set(costs)) > 1
-
-
-@pytest.mark.parametrize(("field", "value"), [("constructions", -1), ("elite", 0), ("elite", 2.5)])
-def test_numbers_that_make_no_sense_are_refused(field, value):
-    with refused(field):
-        PathRelinking(**{field: value})

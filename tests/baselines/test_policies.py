@@ -146,11 +146,6 @@ def test_sts_keeps_due_dates_that_can_be_kept_with_gpus_for_all():
         assert simulate(in_time, Sts()).late_jobs == 0
 
 
-def test_sts_refuses_an_unknown_rank():
-    with refused("rank", "best"):
-        Sts("best")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("nodes", [2, 150])
 def test_after_any_policy_jobs_can_still_be_placed(nodes: int):
     """After a policy's round the state is consistent: the configurations that fit are those of the free GPUs."""
