@@ -60,11 +60,6 @@ def test_the_gittins_index_of_two_points_by_hand():
     assert best_quantum(curve, 0.0, 0.5) == pytest.approx((0.96, 1.0))  # not (0.1 + 0.5) / 0.6: a restart pays for all
 
 
-def test_the_gittins_index_of_one_bin_is_one_over_what_is_left():
-    curve = DistributionTable.of([CERTAIN]).curve(0)
-    assert best_quantum(curve, 0.25, 0.0) == (0.75, 1.0)
-
-
 def test_of_equal_quanta_the_longest_is_taken():
     halves = EpochDistribution(np.array([0.0, 0.25, 0.5, 1.0]), np.array([1.0, 0.5, 0.25]))
     curve = DistributionTable.of([halves]).curve(0)

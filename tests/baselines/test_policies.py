@@ -14,6 +14,8 @@ from gpusched_baselines import (
     CarbonScaler,
     DispatchPolicy,
     Greedy,
+    LocalSearch,
+    PathRelinking,
     PauseByPrice,
     RandomGreedy,
     SlackSlice,
@@ -166,6 +168,13 @@ def test_a_policy_keeps_nothing_of_a_run():
         simulate(random_instance(2), policy)
         again = simulate(random_instance(1), policy)
         np.testing.assert_array_equal(first.log, again.log)
+
+
+@pytest.mark.parametrize("policy", [LocalSearch(constructions=10), PathRelinking(constructions=10)])
+def test_the_same_seed_gives_the_same_run_and_another_one_another(policy):
+    costs = [simulate(random_instance(11, jobs=30), policy, seed=seed).total_eur for seed in (5, 5, 6, 7, 8)]
+    assert costs[0] == costs[1]
+    assert len(set(costs)) > 1
 
 
 def test_decision_time_is_part_of_the_run(monkeypatch):

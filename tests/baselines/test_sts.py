@@ -48,10 +48,6 @@ def rounds(of: Instance, number: int, policy: Sts | None = None) -> list[tuple[f
     return seen
 
 
-def test_a_job_with_time_takes_one_gpu_of_the_cheapest_type():
-    assert rounds(instance(job(10.0)), 1) == [(0.0, [CHEAP1])]
-
-
 def test_a_job_without_time_starts_slow_and_speeds_up_when_its_segment_ends():
     """Two epochs in 1.6 h: 0.4 h must be saved, each epoch on two GPUs saves 0.4 h: the second epoch runs on two."""
     assert rounds(instance(job(1.6)), 2) == [(0.0, [CHEAP1]), (pytest.approx(1.0), [CHEAP2])]

@@ -162,15 +162,13 @@ def test_the_node_that_a_job_would_leave_empty_does_not_help_it():
     instance = replace(plain, jobs=replace(plain.jobs, seconds_per_epoch=times))
 
     class Looks(Fixed):
-        preemption = False
-
         def decide(self, view: View, rng: np.random.Generator) -> None:
             if view.jobs[0, at.CONFIG] == 0 and not seen:
                 seen.append(view.speed_now(0, 1))
             for job in view.waiting[:2].tolist():
                 view.place(job, 0)
 
-    simulate(instance, Looks(()), review_s=HOUR)
+    simulate(instance, Looks((), preemption=False), review_s=HOUR)
     assert seen == [pytest.approx(2.0 / (0.5 + 24 / 18))]
 
 
