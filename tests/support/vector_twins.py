@@ -70,12 +70,12 @@ class Twins:
         threads: int | None = None,
         **settings: Any,
     ) -> None:
-        self.native = GpuClusterVectorEnv(envs, scenarios, autoreset_mode=mode, threads=threads, **settings)
+        each = scenarios or ["default"]
+        self.native = GpuClusterVectorEnv(
+            envs, scenarios or "default", autoreset_mode=mode, threads=threads, **settings
+        )
         limit = settings.pop("max_episode_steps", None)
-        singles = [
-            lambda i=i: _limited(GpuClusterEnv(scenarios and scenarios[i % len(scenarios)], **settings), limit)
-            for i in range(envs)
-        ]
+        singles = [lambda i=i: _limited(GpuClusterEnv(each[i % len(each)], **settings), limit) for i in range(envs)]
         self.sync = SyncVectorEnv(singles, autoreset_mode=mode)
         self.truncated = np.zeros(envs, dtype=np.bool_)
         self.ended = np.zeros(envs, dtype=np.bool_)
