@@ -57,6 +57,13 @@ def no_width() -> None:
     os.environ.pop("COLUMNS", None)
 
 
+@pytest.fixture
+def _needs_highs() -> None:
+    """Skip the test where HiGHS is not installed."""
+    pytest.importorskip("pyomo", reason="Pyomo is not installed: pip install 'gpusched-env[solvers]'")
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
+
+
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Generator[None]:
     """Write, after all else, how many tests were skipped because cyipopt is missing, and how to get it."""

@@ -460,8 +460,8 @@ def test_a_field_that_no_instance_has_is_one_error(folder: Path, place: str, fie
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize("field", ["name", "seed", "distributions[0].family"])
-def test_a_field_that_the_audit_only_reads_must_be_there(folder: Path, field: str) -> None:
+@pytest.mark.parametrize("field", ["name", "seed", "distributions[0].family", "interference"])
+def test_a_field_of_an_instance_must_be_there(folder: Path, field: str) -> None:
     document = json.loads(json.dumps(INSTANCE))
     place = document["distributions"][0] if "family" in field else document
     del place[field.rpartition(".")[2]]

@@ -417,11 +417,3 @@ def test_whole_nodes_are_those_of_their_gpu_type(folder: Path) -> None:
         interference={"slowdown": [of_type, [[9.0, 9.0], [9.0, 9.0]], of_type]},
     )
     assert audit(folder) == []
-
-
-def test_an_instance_without_the_field_of_interference_is_one_error(folder: Path) -> None:
-    document = {name: value for name, value in INSTANCE.items() if name != "interference"}
-    (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
-    with refused("instance.json: interference", None) as caught:
-        audit(folder)
-    assert caught.value.field == "instance.json: interference"

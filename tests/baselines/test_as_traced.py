@@ -53,12 +53,6 @@ def test_jobs_start_when_they_did_or_as_soon_as_their_gpus_are_free(rule, tmp_pa
     assert result.switches.tolist() == [0, 0, 0]
 
 
-def test_where_gpus_are_free_everything_is_as_it_was(tmp_path):
-    result = simulate(replay(tmp_path, HAND, **{"cluster.nodes": 3}), AsTraced())
-    assert result.start_s.tolist() == pytest.approx([100.0, 50.0, 60.0])
-    assert (result.completion_s - result.start_s).tolist() == pytest.approx([1000.0, 200.0, 50.0], abs=1e-5)
-
-
 def test_the_type_of_the_durations_comes_first_and_then_the_one_whose_time_is_closest(tmp_path):
     """Eight GPUs each at one time on a V100, an A100 and a T4 node: the last two jobs get other types, of 8 and 4.
 

@@ -13,20 +13,14 @@ remaining 0.2 h for 0.40 €.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 
 from fixed import Fixed
 from gpusched_baselines import clairvoyant_bound, clairvoyant_bounds
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from instances import HOUR
-
-if TYPE_CHECKING:
-    pass
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
+from instances import CERTAIN, HOUR
 
 CONFIGURATIONS = [Configuration("V", g) for g in (1, 2, 4)]
-CERTAIN = EpochDistribution.certain()
 
 
 def instance(weight_eur_per_h: float, due_h: float = 1.0) -> Instance:

@@ -11,7 +11,6 @@ from gpusched_baselines import StsX, make_policy
 from gpusched_baselines.planning.cheapest import rates_by_utilisation, with_co_runners
 from gpusched_env import (
     Configuration,
-    EpochDistribution,
     GpuType,
     Instance,
     Interference,
@@ -22,14 +21,13 @@ from gpusched_env import (
 )
 from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance
-from instances import random_instance
+from instances import CERTAIN, random_instance
 
 QUARTER, GUARANTEED, OPPORTUNISTIC = (
     Configuration("V", 1, share=0.25),
     Configuration("V", 1, share=0.6, priority=1),
     Configuration("V", 1, share=0.4),
 )
-CERTAIN = EpochDistribution.certain()
 
 
 def three_jobs(configurations: tuple[Configuration, ...], interference: object) -> Instance:

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 
 from first_rounds import begin_run
-from gpusched_baselines import DispatchPolicy, RandomGreedy
 from gpusched_baselines.planning.cheapest import by_pressure, epochs_left
 from gpusched_env import ActiveJobs
 from gpusched_env.simulator import layout as at
 from instances import HOUR, random_instance, three_jobs
-from refusals import refused
 
 A, B, C = range(3)
 
@@ -50,9 +48,3 @@ def test_the_mean_is_what_rules_see():
     active = ActiveJobs(view, view.active)
     assert epochs_left(view, view.active, "conditional-mean") == pytest.approx(active.expected_epochs_left, rel=1e-12)
     assert epochs_left(view, view.active, "worst-case") == pytest.approx(active.epochs_left, rel=1e-12)
-
-
-@pytest.mark.parametrize("make", [lambda e: RandomGreedy(epochs=e), lambda e: DispatchPolicy("x", "due", epochs=e)])
-def test_other_epochs_are_refused(make):
-    with refused("epochs", "median"):
-        make("median")

@@ -6,11 +6,9 @@ import numpy as np
 
 from first_rounds import begin_run
 from gpusched_baselines import make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env import Configuration, GpuType, Instance, Job, Node
 from gpusched_env.simulator import layout as at
-from instances import HOUR
-
-CERTAIN = EpochDistribution.certain()
+from instances import CERTAIN, HOUR
 
 
 def gpus_held(nodes: tuple[int, ...], *seconds: tuple[float, ...]) -> list[int]:

@@ -17,7 +17,6 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import DistributionTable
 from instances import HOUR, three_jobs
-from refusals import refused
 from small_instances import CERTAIN, hours_job, kilowatt_cluster
 
 ONE, TWO, FOUR = (Configuration("V", gpus) for gpus in (1, 2, 4))
@@ -59,11 +58,6 @@ def test_the_gittins_index_of_two_points_by_hand():
     assert best_quantum(curve, 0.05, 0.0) == pytest.approx((0.05 / 0.6, 0.1))
     assert best_quantum(curve, 0.1, 0.0) == pytest.approx((0.9, 1.0))
     assert best_quantum(curve, 0.0, 0.5) == pytest.approx((0.96, 1.0))  # not (0.1 + 0.5) / 0.6: a restart pays for all
-
-
-def test_the_gittins_index_of_one_bin_is_one_over_what_is_left():
-    curve = DistributionTable.of([CERTAIN]).curve(0)
-    assert best_quantum(curve, 0.25, 0.0) == (0.75, 1.0)
 
 
 def test_of_equal_quanta_the_longest_is_taken():
@@ -172,14 +166,6 @@ def test_least_attained_service_preempts_after_a_quantum():
     starts = [(int(job), start / HOUR) for job, start in log[:, [at.LOG_JOB, at.LOG_START]]]
     assert [job for job, _ in starts] == [0, 1, 0, 1, 0, 1]
     np.testing.assert_allclose([start for _, start in starts], [0, 2, 6, 10, 14, 18])
-
-
-@pytest.mark.parametrize(
-    ("field", "value"), [("work", "all"), ("due_scale", 0.0), ("gpu_price", -1.0), ("quantum", 0.0), ("quantum", 1.5)]
-)
-def test_a_parameter_out_of_its_range_is_refused(field: str, value: object):
-    with refused(field, value):
-        replace(sept(), **{field: value})
 
 
 # One GPU, all jobs submitted and due at the beginning: the cost is Σ ω · C and the energy, which is the same for all.

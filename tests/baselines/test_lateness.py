@@ -1,8 +1,8 @@
-"""Plans that may be late: against an independent linear program, their own trajectories, and plans that are in time."""
+"""Plans that may be late: against an independent linear program, their own trajectories, and plans in time."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -136,24 +136,6 @@ def test_the_plan_executed_in_time_costs_what_it_states(case: Case):
         assert case.tau[now.configuration] > case.tau[following.configuration]
     seconds = [(s.end_epoch - s.start_epoch) * case.tau[s.configuration] for s in plan.segments]
     assert plan.worst_case_s == pytest.approx(sum(seconds))
-
-
-@settings(max_examples=300, deadline=None)
-@given(case=cases())
-def test_it_is_never_costlier_than_the_plan_that_is_in_time(case: Case):
-    guaranteed = case.solve(None)
-    assert guaranteed.expected_tardiness_eur == 0.0
-    assert case.priced().expected_cost_eur <= sum(executed(case, guaranteed)) * (1 + 1e-9) + 1e-9 * (1 + case.weight)
-
-
-@settings(max_examples=300, deadline=None)
-@given(case=cases(), more=st.floats(0.0, 1.0))
-def test_more_time_costs_no_more_and_costlier_tardiness_no_less(case: Case, more: float):
-    near = 1e-9 * (1.0 + case.weight * case.tau.max()) * case.largest
-    cost = case.priced().expected_cost_eur
-    later = replace(case, time_left=case.time_left + more * case.largest * case.tau.max())
-    assert later.priced().expected_cost_eur <= cost + near
-    assert case.solve(case.weight + more).expected_cost_eur >= cost - near
 
 
 @settings(max_examples=300, deadline=None)

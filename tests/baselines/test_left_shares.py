@@ -6,8 +6,6 @@ third, two thirds and a whole GPU.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -16,17 +14,13 @@ from hypothesis import strategies as st
 from books import check_books
 from first_rounds import begin_run
 from gpusched_baselines import Greedy, RandomGreedy, Sts, make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Policy
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, Policy
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import HOUR, random_instance
-
-if TYPE_CHECKING:
-    pass
+from instances import CERTAIN, HOUR, random_instance
 
 THIRD, TWO_THIRDS, WHOLE = range(3)
 CONFIGURATIONS = [Configuration("V", 1, share=0.33), Configuration("V", 1, share=0.66), Configuration("V", 1)]
-CERTAIN = EpochDistribution.certain()
 SLOW_GAIN, FAST_GAIN = (100.0, 80.0, 70.0), (100.0, 70.0, 50.0)
 
 

@@ -16,11 +16,10 @@ from gpusched_baselines import RandomGreedy, edf_mean, make_policy, random_greed
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import layout as at
-from instances import HOUR, random_instance
+from instances import CERTAIN, HOUR, random_instance
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 X1, X2 = range(2)
-CERTAIN = EpochDistribution.certain()
 
 
 def instance(due_h: float, needed: float = 2.0) -> Instance:

@@ -12,11 +12,10 @@ from first_rounds import begin_run
 from gpusched_baselines import PathRelinking, RandomGreedy
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.path_relinking import guidance, relink
-from gpusched_env import Instance, simulate
+from gpusched_env import Instance
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from instances import random_instance
-from refusals import refused
 
 cases = st.builds(
     random_instance,
@@ -98,16 +97,3 @@ def test_with_one_of_the_elite_it_is_random_greedy():
         PathRelinking(constructions=20, elite=1).decide(one, np.random.default_rng(seed))
         RandomGreedy(constructions=20).decide(other, np.random.default_rng(seed))
         np.testing.assert_array_equal(one.jobs, other.jobs)
-
-
-def test_the_same_seed_gives_the_same_run_and_another_one_another():
-    instance = random_instance(11, jobs=30)
-    costs = [simulate(instance, PathRelinking(constructions=10), seed=seed).total_eur for seed in (5, 5, 6, 7, 8)]
-    assert costs[0] == costs[1]
-    assert len(set(costs)) > 1
-
-
-@pytest.mark.parametrize(("field", "value"), [("constructions", -1), ("elite", 0), ("elite", 2.5)])
-def test_numbers_that_make_no_sense_are_refused(field, value):
-    with refused(field):
-        PathRelinking(**{field: value})

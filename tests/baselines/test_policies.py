@@ -14,6 +14,8 @@ from gpusched_baselines import (
     CarbonScaler,
     DispatchPolicy,
     Greedy,
+    LocalSearch,
+    PathRelinking,
     PauseByPrice,
     RandomGreedy,
     SlackSlice,
@@ -146,11 +148,6 @@ def test_sts_keeps_due_dates_that_can_be_kept_with_gpus_for_all():
         assert simulate(in_time, Sts()).late_jobs == 0
 
 
-def test_sts_refuses_an_unknown_rank():
-    with refused("rank", "best"):
-        Sts("best")  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("nodes", [2, 150])
 def test_after_any_policy_jobs_can_still_be_placed(nodes: int):
     """After a policy's round the state is consistent: the configurations that fit are those of the free GPUs."""
@@ -171,6 +168,13 @@ def test_a_policy_keeps_nothing_of_a_run():
         simulate(random_instance(2), policy)
         again = simulate(random_instance(1), policy)
         np.testing.assert_array_equal(first.log, again.log)
+
+
+@pytest.mark.parametrize("policy", [LocalSearch(constructions=10), PathRelinking(constructions=10)])
+def test_the_same_seed_gives_the_same_run_and_another_one_another(policy):
+    costs = [simulate(random_instance(11, jobs=30), policy, seed=seed).total_eur for seed in (5, 5, 6, 7, 8)]
+    assert costs[0] == costs[1]
+    assert len(set(costs)) > 1
 
 
 def test_decision_time_is_part_of_the_run(monkeypatch):

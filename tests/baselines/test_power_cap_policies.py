@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusched_baselines import CappedStsX, make_policy
+from gpusched_baselines import make_policy
 from gpusched_env import (
     Configuration,
     GpuClusterEnv,
@@ -18,7 +18,6 @@ from gpusched_env import (
     rollout,
     simulate,
 )
-from gpusched_env.errors import InputError
 from gpusched_env.model import PowerCap
 from gpusched_env.simulator import layout as at
 from gpusched_experiments.service.client import ServicePolicy
@@ -105,11 +104,6 @@ def test_without_a_cap_it_is_sts_x_without_limits(name: str):
     made = make_instance(load_scenario("tiny"), 3)
     one, other = simulate(made, make_policy(name)), simulate(made, make_policy("sts-x"))
     np.testing.assert_array_equal(one.log, other.log)
-
-
-def test_a_rule_that_is_not_there_is_refused():
-    with pytest.raises(InputError, match="rule"):
-        CappedStsX(rule="half")
 
 
 def scenario(share: float) -> Scenario:

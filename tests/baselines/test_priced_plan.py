@@ -217,12 +217,6 @@ def test_no_enumerated_plan_costs_less(seed: int):
     assert solve_priced_job(case, 12).expected_cost_eur == pytest.approx(best, rel=0.02)
 
 
-def test_forty_points_are_close_to_three_hundred_and_twenty():
-    cases = [random_problem(seed) for seed in range(20)]
-    few, many = (np.array([solve_priced_job(case, n).expected_cost_eur for case in cases]) for n in (40, 320))
-    assert (few / many).mean() < 1.003
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.0, 600.0), st.booleans())
 def test_a_plan_is_feasible_and_costs_no_more_than_without_regard_to_prices(seed: int, restart_s: float, runs: bool):

@@ -12,14 +12,13 @@ import pytest
 
 from first_rounds import begin_run
 from gpusched_baselines import RandomGreedy, make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import HOUR, random_instance
+from instances import CERTAIN, HOUR, random_instance
 
 LONG, SHORT = range(2)
 ONE = Configuration("V", 1)
-CERTAIN = EpochDistribution.certain()
 
 
 def open_round(long_weight: float, short_weight: float) -> State:

@@ -8,7 +8,6 @@ import pytest
 from gpusched_baselines import SlackSlice, TimeSlice
 from gpusched_env import Configuration, GpuType, HostMemory, Instance, Job, Node, Result, simulate
 from instances import random_instance, with_switching
-from refusals import refused
 from run_files import audited
 from small_instances import CERTAIN
 
@@ -97,10 +96,3 @@ def test_runs_pass_the_audit(tmp_path, seed: int):
     result = simulate(instance, SlackSlice(least_quantum_s=15.0), seed=seed)
     assert audited(result, tmp_path / "run") == []
     assert np.isfinite(result.completion_s).all()
-
-
-@pytest.mark.parametrize("values", [{"switching_share": 1.0}, {"least_quantum_s": 0.0}, {"margin": -0.1}])
-def test_wrong_values_are_named(values):
-    ((name, value),) = values.items()
-    with refused(name, value):
-        SlackSlice(**values)

@@ -16,11 +16,10 @@ from gpusched_baselines import Sts, edf
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import HOUR
+from instances import CERTAIN, HOUR
 
 CHEAP1, CHEAP2, DEAR1, DEAR2 = range(4)
 CONFIGURATIONS = [Configuration(v, g) for v in ("cheap", "costly") for g in (1, 2)]
-CERTAIN = EpochDistribution.certain()
 
 
 def job(due_h: float, epochs: float = 2.0, distribution: EpochDistribution = CERTAIN) -> Job:
@@ -47,10 +46,6 @@ def rounds(of: Instance, number: int, policy: Sts | None = None) -> list[tuple[f
         )
         state.commit_round()
     return seen
-
-
-def test_a_job_with_time_takes_one_gpu_of_the_cheapest_type():
-    assert rounds(instance(job(10.0)), 1) == [(0.0, [CHEAP1])]
 
 
 def test_a_job_without_time_starts_slow_and_speeds_up_when_its_segment_ends():

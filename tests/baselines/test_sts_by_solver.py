@@ -13,7 +13,6 @@ from gpusched_baselines.solvers import FallbackSolver, SolverFallbackWarning
 from gpusched_env import Instance
 from gpusched_env.simulator import Result, simulate
 from instances import random_instance, three_jobs
-from refusals import refused
 
 
 def by_python(solver=solve_exactly, **options: object) -> Sts:
@@ -79,11 +78,6 @@ def test_a_solver_that_fails_leaves_no_round_undecided():
         result = simulate(random_instance(2), policy)
     assert_same(result, simulate(random_instance(2), Sts()))
     assert policy.fallbacks > 0
-
-
-def test_an_unknown_solver_is_named():
-    with refused("solver", "gurobi", "one of exact, highs, ipopt, nlp, nlp-10"):
-        Sts(solver="gurobi")
 
 
 def test_the_name_has_the_solver_unless_it_is_given():

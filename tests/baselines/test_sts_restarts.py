@@ -11,14 +11,13 @@ import pytest
 
 from first_rounds import begin_run
 from gpusched_baselines import Sts
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env import Configuration, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import HOUR
+from instances import CERTAIN, HOUR
 
 ONE, TWO, NOTHING = 0, 1, -1
 CONFIGURATIONS = [Configuration("V", g) for g in (1, 2)]
-CERTAIN = EpochDistribution.certain()
 
 
 def state(due_h: float) -> State:

@@ -16,12 +16,9 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Jo
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_track, make_instance
-from instances import random_instance
-from refusals import refused
+from instances import CERTAIN, HOUR, random_instance
 
-HOUR = 3600.0
 ONE, TWO, HALF = Configuration("V", 1), Configuration("V", 2), Configuration("V", 1, share=0.5)
-CERTAIN = EpochDistribution.certain()
 # A busy GPU costs 1 €/h, a node that is on 2 €/h more; an epoch takes an hour on one GPU, and as long on two.
 V = GpuType("V", gpu_power_w=1000.0, node_base_power_w=2000.0, memory_gib=16.0, max_gpus_per_node=2)
 
@@ -244,12 +241,6 @@ def test_an_ablation_lacks_one_part(name: str):
     parts = [field.name for field in fields(StsX) if field.name != "name"]
     assert sum(getattr(policy, part) != getattr(StsX(), part) for part in parts) == 1
     assert policy.name == name
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_a_wrong_fullness_is_named(share: float):
-    with refused("full_nodes", share):
-        StsX(full_nodes=share)
 
 
 def test_free_energy_is_the_limit_of_cheap_energy():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +11,6 @@ from gpusched_baselines import TimeSlice
 from gpusched_env import Configuration, GpuType, Instance, Job, Node, Result, simulate
 from gpusched_env.simulator import layout as at
 from instances import random_instance, with_switching
-from refusals import refused
 from run_files import audited
 from small_instances import CERTAIN
 
@@ -109,11 +107,3 @@ def test_any_run_is_in_order(tmp_path, seed: int, switching: bool):
     weight = np.median(instance.jobs.tardiness_weight_eur_per_s).item()
     result = simulate(instance, TimeSlice(quantum_s=15.0, critical_eur_per_s=weight, efficiency=2.0), seed=seed)
     assert audited(result, tmp_path / "run") == []
-
-
-@pytest.mark.parametrize(
-    "values", [{"quantum_s": 0.0}, {"critical_eur_per_s": -1.0}, {"critical_eur_per_s": math.nan}, {"efficiency": -1.0}]
-)
-def test_a_parameter_out_of_its_range_is_named(values):
-    with refused(*next(iter(values.items()))):
-        TimeSlice(**values)

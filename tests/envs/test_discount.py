@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from checkpoints import play
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
 from refusals import refused
-from vector_twins import Twins, few_jobs
+from vector_twins import Twins, assert_same, few_jobs
 
 RATE = 1e-5
 
@@ -56,12 +57,9 @@ def test_the_compiled_vector_environment_discounts_as_single_ones_do(mode):
 def test_a_vector_environment_that_goes_on_from_a_checkpoint_discounts_the_same():
     one, other = (GpuClusterVectorEnv(2, few_jobs(4), discount_rate=RATE) for _ in range(2))
     one.reset(seed=1)
-    for _ in range(5):
-        one.step(np.ones(2, int))
+    play(one, 5, 0)
     other.set_state(one.get_state())
-    for _ in range(10):
-        expected, found = (env.step(np.zeros(2, int))[4]["discount"] for env in (one, other))
-        assert expected.tobytes() == found.tobytes()
+    assert_same(play(other, 10, 1), play(one, 10, 1))
 
 
 @pytest.mark.parametrize("make", [GpuClusterEnv, lambda **rest: GpuClusterVectorEnv(2, **rest)])

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.observation import JOBS_FEATURES, PARTS
 from refusals import refused
-from vector_twins import Twins, assert_same, few_jobs, random_actions
+from vector_twins import Twins, assert_same, few_jobs
 
 
 def flat_of(observation: dict[str, np.ndarray]) -> np.ndarray:
@@ -42,22 +42,6 @@ def test_the_compiled_vector_environment_is_flat_as_single_ones_are(mode, more):
     twins.play(80, np.random.default_rng(1), twins.reset(seed=2))
     assert twins.episodes > 3
     assert_same(twins.native.observations(), np.stack([_present(env.unwrapped) for env in twins.sync.envs]))
-
-
-@pytest.mark.parametrize("more", [{}, ROWS])
-def test_a_flat_vector_environment_gives_the_parts_end_to_end(more):
-    settings = {"autoreset_mode": "SameStep", **more}
-    parts, flat = (GpuClusterVectorEnv(3, few_jobs(3), flat=each, **settings) for each in (False, True))
-    one, other = parts.reset(seed=0), flat.reset(seed=0)
-    rng, ends = np.random.default_rng(2), 0
-    for _ in range(80):
-        assert_same(flat_of(one[0]), other[0])
-        actions = random_actions(parts.action_masks(), rng)
-        one, other = parts.step(actions), flat.step(actions)
-        for i in np.flatnonzero(one[2]):
-            ends += 1
-            assert_same(flat_of(one[4]["final_obs"][i]), other[4]["final_obs"][i])
-    assert ends > 2
 
 
 def test_every_number_of_a_flat_observation_has_a_name():

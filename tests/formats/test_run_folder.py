@@ -13,11 +13,12 @@ from gpusched_baselines.dispatching.dispatch import edf
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.formats.run_folder import RUN_FILES, read_result, read_run, write_run
-from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
 from refusals import refused
+from run_files import csv_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,28 +26,16 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    """Thirty random jobs under EDF on two small nodes."""
-    rng = np.random.default_rng(3)
-    types, nodes = (
-        (GpuType("A,B", 300.0, 200.0, 16.0), GpuType("V", 250.0, 150.0, 16.0)),
-        (Node("A,B", 4), Node("V", 4)),
-    )
-    configurations = single_node_configurations(types, nodes)
-    submission = np.sort(rng.uniform(0.0, 1e5, 30))
-    table = JobTable(
-        submission_s=submission,
-        due_s=submission + rng.uniform(500.0, 5000.0, 30),
-        tardiness_weight_eur_per_s=rng.uniform(0.025, 0.044, 30),
-        max_epochs=np.full(30, 100.0),
-        epochs_needed=rng.uniform(1.0, 100.0, 30),
-        memory_gib=np.zeros(30),
-        seconds_per_epoch=rng.uniform(50.0, 200.0, (30, len(configurations))),
-        application=np.zeros(30, dtype=np.int64),
-        applications=("a",),
-        distribution=np.zeros(30, dtype=np.int64),
-        distributions=(EpochDistribution.from_masses(np.ones(10)),),
-    )
-    return simulate(Instance(types, nodes, configurations, table, name="small", seed=3), edf(), seed=7)
+    """Thirty random jobs under EDF on two nodes; the name of a GPU type has a comma."""
+    rng, one, other = np.random.default_rng(3), Configuration("A,B", 2), Configuration("V", 3)
+    types = [GpuType("A,B", 300.0, 200.0, 16.0), GpuType("V", 250.0, 150.0, 16.0)]
+    drawn = rng.uniform((0.0, 500.0, 0.025, 1.0, 50.0), (1e5, 5000.0, 0.044, 100.0, 200.0), (30, 5))
+    jobs = [
+        Job(s, s + slack, weight, 100.0, EpochDistribution.certain(), needed, {one: epoch_s, other: 1.5 * epoch_s})
+        for s, slack, weight, needed, epoch_s in drawn
+    ]
+    instance = Instance.from_jobs(types, [Node("A,B", 4), Node("V", 4)], jobs, name="small")
+    return simulate(replace(instance, seed=3), edf(), seed=7)
 
 
 def names(folder: Path) -> list[str]:
@@ -150,6 +139,30 @@ def test_a_malformed_run_is_one_error_that_names_it(
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
     with refused(f"{path}{named}"):
         read_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "said"),
+    [
+        ("job", "30", ("intervals.csv: job", 30, "from 0 to 29")),
+        ("node", "-1", ("intervals.csv: node", -1, "from 0 to 1")),
+        ("configuration", "9xV", ("intervals.csv: configuration", "9xV")),
+    ],
+)
+def test_an_interval_of_what_there_is_not_is_one_error(result, tmp_path, column, value, said):
+    write_run(result, tmp_path / "run")
+    with csv_rows(tmp_path / "run" / "intervals.csv") as rows:
+        rows[0][column] = value
+    with refused(*said):
+        read_result(tmp_path / "run")
+
+
+def test_a_run_without_a_job_is_one_error(result, tmp_path):
+    write_run(result, tmp_path / "run")
+    with csv_rows(tmp_path / "run" / "jobs.csv") as rows:
+        rows.pop()
+    with refused("jobs.csv", 29, "a row for each of the 30 jobs"):
+        read_result(tmp_path / "run")
 
 
 @pytest.mark.parametrize("file", RUN_FILES)

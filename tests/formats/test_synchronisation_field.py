@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
     instance = helped_instance(3)
     assert loaded_again(instance, tmp_path) == instance
-    assert load_instance(tmp_path / "i.json") != replace(instance, synchronisation=None)
+    assert loaded_again(instance, tmp_path) != replace(instance, synchronisation=None)
 
 
 def test_every_kind_of_network_is_saved_and_what_is_default_is_not(tmp_path: Path) -> None:

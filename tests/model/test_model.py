@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
-from instances import random_instance, three_jobs
+from instances import CERTAIN, random_instance, three_jobs
 from refusals import refused
 
-CERTAIN = EpochDistribution.certain()
 V100 = GpuType("V100", 250.0, 300.0, 16.0, 8)
 
 

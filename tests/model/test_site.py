@@ -5,7 +5,6 @@ import pytest
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, PowerCap, UtilisationModel, peak_kw
-from gpusched_env.workload.scenario.scenario_file import scenario_toml
 from run_files import loaded_again
 from small_instances import hours_job, kilowatt_cluster
 
@@ -109,13 +108,6 @@ def test_a_scenario_has_a_cap_as_a_part_of_the_peak_and_draws_its_events():
 def test_a_section_that_contradicts_itself_is_refused(settings: dict, field: str):
     with pytest.raises(InputError, match=field):
         load_scenario("tiny").replace(settings)
-
-
-def test_a_scenario_with_events_is_written_and_read_back(tmp_path):
-    scenario = load_scenario("tiny").replace({"site.cap_kw": 5.0, "site.events": [[1.0, 2.0, 0.5, 0.0]]})
-    path = tmp_path / f"{scenario.name}.toml"
-    path.write_text(scenario_toml(scenario), encoding="utf-8")
-    assert load_scenario(path).site == scenario.site
 
 
 @pytest.mark.parametrize("soft", [None, 0.5])

@@ -25,13 +25,6 @@ def test_without_spare_machines_traffic_is_that_of_all_reduce_and_with_as_many_o
     assert traffic(nodes, nodes) == pytest.approx(1.0, rel=1e-12)
 
 
-@settings(deadline=None)
-@given(nodes=NODES, spare=st.floats(0.0, 1.0), more=st.floats(0.0, 1.0))
-def test_more_spare_machines_never_make_it_longer(nodes: int, spare: float, more: float):
-    fewer, others = sorted((spare * nodes, more * nodes))
-    assert traffic(nodes, others) <= traffic(nodes, fewer)
-
-
 def test_traffic_is_the_load_of_the_busiest_link():
     """Machines sum parts as large as the paper says: on CPU machines 2(n - 1), on the others n - k, of n² + kn - 2k.
 

@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Instance
+from gpusched_env import GpuClusterEnv, Instance
 from gpusched_env.model import PowerCap
 from gpusched_env.observation.site import ABOVE, CAP, CAP_FEATURES, LEFT, NEXT_CAP, NEXT_IN, POWER
 from instances import HOUR, random_instance, three_jobs
-from vector_twins import assert_same, random_actions
+from vector_twins import Twins
 
 FULL_KW = 2.9  # a node of two GPUs and one of one, 900 W each, and 100 W for each node
 FALLS = PowerCap((0.0, 6 * HOUR), (2.0, 1.9), noticed_s=(0.0, 1.0 * HOUR))
@@ -64,12 +63,5 @@ def test_without_a_cap_all_power_is_free():
 def test_vector_environments_have_the_same_numbers_and_all_are_in_the_space():
     instance = capped(PowerCap.with_events(2.5, [(2e3, 1e4, 0.3, 1e3)]), random_instance(8, jobs=5))
     given = {"cap_features": True, "price_features": True, "flat": True}
-    native = GpuClusterVectorEnv(3, instance=instance, **given)
-    singles = [lambda: GpuClusterEnv(instance=instance, **given)] * 3
-    sync = SyncVectorEnv(singles, autoreset_mode=AutoresetMode.NEXT_STEP)
-    rng = np.random.default_rng(0)
-    assert_same(native.reset(seed=1), sync.reset(seed=1))
-    for _ in range(60):
-        one = native.step(actions := random_actions(native.action_masks(), rng))
-        assert_same(one, sync.step(actions))
-        assert native.observation_space.contains(one[0])
+    twins = Twins(None, 3, instance=instance, **given)
+    twins.play(60, np.random.default_rng(0), twins.reset(seed=1))

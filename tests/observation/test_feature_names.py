@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,9 +11,6 @@ from gpusched_env.observation import JOBS_FEATURES, Notes, cluster, job, observe
 from gpusched_env.observation.ratios import Names
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator.rounds import decide, run_to_round
-
-if TYPE_CHECKING:
-    pass
 
 OBSERVE = import_module("gpusched_env.observation.observe")  # the package has a function of that name
 WRITERS = {

@@ -134,12 +134,6 @@ def test_an_environment_asks_at_these_times():
     assert times == pytest.approx([20.0 - 10.09, 20.0 - 6.054, 20.0 - 4.036, 16.964, 17.964])
 
 
-def test_an_environment_without_them_asks_at_idle_reviews_only():
-    env = AnyInstance(with_job(20.0), milestones=0)
-    env.reset()
-    assert [env.step(0)[4]["time_s"] / HOUR for _ in range(3)] == pytest.approx([1.0, 2.0, 3.0])
-
-
 def test_a_decision_takes_the_place_of_a_wake_up_that_was_asked_for():
     env = AnyInstance(with_job(20.0), milestones=0, due_date_timers=True)
     env.reset()

@@ -76,22 +76,25 @@ def test_greedy():
     assert result.switches.tolist() == [1, 0, 0]
 
 
-def test_random_greedy():
-    """A job has two configurations and two nodes: the best of either is taken. At 0 any order puts C or A on node 0.
+@pytest.mark.parametrize(
+    "policy",
+    [
+        make_policy("edf-preemptive"),  # due dates order these jobs as pressure does
+        make_policy("greedy-fill"),  # no GPU of a node in use is idle
+        RandomGreedy(),
+        LocalSearch(constructions=0),  # whatever makes a round cheaper makes a job late that is not, or slower that is
+        make_policy("local-search"),
+    ],
+    ids=lambda policy: policy.name,
+)
+def test_these_policies_do_as_greedy_here(policy):
+    """A job has two configurations and two nodes. Random Greedy takes the best of either, in any order of the jobs.
 
-    The best by the proxy is C there, as Greedy has it. At 1⅓ h A must take x2, on node 0, and B x1, on node 1, whoever
-    goes first. So it is Greedy throughout.
+    The best by the proxy at 0 has C on node 0, as Greedy has it. At 1⅓ h A must take x2, on node 0, and B x1, on node
+    1, whoever goes first.
     """
     for seed in range(10):
-        assert np.array_equal(simulate(three_jobs(), RandomGreedy(), seed=seed).log, run("greedy").log)
-
-
-def test_edf_preemptive_is_greedy_here_since_due_dates_order_jobs_as_pressure_does():
-    assert np.array_equal(run("edf-preemptive").log, run("greedy").log)
-
-
-def test_greedy_fill_is_greedy_here_since_no_gpu_of_a_node_in_use_is_idle():
-    assert np.array_equal(run("greedy-fill").log, run("greedy").log)
+        assert np.array_equal(simulate(three_jobs(), policy, seed=seed).log, run("greedy").log)
 
 
 def test_random_greedy_fill():
@@ -155,17 +158,6 @@ def test_random_greedy_fill_on_mean_times():
     stays, moves = round((2.0 + 8 / 9) * 1.9 + 4 / 3, 6), round(2.0 * 1.9 + 4 / 3 + 4 / 3, 6)
     greedy = round((4 / 3 + 4 / 9) * 1.9 + 10 / 3, 6)
     assert {stays, greedy} <= outcomes <= {stays, moves, greedy}
-
-
-def test_local_search_without_constructions_is_greedy_here():
-    """Whatever would make a round cheaper makes a job late that is not, or slower that is."""
-    greedy, search = run("greedy"), simulate(three_jobs(), LocalSearch(constructions=0))
-    assert np.array_equal(greedy.log, search.log)
-
-
-def test_local_search_is_greedy_here_too():
-    for seed in range(10):
-        assert np.array_equal(run("greedy").log, simulate(three_jobs(), make_policy("local-search"), seed=seed).log)
 
 
 def test_local_search_with_fill():

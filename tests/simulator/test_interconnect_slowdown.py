@@ -6,8 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from fixed import Fixed
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Synchronisation, View, simulate
@@ -55,14 +53,6 @@ def test_neighbours_and_cpu_machines_help_alike(spare: int, hours: float):
     assert completions_h(cluster(0, cpu_machines=spare))[0] == pytest.approx(hours, rel=1e-12)
 
 
-def test_what_runs_on_one_node_takes_as_long_as_ever():
-    assert completions_h(cluster(2))[1:] == [6.0, 6.0]
-
-
-def test_nodes_that_are_off_help_nobody():
-    assert completions_h(cluster(0, nodes=12)) == [2.0]
-
-
 def test_jobs_on_several_nodes_share_the_spare_machines():
     """Two on four nodes each and four neighbours: k = 4 · 4/8 = 2 for each."""
     assert completions_h(cluster(4, several=2))[:2] == pytest.approx([1.7, 1.7], rel=1e-12)
@@ -88,15 +78,6 @@ def test_policies_plan_without_help():
     state.advance()
     assert state.view.tau[0].tolist() == [np.inf, HOUR]
     assert state.view.jobs[0, at.MIN_TAU] == HOUR
-
-
-def test_on_two_nodes_nobody_helps():
-    two = Configuration("V", 1, nodes=2)
-    gpu = GpuType("V", 1000.0, 0.0, 16.0, 1)
-    jobs = [Job(0.0, 99 * HOUR, 0.0, 2.0, CERTAIN, 2.0, {two: HOUR})]
-    own = Synchronisation(np.array([[2.0]]), np.array([[1.0]]), 9)
-    instance = Instance.from_jobs([gpu], [Node("V", 1)] * 3, jobs, [two], synchronisation=own)
-    assert simulate(instance, Fixed((0,))).completion_s.tolist() == [2 * HOUR]
 
 
 def test_parameter_servers_run_on_cpu_machines_alone():
@@ -181,15 +162,13 @@ def test_the_node_that_a_job_would_leave_empty_does_not_help_it():
     instance = replace(plain, jobs=replace(plain.jobs, seconds_per_epoch=times))
 
     class Looks(Fixed):
-        preemption = False
-
         def decide(self, view: View, rng: np.random.Generator) -> None:
             if view.jobs[0, at.CONFIG] == 0 and not seen:
                 seen.append(view.speed_now(0, 1))
             for job in view.waiting[:2].tolist():
                 view.place(job, 0)
 
-    simulate(instance, Looks(()), review_s=HOUR)
+    simulate(instance, Looks((), preemption=False), review_s=HOUR)
     assert seen == [pytest.approx(2.0 / (0.5 + 24 / 18))]
 
 
@@ -257,27 +236,13 @@ class Checks:
             any(view.place(job, c) for c in self.rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist())
 
 
-@settings(max_examples=25, deadline=None)
-@given(seed=st.integers(0, 10_000))
-def test_planned_is_never_better_than_the_truth(seed: int):
-    instance = helped_instance(seed, jobs=25, types=1, span_s=500.0, varied=seed % 2 == 1)
-    policy = Checks(seed, instance)
-    simulate(instance, policy, review_s=20.0)
-    several = 2 if instance.synchronisation.core_nodes is not None else 3
-    assert all(slowdown == 1.0 for nodes, slowdown in policy.seen if nodes < several)
-
-
-def test_random_instances_have_jobs_that_are_helped():
-    """So the property above says something."""
-    seen = []
-    for seed in range(10):
-        instance = helped_instance(seed, jobs=25, types=1, span_s=500.0)
+def test_planned_is_never_better_than_the_truth():
+    helped = 0
+    for seed in range(25):
+        instance = helped_instance(seed, jobs=25, types=1, span_s=500.0, varied=seed % 2 == 1)
         policy = Checks(seed, instance)
         simulate(instance, policy, review_s=20.0)
-        seen += policy.seen
-    assert sum(slowdown < 0.95 for _, slowdown in seen) > 20
-
-
-def test_an_application_that_only_computes_is_not_helped():
-    own = Synchronisation(np.array([[2.0]]), np.array([[0.0]]), 9)
-    assert completions_h(replace(cluster(4), synchronisation=own))[0] == 2.0
+        several = 2 if instance.synchronisation.core_nodes is not None else 3
+        assert all(slowdown == 1.0 for nodes, slowdown in policy.seen if nodes < several)
+        helped += sum(slowdown < 0.95 for _, slowdown in policy.seen)
+    assert helped > 20, "jobs are helped"

@@ -107,27 +107,6 @@ class Round:
         begin_round(self.board, True)
 
 
-def test_placing_anew_replaces_what_the_job_holds():
-    now = Round.of(4, 2)
-    assert now.place(0, ONE)
-    assert now.place(0, FOUR)
-    assert (now.jobs[0, at.CONFIG], now.where(0), now.free()) == (FOUR, (0, -1), [0, 2])
-
-
-def test_a_configuration_that_does_not_fit_changes_nothing():
-    for held in (TWO, HALF_GPU, TWO_NODES):
-        now = Round.of(4, 4, 4)
-        assert now.place(0, FOUR)
-        assert now.place(1, held)
-        wanted = TWO_NODES if held != TWO_NODES else FOUR
-        blocked = now.place(2, FOUR)
-        assert blocked == (held != TWO_NODES)
-        before = now.jobs.copy(), now.nodes.copy(), now.capacity.copy()
-        assert not now.place(1 if wanted == TWO_NODES else 2, wanted)
-        for after, then in zip((now.jobs, now.nodes, now.capacity), before, strict=True):
-            np.testing.assert_array_equal(after, then)
-
-
 def test_a_share_goes_to_the_fullest_shared_gpu_that_has_room():
     now = Round.of(4, 4, jobs=6)
     now.place(0, HALF_GPU)
@@ -261,7 +240,14 @@ def test_after_any_sequence_the_books_agree_with_what_is_held(gpus: list[int], s
         else:
             could = fits(now.board, config)
             held = now.jobs[job, at.CONFIG] >= 0
-            assert now.place(job, config) >= (could and not held)
+            before = [array.copy() for array in (now.jobs, now.nodes, now.capacity)]
+            placed = now.place(job, config)
+            assert placed >= (could and not held)
+            if placed:
+                assert now.jobs[job, at.CONFIG] == config
+            else:
+                for then, array in zip(before, (now.jobs, now.nodes, now.capacity), strict=True):
+                    np.testing.assert_array_equal(array, then)
         _check_books(now)
 
 

@@ -37,10 +37,6 @@ def test_a_job_that_does_not_fit_under_the_cap_waits():
     assert result.cap_forced_s == 0.0
 
 
-def test_a_cap_that_two_jobs_just_reach_lets_both_run():
-    assert simulate(two_jobs(constant(2.0)), make_policy("edf")).start_s.tolist() == [0.0, 0.0]
-
-
 def test_the_base_power_of_a_node_counts_when_it_is_switched_on():
     """The first job draws 1.5 kW with the node, the second 1 kW more."""
     assert simulate(two_jobs(constant(2.4), base_w=500.0), make_policy("edf")).start_s.tolist() == [0.0, HOUR]

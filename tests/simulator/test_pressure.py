@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 from first_rounds import begin_run
-from gpusched_env import ActiveJobs, Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env import ActiveJobs, Configuration, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.sorting import pressures
-from instances import HOUR
-
-CERTAIN = EpochDistribution.certain()
+from instances import CERTAIN, HOUR
 
 
 def opened(*jobs: tuple[float, float]) -> State:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,7 +19,7 @@ from gpusched_env.simulator import Choice
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import places_of
 from refusals import refused
-from run_files import audited, loaded_again
+from run_files import audited, csv_rows, loaded_again
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -173,14 +172,8 @@ def test_any_run_audits_clean_and_can_be_read_again(tmp_path: Path, preemption: 
 )
 def test_the_audit_finds_a_spread_interval_that_was_changed(tmp_path: Path, column: str, value: str) -> None:
     write_run(simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1))), tmp_path / "run")
-    path = tmp_path / "run" / "intervals.csv"
-    rows = list(csv.DictReader(path.read_text().splitlines()))
-    row = next(row for row in rows if row["configuration"] == "V~4" and row["node"] == "0")
-    row[column] = value
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, rows[0])
-        writer.writeheader()
-        writer.writerows(rows)
+    with csv_rows(tmp_path / "run" / "intervals.csv") as rows:
+        next(row for row in rows if row["configuration"] == "V~4" and row["node"] == "0")[column] = value
     assert audit(tmp_path / "run")
 
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.switching import longest_switch_s, switch_s
-from instances import random_instance
+from instances import CERTAIN, random_instance
 from run_files import audited
 from scripted import Scripted
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from scripted import Place
 
-CERTAIN = EpochDistribution.certain()
 CONFIGURATIONS = (
     Configuration("V", 1),
     Configuration("V", 2),

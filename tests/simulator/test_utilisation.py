@@ -15,7 +15,6 @@ from fixed import Fixed
 from gpusched_baselines import make_policy
 from gpusched_env import (
     Configuration,
-    EpochDistribution,
     GpuType,
     Instance,
     Job,
@@ -28,12 +27,11 @@ from gpusched_env import (
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.sharing_slowdown import speed_by_utilisation
-from instances import by_utilisation, random_instance
+from instances import CERTAIN, by_utilisation, random_instance
 from refusals import refused
 
 GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE = Configuration("V", 1, share=0.5), Configuration("V", 1)
-CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=2)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HOUR = 3600.0
+CERTAIN = EpochDistribution.certain()
 
 
 def three_jobs() -> Instance:

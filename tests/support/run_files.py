@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -35,3 +36,16 @@ def edited(path: Path) -> Iterator[Any]:
     document = json.loads(path.read_text(encoding="utf-8"))
     yield document
     path.write_text(json.dumps(document), encoding="utf-8")
+
+
+@contextmanager
+def csv_rows(path: Path) -> Iterator[list[dict[str, str]]]:
+    """Give the rows of a CSV file to change, and write them back."""
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    columns = list(rows[0])
+    yield rows
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
-from instances import HOUR, random_instance
+from gpusched_env import Configuration, GpuType, Instance, Job, Node
+from instances import CERTAIN, HOUR, random_instance
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-CERTAIN = EpochDistribution.certain()
 KILOWATT = GpuType("V", 1000.0, 0.0, 16.0, 8)  # a busy GPU costs 1 €/h
 
 EARLY_COMPLETIONS = [

@@ -60,21 +60,22 @@ def priced(jobs: int = 4, nodes: int = 2) -> Scenario:
 
 
 class Twins:
-    """Both, with the same arguments."""
+    """Both, with the same arguments; without scenarios they replay the `instance` of `settings`."""
 
     def __init__(
         self,
-        scenarios: Sequence[Scenario],
+        scenarios: Sequence[Scenario] | None,
         envs: int,
         mode: AutoresetMode = AutoresetMode.NEXT_STEP,
         threads: int | None = None,
         **settings: Any,
     ) -> None:
-        self.native = GpuClusterVectorEnv(envs, scenarios, autoreset_mode=mode, threads=threads, **settings)
+        each = scenarios or ["default"]
+        self.native = GpuClusterVectorEnv(
+            envs, scenarios or "default", autoreset_mode=mode, threads=threads, **settings
+        )
         limit = settings.pop("max_episode_steps", None)
-        singles = [
-            lambda i=i: _limited(GpuClusterEnv(scenarios[i % len(scenarios)], **settings), limit) for i in range(envs)
-        ]
+        singles = [lambda i=i: _limited(GpuClusterEnv(each[i % len(each)], **settings), limit) for i in range(envs)]
         self.sync = SyncVectorEnv(singles, autoreset_mode=mode)
         self.truncated = np.zeros(envs, dtype=np.bool_)
         self.ended = np.zeros(envs, dtype=np.bool_)

@@ -135,11 +135,6 @@ def test_bad_facts_name_their_field() -> None:
         Application("a", 1.0, 1.0, {})
 
 
-def test_an_application_may_take_no_memory_and_restart_at_once() -> None:
-    application = Application("a", 1.0, 0.0, {("V100", 1): 1.0})
-    assert (application.memory_gib, application.restart_s) == (0.0, 0.0)
-
-
 def test_a_damaged_table_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"application": "a", "gpu_type": "V100", "gpus": "1", "seconds_per_epoch": "soon"}
     times = ("applications.csv", ("application", "gpu_type", "gpus"), "seconds_per_epoch")

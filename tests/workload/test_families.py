@@ -60,10 +60,6 @@ def test_geometric_hazard_is_the_same_in_every_bin_and_the_mean_is_the_formulas(
     assert made.mean == pytest.approx((1 - math.exp(-rate)) / (bins * (1 - math.exp(-rate / bins))))
 
 
-def test_a_beta_of_mean_a_half_and_concentration_two_is_uniform():
-    np.testing.assert_allclose(beta_distribution(0.5, 2.0, 4).survival, [1.0, 0.75, 0.5, 0.25])
-
-
 def test_two_point_has_two_bins_of_its_own_and_a_mean_worked_out_by_hand():
     made = two_point_distribution(0.2, 0.75)
     assert made.edges.tolist() == [0.0, 0.2, 1.0]

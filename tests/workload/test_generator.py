@@ -20,10 +20,6 @@ from gpusched_env.workload import (
 from refusals import refused
 
 
-def test_the_same_seed_gives_the_same_instance():
-    assert make_instance(load_scenario("tiny"), 7) == make_instance(load_scenario("tiny"), 7)
-
-
 @pytest.mark.parametrize("name", ["tiny", "sharing", "multi-node"])
 def test_a_maker_of_many_instances_makes_each_as_if_it_were_the_only_one(name):
     scenario = load_scenario(name).replace({"jobs.count": 12})

@@ -10,7 +10,7 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_env import simulate
 from gpusched_env.formats.instance_file import instance_json
-from gpusched_env.workload import InstanceMaker, Scenario, load_scenario, make_instance, scenario_toml
+from gpusched_env.workload import InstanceMaker, Scenario, load_scenario, make_instance
 from gpusched_env.workload.mixture import seed_of_class
 from refusals import refused
 
@@ -84,12 +84,6 @@ def test_the_maker_and_policies_take_classes():
         assert instance_json(maker.make(seed)) == instance_json(instance)
     result = simulate(instance, make_policy("sts-x"))
     assert np.isfinite(result.completion_s).all()
-
-
-def test_classes_that_are_written_load_back_equal(tmp_path):
-    scenario, path = two_classes(), tmp_path / "tiny.toml"
-    path.write_text(scenario_toml(scenario), encoding="utf-8")
-    assert load_scenario(path) == scenario
 
 
 def test_a_mixture_may_have_scenarios_with_classes():

@@ -18,7 +18,6 @@ from gpusched_env.workload import (
     load_scenario,
     load_track,
     make_instance,
-    scenario_toml,
 )
 from gpusched_env.workload.mixture import variant_of, variants_of
 from gpusched_experiments.report.metrics import Billing
@@ -68,11 +67,6 @@ def test_a_scenario_that_is_none_is_its_only_variant():
     tiny = load_scenario("tiny")
     assert variants_of(tiny) == (tiny,)
     assert variant_of(tiny, 7) is tiny
-
-
-def test_a_mixture_that_is_written_loads_back_equal(tmp_path):
-    scenario = load_scenario(write(tmp_path))
-    assert load_scenario(write(tmp_path, scenario_toml(scenario))) == scenario
 
 
 def test_a_path_is_taken_from_the_folder_of_the_file(tmp_path):

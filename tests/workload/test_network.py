@@ -187,14 +187,9 @@ def test_gpu_types_of_ones_own_are_as_told():
     assert np.any(times[:, ~mine] > plain.jobs.seconds_per_epoch[:, ~mine])
 
 
-def test_a_scenario_file_shows_the_section_and_loads_back(tmp_path):
-    scenario = load_scenario("byteps")
-    text = scenario_toml(scenario)
-    assert "[interconnect]" in text
-    assert 'backend = "byteps"' in text
-    assert "Modelled" in text
-    (tmp_path / "s.toml").write_text(text, encoding="utf-8")
-    assert load_scenario(tmp_path / "s.toml") == scenario
+def test_a_scenario_file_shows_the_section():
+    text = scenario_toml(load_scenario("byteps"))
+    assert all(part in text for part in ("[interconnect]", 'backend = "byteps"', "Modelled"))
 
 
 def test_the_built_in_scenario_has_jobs_that_are_helped():

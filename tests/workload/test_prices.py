@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload import Scenario, load_scenario, make_instance, scenario_toml
+from gpusched_env.workload import Scenario, load_scenario, make_instance
 from gpusched_env.workload.tables.hourly_prices import NAMES, builtin_prices, filled, read_prices
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
@@ -125,11 +125,6 @@ def test_without_a_series_nothing_changes_and_the_seed_draws_the_same_jobs():
     assert plain.jobs == priced.jobs
 
 
-def test_a_scenario_with_prices_comes_back_from_its_file(tmp_path: Path):
-    (tmp_path / "mine.toml").write_text(scenario_toml(scenario(levy_eur_per_kwh=0.03)))
-    assert load_scenario(tmp_path / "mine.toml").prices == scenario(levy_eur_per_kwh=0.03).prices
-
-
 def test_a_file_of_quarter_hours_is_a_series(tmp_path: Path):
     quarters = [f"2025-10-0{1 + q // 96}T{q % 96 // 4:02}:{q % 4 * 15:02}+02:00" for q in range(192)]
     lines = ["time,eur_per_mwh,g_per_kwh,pue", *(f"{time},{q},{2 * q},1.2" for q, time in enumerate(quarters))]
@@ -202,7 +197,8 @@ def test_every_built_in_series_is_whole():
         table = builtin_prices(name)
         assert np.isfinite(table.eur_per_kwh).all()
         assert (np.diff(table.time_s) == HOUR).all()
-    assert builtin_prices("ercot-2022").g_per_kwh is not None
+    for name, mean in (("caiso-2022", 256.06), ("ercot-2022", 343.44)):
+        assert builtin_prices(name).g_per_kwh.mean() == pytest.approx(mean, abs=0.01)
     assert builtin_prices("ercot-2023").g_per_kwh is None
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_env import HostMemory, Scenario, load_scenario, make_instance
+from gpusched_env import HostMemory, Scenario, make_instance
 from gpusched_env.workload import builtin_applications, scenario_toml
 from refusals import refused
 
@@ -110,10 +110,7 @@ def test_a_wrong_setting_is_named(values):
         costs(BERT, **values)
 
 
-def test_a_scenario_file_keeps_the_section(tmp_path):
-    told = Scenario(name="mine").replace({"switching.model": "pipelined", "switching.start_s": 0.01})
-    (tmp_path / "mine.toml").write_text(scenario_toml(told), encoding="utf-8")
-    assert load_scenario(tmp_path / "mine.toml") == told
+def test_a_scenario_file_shows_the_section():
     assert "[switching]\n# model = " in scenario_toml(Scenario())
 
 

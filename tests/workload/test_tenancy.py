@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from checkpoints import play
 from gpusched_baselines import HiveD, make_policy
 from gpusched_env import (
     Cells,
     Configuration,
     EpochDistribution,
-    GpuClusterEnv,
     GpuClusterVectorEnv,
     GpuType,
     Instance,
@@ -30,6 +30,7 @@ from gpusched_env.workload import Scenario, make_instance, scenario_toml, with_t
 from gpusched_env.workload.scenario.scenario_file import load_scenario
 from refusals import ANY, refused
 from run_files import audited, loaded_again
+from vector_twins import Twins, assert_same
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -132,37 +133,16 @@ def test_the_audit_finds_a_cell_that_lies_where_there_is_no_room(tmp_path: Path)
 @pytest.mark.parametrize("preemption", [True, False])
 def test_both_environments_do_the_same_with_cells_and_quotas(*, preemption: bool) -> None:
     for instance in (lending(2), cluster(20, 5)):
-        single = GpuClusterEnv(instance=instance, preemption=preemption)
-        many = GpuClusterVectorEnv(1, instance=instance, preemption=preemption)
-        single.reset(seed=0)
-        many.reset(seed=0)
-        rng, total, over = np.random.default_rng(4), 0.0, False
-        for _ in range(400):
-            mask = single.action_masks()
-            np.testing.assert_array_equal(mask, many.action_masks()[0])
-            action = int(rng.choice(np.flatnonzero(mask)))
-            _, reward, over, _, _ = single.step(action)
-            _, rewards, _, _, _ = many.step(np.array([action]))
-            assert reward == rewards[0]
-            total += float(reward)
-            if over:
-                break
-        assert total < 0.0
+        twins = Twins(None, 1, instance=instance, preemption=preemption)
+        twins.play(400, np.random.default_rng(4), twins.reset(seed=0))
 
 
 def test_a_vector_environment_goes_on_from_a_checkpoint_with_cells() -> None:
-    envs = [GpuClusterVectorEnv(2, instance=lending(3)) for _ in range(2)]
-    for env in envs:
-        env.reset(seed=0)
-    for step in range(40):
-        envs[0].step(
-            np.array([int(np.flatnonzero(m)[-1 - step % 2 if m.sum() > 1 else 0]) for m in envs[0].action_masks()])
-        )
-    envs[1].set_state(envs[0].get_state())
-    for _ in range(20):
-        actions = np.array([int(np.flatnonzero(m)[-1]) for m in envs[0].action_masks()])
-        one, two = envs[0].step(actions), envs[1].step(actions)
-        np.testing.assert_array_equal(one[1], two[1])
+    env, other = (GpuClusterVectorEnv(2, instance=lending(3)) for _ in range(2))
+    env.reset(seed=0)
+    play(env, 40, 0)
+    other.set_state(env.get_state())
+    assert_same(play(other, 20, 1), play(env, 20, 1))
 
 
 SECTION = """

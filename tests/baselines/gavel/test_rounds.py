@@ -10,16 +10,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from first_rounds import begin_run
-from gpusched_baselines import Gavel, GavelCost, make_policy, policy_names
+from gpusched_baselines import Gavel, make_policy, policy_names
 from gpusched_baselines.registry import ablation_names
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import random_instance
+from instances import CERTAIN, random_instance
 from refusals import refused
 
 ONE = Configuration("V", 1)
-CERTAIN = EpochDistribution.certain()
 NAMES = [name for name in policy_names() if name.startswith("gavel")]
 
 
@@ -126,20 +125,3 @@ def test_a_run_with_too_little_memory_is_refused():
     state = begin_run(instance, memory_columns=3)
     with refused("memory_columns", 3):
         Gavel().decide(state.view, np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "field"),
-    [
-        ({"objective": "best"}, "objective"),
-        ({"round_s": 0.0}, "round_s"),
-        ({"reset_s": -1.0}, "reset_s"),
-        ({"entities": 0}, "entities"),
-        ({"within": "lifo"}, "within"),
-    ],
-)
-def test_wrong_parameters_are_refused(wrong, field):
-    with refused(field):
-        Gavel(**wrong)
-    with refused("epochs", "few"):
-        GavelCost(epochs="few")  # type: ignore[arg-type]

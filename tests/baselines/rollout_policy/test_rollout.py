@@ -9,7 +9,6 @@ from first_rounds import begin_run
 from gpusched_baselines import StsX
 from gpusched_baselines.registry import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
-from gpusched_baselines.rollout_policy.policy import RolloutSettings
 from gpusched_baselines.rollout_policy.samples import Order, deviations, plan_of, same_plan
 from gpusched_baselines.rollout_policy.simulation import (
     BASES,
@@ -24,7 +23,6 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import random_instance
 from policies import QUICK_LOOK
-from refusals import refused
 from run_files import audited
 from untouched import arrays, assert_unchanged
 
@@ -110,11 +108,3 @@ def test_runs_pass_the_audit_and_are_the_same_again(seed: int, tmp_path):
     result = simulate(instance, QUICK)
     assert audited(result, tmp_path / "run") == []
     np.testing.assert_array_equal(simulate(instance, QUICK, seed=1).log, result.log)
-
-
-@pytest.mark.parametrize(
-    "setting", [{"first": 0}, {"challenger_samples": 1}, {"bases": ("edf",)}, {"bases": ()}, {"rounds": 0}]
-)
-def test_settings_out_of_range_are_refused(setting: dict):
-    with refused(*next(iter(setting.items()))):
-        RolloutSettings(**setting)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ import pytest
 from gpusched_baselines import AntMan, Fill, Pack, make_policy
 from gpusched_env import (
     Configuration,
-    EpochDistribution,
     GpuType,
     Instance,
     Interference,
@@ -23,15 +21,10 @@ from gpusched_env import (
 )
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import by_utilisation, random_instance
-from refusals import refused
-
-if TYPE_CHECKING:
-    pass
+from instances import CERTAIN, by_utilisation, random_instance
 
 GUARANTEED, OPPORTUNISTIC = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
-CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=2)
 ALL = (GUARANTEED, OPPORTUNISTIC, TWO)
 
@@ -293,19 +286,3 @@ def test_no_job_waits_for_ever_whichever_shares_it_may_use(name: str):
             jobs.append(job(0.5, at_s=at_s, opportunistic=label, weight=weight, configurations=open_ones))
         result = simulate(cluster(jobs, (int(rng.integers(1, 3)),), there), make_policy(name))
         assert np.all(np.isfinite(result.completion_s))
-
-
-@pytest.mark.parametrize(
-    ("make", "field"),
-    [
-        (lambda: AntMan(most_busy=0.0), "most_busy"),
-        (lambda: AntMan(auto_after_s=-1.0), "auto_after_s"),
-        (lambda: AntMan(promotes=1), "promotes"),
-        (lambda: Fill(classes=11), "classes"),
-        (lambda: Pack(light=0.5), "light"),
-        (lambda: Pack(most=-1), "most"),
-    ],
-)
-def test_a_wrong_number_is_named(make, field: str):
-    with refused(field):
-        make()

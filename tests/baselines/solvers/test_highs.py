@@ -10,12 +10,6 @@ from single_job import random_single_job, two_speeds
 HOUR = 3600.0
 
 
-@pytest.fixture
-def _needs_highs():
-    pytest.importorskip("pyomo", reason="Pyomo is not installed: pip install 'gpusched-env[solvers]'")
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
-
-
 @pytest.mark.usefixtures("_needs_highs")
 def test_it_equals_the_exact_solver_on_three_hundred_problems():
     solver, statuses = HighsSolver(), {"slack": 0, "tight": 0, "late": 0}

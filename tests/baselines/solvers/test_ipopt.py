@@ -12,10 +12,9 @@ from gpusched_baselines.solvers import ipopt as published
 from gpusched_baselines.solvers.ipopt import Iterate, as_read, minimise
 from gpusched_baselines.solvers.smoothed_program import PublishedProgram, SmoothedSurvival
 from gpusched_env import EpochDistribution, simulate
-from instances import random_instance
+from instances import HOUR, random_instance
 from single_job import tight_single_jobs, two_speeds
 
-HOUR = 3600.0
 TIGHT = two_speeds(3.5 * HOUR).problem  # epochs of 1 h for 1 € or 40 min for 19/15 €; S is 1, then ½; four epochs
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import Greedy, fifo, make_policy
-from gpusched_env import Configuration, Instance, Job
+from gpusched_env import Configuration, Instance
 from gpusched_reproductions.certify import RoundCertificate
 from gpusched_reproductions.certify import certified_run as module
 from gpusched_reproductions.certify.certified_run import (
@@ -24,17 +24,11 @@ from gpusched_reproductions.certify.certified_run import (
     policy_table,
     static_instance,
 )
-from instances import HOUR, random_instance
+from instances import random_instance
 from refusals import refused
 from small_instances import CERTAIN, hours_job, kilowatt_cluster
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
-
-
-@pytest.fixture
-def _needs_highs():
-    pytest.importorskip("pyomo", reason="Pyomo is not installed: pip install 'gpusched-env[solvers]'")
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
 
 
 def one_job(_: int) -> Instance:
@@ -162,9 +156,3 @@ def test_the_files_hold_every_run_and_no_nan():
     assert document["provenance"] == {"command": "gpusched certify"}
     assert [entry["gap"] for entry in document["runs"]] == [0.0, None]
     assert document["policies"][0]["instances"] == 2
-
-
-def test_jobs_that_come_later_are_put_at_the_beginning():
-    late = Job(5 * HOUR, 9 * HOUR, 0.01, 1.0, CERTAIN, 1.0, {ONE: HOUR})
-    static = static_instance(kilowatt_cluster([late], [1], [ONE]), known=False)
-    assert (static.jobs.submission_s[0], static.jobs.due_s[0]) == (0.0, 4 * HOUR)

@@ -45,14 +45,6 @@ def test_tardiness_is_bought_where_it_is_cheaper_than_energy():
     assert_solved(certify_static(kilowatt_cluster([job], [2], [ONE, TWO])), 3.0 + 0.5)
 
 
-def test_of_two_jobs_on_one_gpu_the_heavier_goes_first():
-    """Each takes 1 h and is due at once: the one that weighs 10 €/h ends after 1 h, the other after 2."""
-    jobs = [hours_job(0.0, {ONE: 1.0}, 1.0), hours_job(0.0, {ONE: 1.0}, 10.0)]
-    found = certify_static(kilowatt_cluster(jobs, [1], [ONE]))
-    assert_solved(found, 2.0 + 10.0 + 2.0)
-    assert found.schedule.completion_s == pytest.approx([2 * HOUR, HOUR])
-
-
 def test_three_jobs_on_one_gpu_go_by_weight_over_length():
     """Smith's rule: 1 h at 9 €/h, 2 h at 10, 3 h at 6. Energy 6 €, tardiness 9 + 3 · 10 + 6 · 6 €."""
     jobs = [hours_job(0.0, {ONE: hours}, weight) for hours, weight in ((3.0, 6.0), (1.0, 9.0), (2.0, 10.0))]

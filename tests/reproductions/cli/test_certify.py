@@ -4,22 +4,10 @@ import json
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from gpusched_experiments.cli.app import app
+from commands import gpusched
 from gpusched_reproductions.certify.certified_run import BoundBrokenError
 from gpusched_reproductions.cli import certify as command
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
-
-
-@pytest.fixture
-def _needs_highs():
-    pytest.importorskip("pyomo", reason="Pyomo is not installed: pip install 'gpusched-env[solvers]'")
-    pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
-
 
 SMALL = ("--jobs", 3, "--nodes", 2, "--set", "cluster.gpus_per_node=2")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import heapq
 import json
@@ -12,24 +11,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
+from commands import gpusched
 from gpusched_baselines.gavel.objectives import las
-from gpusched_experiments.cli.app import app
 from gpusched_reproductions.conform.gavel import read_demands
 from gpusched_reproductions.systems.gaia.queue import TickQueue
-from gpusched_reproductions.systems.gaia.replay import replay
-from gpusched_reproductions.systems.gaia.trace import read_signal, read_trace
 from gpusched_reproductions.systems.muri.traces import path_of
 
 ROOT = Path(__file__).parents[3]
 PLACES = [folder / "shared" / "data" / "gpuspb" / "reference" for folder in (ROOT.parent, ROOT.parent.parent)]
 FOLDER = next((place for place in PLACES if place.is_dir()), PLACES[0])
 DEMANDS = FOLDER.parents[1] / "gavel_policies" / "demands_and_answers.json.gz"
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture
@@ -154,19 +146,6 @@ GAIA = FOLDER.parents[1] / "gaia_reference"
 @pytest.mark.skipif(not GAIA.is_dir(), reason=f"the answers of GAIA's program are not in {GAIA}")
 def test_all_answers_of_gaias_program_on_a_signal_agree_in_sums_job_by_job_and_in_our_simulator():
     assert gpusched("conform", "gaia", GAIA / "signal_CISO.csv").stdout.strip() == "42 of 42 agree"
-
-
-@pytest.mark.skipif(not GAIA.is_dir(), reason=f"the answers of GAIA's program are not in {GAIA}")
-@pytest.mark.parametrize("grid", ["ERCO"])
-def test_the_rules_start_every_job_of_gaias_trace_when_its_program_does(grid: str):
-    trace, signal = read_trace(GAIA / "pai_1k.csv"), read_signal(GAIA / f"signal_{grid}.csv")
-    with gzip.open(GAIA / f"jobs_{grid}.csv.gz", "rt", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file))
-    for policy in {row["policy"] for row in rows}:
-        name, reserved = policy.removesuffix("-9"), 9 * policy.endswith("-9")
-        ours = replay(trace, signal, name, reserved)
-        theirs = sorted((int(row["job"]), 5.0 * int(row["start_tick"])) for row in rows if row["policy"] == policy)
-        assert sorted(zip(ours.job.tolist(), ours.begin_s.tolist(), strict=True)) == theirs
 
 
 @pytest.fixture

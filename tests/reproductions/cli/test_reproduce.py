@@ -2,19 +2,14 @@ import csv
 import json
 
 import pytest
-from typer.testing import CliRunner
 
+from commands import gpusched
 from gpusched_env.rendering import MissingExtraError
 from gpusched_experiments.cli import terminal
-from gpusched_experiments.cli.app import app
 from gpusched_reproductions.cli import reproduce as command
 from gpusched_reproductions.published import EXPERIMENTS
 
 FILES = {"report.html", "cells.csv", "table.md", "table.csv", "summary.csv", "figure.svg", "record.json"}
-
-
-def gpusched(*arguments):
-    return CliRunner().invoke(app, [str(argument) for argument in arguments])
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-from dataclasses import dataclass, field
 
 import pytest
 
@@ -22,24 +21,10 @@ from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.published import EXPERIMENTS
 from refusals import refused
+from watching import Watching
 
 HIGH = load_scenario("high").replace({"cluster.nodes": 2, "jobs.count": 20})
 SMALL = Selection(nodes=(2,), seeds=(0, 1), policies=("edf", "agent:mine"))
-
-
-@dataclass
-class Watching:
-    notes: list = field(default_factory=list)
-    ran: int = 0
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def begin(self, experiment, runs, finished):
-        pass
-
-    def finished(self):
-        self.ran += 1
 
 
 @pytest.fixture(autouse=True)

@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import pytest
 
@@ -19,6 +19,7 @@ from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_experiments.report.table import MONEY, Column, Table
 from gpusched_reproductions.published.workloads import ONE_ROUND
 from refusals import refused
+from watching import Watching
 
 TINY = load_scenario("tiny")
 TIMES = ("decision_s", "decision_s_per_round", "run_s")
@@ -53,25 +54,6 @@ FAKE = Experiment(
     chart=lambda _: Chart("drawn"),
     reported=(Reported("something", "42 %", "somebody"),),
 )
-
-
-@dataclass
-class Watching:
-    notes: list = field(default_factory=list)
-    begun: list = field(default_factory=list)
-    ran: int = 0
-    stop_after: int = 10**9
-
-    def note(self, text):
-        self.notes.append(text)
-
-    def begin(self, experiment, runs, finished):
-        self.begun.append((experiment.name, runs, finished))
-
-    def finished(self):
-        self.ran += 1
-        if self.ran >= self.stop_after:
-            raise KeyboardInterrupt
 
 
 class Drawn:

@@ -13,6 +13,7 @@ from gpusched_experiments.report.run import Runs
 from gpusched_reproductions.published import value_of_information as module
 from gpusched_reproductions.published.changes import Misspecified
 from gpusched_reproductions.published.value_of_information import VALUE_OF_INFORMATION_EXPERIMENT, Contrast
+from watching import Watching
 
 PARTS = ablation_names("sts-x")
 CONTRASTS = 3 + 3 + 1 + len(PARTS) - 2  # two parts are asked for by a question already
@@ -124,17 +125,6 @@ def test_each_question_has_a_figure_with_its_tracks_in_falling_order_of_the_firs
     assert VALUE_OF_INFORMATION_EXPERIMENT.figures["preempt"](reverse).rows[0][0].categories == ("b", "a")
 
 
-class Watching:
-    def note(self, text):
-        pass
-
-    def begin(self, experiment, runs, finished):
-        self.begun = (runs, finished)
-
-    def finished(self):
-        pass
-
-
 @pytest.fixture
 def small(monkeypatch):
     """Two small tracks in the place of the suite."""
@@ -154,7 +144,7 @@ def test_a_run_ends_in_a_page_four_figures_and_the_numbers_and_goes_on_where_it_
         VALUE_OF_INFORMATION_EXPERIMENT, Selection(quick=True), tmp_path, watcher=watching, drawing=drawing
     )
     policies = len(VALUE_OF_INFORMATION_EXPERIMENT.policies) + 1
-    assert watching.begun == (2 * 2 * policies, 0)
+    assert watching.begun == [("value-of-information", 2 * 2 * policies, 0)]
     names = {"know", "plan", "preempt"}
     assert {path.name for path in (tmp_path / "value-of-information").iterdir()} == {
         "cells.csv", "record.json", "table.md", "table.csv", "summary.csv", "parts.csv", "figure.svg",
@@ -176,7 +166,7 @@ def test_a_run_ends_in_a_page_four_figures_and_the_numbers_and_goes_on_where_it_
     ):
         assert f"### {title}" in page
     reproduce(VALUE_OF_INFORMATION_EXPERIMENT, Selection(quick=True), tmp_path, watcher=watching)
-    assert watching.begun == (2 * 2 * policies, 2 * 2 * policies)
+    assert watching.begun[1:] == [("value-of-information", 2 * 2 * policies, 2 * 2 * policies)]
 
 
 @pytest.mark.usefixtures("small")
