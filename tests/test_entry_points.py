@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from any_instance import AnyInstance
 from examples.compiled_policy import ExpectedCost
 from gpusched_baselines import Sts, make_policy
-from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Scenario, load_scenario, rollout, simulate
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Instance, JobPolicy, Scenario, load_scenario, rollout, simulate
 from helpers import helped_instance
 from instances import random_instance, with_switching
 from refusals import refused
@@ -26,12 +26,8 @@ POLICIES = {name: make_policy(name) for name in NAMES} | {
 }
 
 
-@pytest.mark.parametrize("name", POLICIES)
-@settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]), kinds=st.booleans())
-def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: float, kinds: bool):
-    policy = POLICIES[name]
-    instance = random_instance(seed, restart_s=restart_s, kinds=kinds, interference=kinds)
+def assert_agree(policy: JobPolicy, instance: Instance) -> None:
+    """Check that `simulate` and the environment make the same schedule, which costs the same and pays it."""
     direct = simulate(instance, policy)
     env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
     stepped, rewards = rollout(env, policy, instance=instance)
@@ -41,37 +37,32 @@ def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: flo
     np.testing.assert_allclose(stepped.job_energy_eur, direct.job_energy_eur, rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]), kinds=st.booleans())
+def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: float, kinds: bool):
+    assert_agree(POLICIES[name], random_instance(seed, restart_s=restart_s, kinds=kinds, interference=kinds))
+
+
 @pytest.mark.parametrize("name", ["fifo", "sts", "sts-x"])
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_they_agree_where_spare_machines_help(name: str, seed: int):
-    policy, instance = POLICIES[name], helped_instance(seed, types=1, restart_s=5.0)
-    direct = simulate(instance, policy)
-    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
-    stepped, rewards = rollout(env, policy, instance=instance)
-    assert -rewards == pytest.approx(direct.total_eur, rel=1e-9)
-    np.testing.assert_array_equal(stepped.log, direct.log)
+    assert_agree(POLICIES[name], helped_instance(seed, types=1, restart_s=5.0))
 
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]))
 def test_where_nothing_is_shared_sts_with_its_last_step_agrees_too(seed: int, restart_s: float):
-    policy, instance = Sts(), random_instance(seed, restart_s=restart_s)
-    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
-    np.testing.assert_array_equal(rollout(env, policy, instance=instance)[0].log, simulate(instance, policy).log)
+    assert_agree(Sts(), random_instance(seed, restart_s=restart_s))
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), kinds=st.booleans())
 def test_they_agree_where_switches_cost_by_distance(name: str, seed: int, kinds: bool):
-    policy = POLICIES[name]
-    instance = with_switching(random_instance(seed, span_s=400.0, kinds=kinds, interference=kinds), seed)
-    direct = simulate(instance, policy)
-    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
-    stepped, _ = rollout(env, policy, instance=instance)
-    np.testing.assert_array_equal(stepped.log, direct.log)
-    assert stepped.total_eur == pytest.approx(direct.total_eur, rel=1e-9)
+    instance = random_instance(seed, span_s=400.0, kinds=kinds, interference=kinds)
+    assert_agree(POLICIES[name], with_switching(instance, seed))
 
 
 def test_where_gpus_are_shared_an_environment_knows_no_last_step():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from adapted import adapted_sts_x, randomised, spec_of
+from adapted import adapted_sts_x, randomised
 from any_instance import AnyInstance
 from crowded import crowded
 from gpusched_baselines import StsX
@@ -21,7 +21,6 @@ from gpusched_env.simulator.policy import AS_A_POLICY
 from instances import random_instance, with_switching
 from mixed import mixed_instance
 from policies import JobByJob
-from refusals import refused
 from vector_twins import few_jobs
 
 if TYPE_CHECKING:
@@ -133,15 +132,3 @@ def test_it_knows_nothing_of_jobs_to_come():
     assert len(decisions(instance, come_s)) > 10
     assert decisions(other, come_s) == decisions(instance, come_s)
     assert decisions(other, np.inf) != decisions(instance, np.inf)
-
-
-def test_it_refuses_what_it_was_not_trained_for():
-    instance = random_instance(3, jobs=3, nodes=6, kinds=True)
-    met = spec_of(instance)
-    agent = replace(adapted_sts_x(instance), spec=replace(met, kinds=("single-node", "multi-node")))
-    with refused("adapted: instance.configurations", "T0x0.2 (shared)", "single-node and multi-node"):
-        simulate(instance, agent)
-    few = replace(adapted_sts_x(instance), spec=replace(met, max_configurations=4))
-    with refused("adapted: instance.configurations", "15 of them", "at most 4"):
-        simulate(instance, few)
-    simulate(random_instance(3, jobs=3), agent)

@@ -67,15 +67,6 @@ def test_reviews_and_steps_are_counted_on_from_a_checkpoint(mode, steps):
     assert truncated >= 4
 
 
-@pytest.mark.parametrize("changed", [{"max_idle_reviews": 6}, {"max_episode_steps": 15}, {"max_episode_steps": None}])
-def test_a_checkpoint_of_other_limits_is_refused(changed):
-    limits = {"max_idle_reviews": 5, "max_episode_steps": 14}
-    env = GpuClusterVectorEnv(2, few_jobs(2), **limits)
-    env.reset(seed=3)
-    with refused("state", "a state with other arguments"):
-        GpuClusterVectorEnv(2, few_jobs(2), **(limits | changed)).set_state(env.get_state())
-
-
 def test_make_vec_takes_a_number_of_steps_in_the_mode_of_its_own():
     env = gymnasium.make_vec(ENVIRONMENT_ID, num_envs=2, max_episode_steps=50, scenario=few_jobs(20))
     assert isinstance(env, GpuClusterVectorEnv)

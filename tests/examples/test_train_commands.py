@@ -13,9 +13,10 @@ from typer.testing import CliRunner
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
+from commands import succeeds
 from gpusched_experiments.cli.app import app
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/index.md", "docs/cli.md", "docs/train.md", "docs/quickstart.md")
 ASKED = "GPUSCHED_LONG_TESTS" in os.environ
 # They take minutes, so they run only where they are asked for.
@@ -43,8 +44,7 @@ def test_a_command_of_a_page_ends_better_than_edf(command, tmp_path, monkeypatch
         pytest.skip("takes minutes: set GPUSCHED_LONG_TESTS to run it")
     monkeypatch.chdir(tmp_path)
     words = shlex.split(command)
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
+    succeeds(*words)
     folder = Path(words[words.index("--out") + 1])
     curve = json.loads((folder / "agent" / "agent.json").read_text(encoding="utf-8"))["curve"]
     kept = min(curve, key=lambda point: point["total_eur"])
