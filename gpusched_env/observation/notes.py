@@ -46,11 +46,12 @@ def slack_ratio(board: Board, job: int) -> float:
 def bring_up_to_date(board: Board, notes: Notes) -> bool:
     """Bring tallies and sums to the current job: job by job if they are of an earlier one of this round, else again.
 
+    With cells it always counts again: a job that is placed may take the GPUs of opportunistic jobs asked before it.
     Returns whether it counted again.
     """
     jobs, count, order, tallies = board.jobs, board.count, board.order, notes.tallies
     asked = count[at.ASKED]
-    again = tallies[ROUND] != count[at.ROUND] or tallies[ASKED] > asked
+    again = tallies[ROUND] != count[at.ROUND] or tallies[ASKED] > asked or board.cells.shape[0] > 0
     if again:
         _tally(board, notes)
     for i in range(tallies[ASKED], asked):
