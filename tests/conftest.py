@@ -15,7 +15,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for lanes.py
 
-from lanes import in_lane
+from lanes import FIRST, in_lane
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -49,6 +49,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave out the folders and files of the other lane."""
     lane = config.getoption("--lane")
     return True if lane and not in_lane(collection_path, lane) else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what does not run first of the files that have such tests."""
+    if config.getoption("--lane") == "first":
+        items[:] = [item for item in items if item.nodeid.startswith(FIRST)]
 
 
 @pytest.fixture(autouse=True, scope="session")

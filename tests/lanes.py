@@ -26,11 +26,18 @@ SLOW: dict[str, str] = {
 
 
 FIRST: tuple[str, ...] = (
+    "tests/agents/adaptation/test_adaptation_policy.py::test_through_environments_side_by_side_it_pays_what_it_pays_alone",
+    "tests/baselines/gavel/test_rounds.py::test_jobs_without_a_share_get_what_is_left_unless_they_must_not",
+    "tests/baselines/test_bounds.py::test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_utilisation",
+    "tests/baselines/test_elite.py",
+    "tests/cells/test_allocator.py",
     "tests/model/test_synchronisation.py",
+    "tests/rendering/test_frames.py::test_frames_that_keep_what_rests_are_those_drawn_afresh",
     "tests/simulator/test_forecasts.py",
     "tests/simulator/test_interconnect_slowdown.py",
+    "tests/test_recorded_runs.py::test_costs_intervals_observations_and_bounds_are_the_recorded_ones[all-kinds]",
 )
-"""Files whose tests call kernels that no command calls by itself: `make kernels` runs them once, before the workers."""
+"""Tests that call kernels which no command calls by itself: `make kernels` runs them once, before the workers."""
 
 
 def lane_of(path: Path) -> str:
@@ -45,5 +52,5 @@ def in_lane(path: Path, lane: str) -> bool:
     """Return whether a file or folder has tests of a lane, or of the files that run `first`."""
     if lane == "first":
         place = path.resolve().relative_to(ROOT).as_posix()
-        return any(file == place or file.startswith(f"{place}/") for file in FIRST)
+        return any(test.partition("::")[0] == place or test.startswith(f"{place}/") for test in FIRST)
     return lane_of(path) in (lane, "both")

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import numba
 import pytest
-from lanes import ROOT, SLOW, lane_of
+from lanes import FIRST, ROOT, SLOW, lane_of
 
 import compiling
 import durations
@@ -34,6 +34,13 @@ def ended(name: str, seconds: float) -> SimpleNamespace:
 
 def test_what_the_list_of_the_slow_lane_names_is_there():
     assert [name for name in SLOW if not (ROOT / name).exists()] == []
+
+
+@pytest.mark.parametrize("test", FIRST)
+def test_what_runs_first_is_there_and_in_the_core(test):
+    file, _, name = test.partition("::")
+    assert f"def {name.partition('[')[0]}" in (ROOT / file).read_text(encoding="utf-8")
+    assert lane_of(ROOT / file) == "core"
 
 
 def test_a_file_has_the_lane_of_its_folder_and_the_root_has_both():
@@ -80,13 +87,13 @@ def test_tests_that_were_named_end_without_times():
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
-@pytest.mark.parametrize(("module", "fails"), [("gpusched_env.made_up", True), ("made_up", False)])
+@pytest.mark.parametrize(("module", "fails"), [("a_package.made_up", True), ("made_up", False)])
 def test_a_test_fails_that_compiles_a_kernel_of_the_packages(module, fails):
     def half(x: float) -> float:
         return 0.5 * x
 
     half.__module__ = module
-    guard = compiling.nothing_compiled_in()
+    guard = compiling.nothing_compiled_of(("a_package",))
     next(guard)
     assert numba.njit(half)(3.0) == 1.5
     with pytest.raises(pytest.fail.Exception if fails else StopIteration) as raised:

@@ -147,7 +147,7 @@ def test_a_share_before_the_profile_is_found(tmp_path: Path):
 def test_an_instance_file_keeps_it_and_says_nothing_of_0(tmp_path: Path):
     for profile_s in (0.0, 100.0):
         assert loaded_again(jobs_of(profile_s), tmp_path) == jobs_of(profile_s)
-        assert ("profile_s" in (tmp_path / "one.json").read_text(encoding="utf-8")) == (profile_s > 0.0)
+        assert ("profile_s" in (tmp_path / "instance.json").read_text(encoding="utf-8")) == (profile_s > 0.0)
     assert jobs_of(0.0) != jobs_of(100.0)
 
 
