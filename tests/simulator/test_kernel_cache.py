@@ -45,6 +45,7 @@ CHANGES = {
         source(MODULE, "below(width)", "width * c.HEIGHT"), "HEIGHT = 3.0", "HEIGHT = 50.0",
     ),
     "a kernel below it": (source("", "below(width)", "3.0 * width"), "3.0 * width", "4.0 * width"),
+    "a number in its own code": (source("", "3.0 * width"), "3.0 * width", "4.0 * width"),
     "its own code": (HELPED, "return helped(width)", "return helped(width) + 1.0"),
     "a kernel from another file": (HELPED, "return width * c.HEIGHT", "return width * c.HEIGHT + 2.0"),
     "the order of a tuple's fields": (HELPED, "wide: float\n    high: float", "high: float\n    wide: float"),
