@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env.arrays import Floats, Mask
+from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.held_nodes import MARK_FACTOR, MARK_MODULUS
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.sharing_slowdown import Residents, residents, write_demand
+
+PRIMES = 67_108_859, 67_108_837  # below 2^26: their products fit 64 bits, and two marks a column of float64
+POINTS = 22_801_763, 41_161_739  # where the polynomials of the marks are taken
 
 
 @kernel
@@ -22,23 +24,29 @@ def lost_s(board: Board, slowdowns: Floats, same: Mask) -> Floats:
         same: Whether a job holds the same as when the round began, (A,).
     """
     jobs, count, active, planned = board.jobs, board.count, board.active, board.facts.planned
-    lost, marks, equal = np.zeros(count[at.ACTIVE]), np.zeros(count[at.ACTIVE]), np.full(count[at.ACTIVE], np.inf)
+    lost, equal = np.zeros(count[at.ACTIVE]), np.full(count[at.ACTIVE], np.inf)
+    marks = np.zeros((count[at.ACTIVE], 2), dtype=np.int64)
     _look_beside(board, residents(board), marks, equal)
     for i in range(count[at.ACTIVE]):
         job, config = active[i], int(jobs[active[i], at.CONFIG])
-        if config >= 0 and marks[i] != (jobs[job, at.BESIDE] if same[i] != 0 else 0.0):
+        mark = float(marks[i, 0] * PRIMES[1] + marks[i, 1])
+        if config >= 0 and mark != (jobs[job, at.BESIDE] if same[i] != 0 else 0.0):
             factor = planned[int(jobs[job, at.APPLICATION]), config]
             until = equal[i]
             if same[i] != 0:
                 until = min(until, 1.0 / (jobs[job, at.SLOWDOWN] * factor))
             lost[i] = board.facts.sharing[at.ADAPT_S] * max(0.0, 1.0 - until * slowdowns[i] * factor)
-        jobs[job, at.BESIDE] = marks[i]
+        jobs[job, at.BESIDE] = mark
     return lost
 
 
 @kernel
-def _look_beside(board: Board, on: Residents, marks: Floats, equal: Floats) -> None:
-    """Write a mark of the jobs beside each job, 0 for none, and its speed if priorities were equal; inf: no matter."""
+def _look_beside(board: Board, on: Residents, marks: Ints, equal: Floats) -> None:
+    """Write marks of the jobs beside each job, (A, 2), 0 for none, and its speed if priorities were equal; inf: any.
+
+    A mark identifies the set S of pairs of a GPU and a job there, each a number k: it is Π (x + k) over S, modulo a
+    prime p, at a fixed point x. Two sets have the same one with a probability of |S| / p, both marks with 1e-14.
+    """
     jobs, active, configs, demand = board.jobs, board.active, board.facts.configs, np.zeros(at.PRIORITIES)
     for gpu in range(on.last.shape[0]):
         if on.last[gpu] < 0:
@@ -50,8 +58,9 @@ def _look_beside(board: Board, on: Residents, marks: Floats, equal: Floats) -> N
             i, other = on.holder[place], on.last[gpu]
             while other >= 0:
                 if on.holder[other] != i:
-                    mark = ((active[on.holder[other]] + 1) * MARK_FACTOR + gpu + 1) % MARK_MODULUS
-                    marks[i] = (marks[i] + mark) % MARK_MODULUS
+                    pair = active[on.holder[other]] * on.last.shape[0] + gpu + 1
+                    for m in range(2):
+                        marks[i, m] = max(1, marks[i, m]) * ((POINTS[m] + pair) % PRIMES[m]) % PRIMES[m]
                 other = on.before[other]
             if lowest < top == configs[int(jobs[active[i], at.CONFIG]), at.CONFIG_PRIORITY]:
                 equal[i] = min(equal[i], 1.0, 1.0 / total)

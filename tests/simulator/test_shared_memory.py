@@ -117,3 +117,38 @@ def test_a_scenario_offers_memory_that_moves_and_shares_of_several_gpus():
     env.reset(seed=0)
     with refused("sharing.memory", "moves", "utilisation"):
         GpuClusterEnv(scenario="default", settings={"sharing.memory": "moves"})
+
+
+@pytest.mark.parametrize("later", [(3, 4), (4, 3), (2, 3), (1, 4)])
+def test_a_job_stands_whenever_other_jobs_take_the_places_beside_it(later, tmp_path):
+    """At 100 s two jobs give way to two with less load; the numbers of both pairs may have the same sum.
+
+    Job 0 has run at a third until then. It then runs at 1 / 1.2, after 10 s at a third: it needs 6 s more than
+    100 + 1.2 · (400 - 100 / 3).
+    """
+    third, first = Configuration("V", 1, share=1 / 3), tuple({1, 2, 3, 4} - set(later))
+    loads = {0: "full", **dict.fromkeys(first, "full"), **dict.fromkeys(later, "light")}
+    jobs = [Job(0.0, 1e6, 0.0, 400.0, CERTAIN, 400.0, {third: 1.0}, 1.0, loads[j]) for j in range(5)]
+    memory = SharedMemory(np.zeros(2), np.zeros(2), np.ones((1, 2)), adapt_s=10.0)
+    model = UtilisationModel(np.array([[1.0, 0.1]]), overhead=0.03, memory=memory)
+    instance = Instance.from_jobs([GPU], [Node("V", 1)], jobs, (third,), interference=model)
+    result = simulate(instance, InTurn((0, *first), (0, *later), 100.0))
+    assert audited(result, tmp_path / "run") == []
+    assert result.completion_s[0] == pytest.approx(546.0)
+
+
+class InTurn:
+    """Runs one set of jobs until a time, and then another while it lasts."""
+
+    name, preemption = "in-turn", True
+
+    def __init__(self, first: tuple[int, ...], later: tuple[int, ...], time_s: float) -> None:
+        self.sets, self.time_s = (first, later), time_s
+
+    def decide(self, view, rng):
+        begun = view.now_s >= self.time_s
+        for job in (*self.sets[begun], *(self.sets[0] if begun else ())):
+            if job in view.active:
+                view.place(job, 0)
+        if not begun:
+            view.set_timer(0, self.time_s)
