@@ -49,6 +49,12 @@ class PricesRecord:
     def at(self, time_s: float) -> int:
         return bisect_right(self.start_s, time_s) - 1 if self.start_s else 0
 
+    def interval_of(self, time_s: float) -> int:
+        """Return the number n of the interval in which a time is: n · interval ≤ time < (n + 1) · interval."""
+        number = math.floor(time_s / self.interval_s)  # by rounding it may be one off
+        number -= number * self.interval_s > time_s
+        return number + ((number + 1) * self.interval_s <= time_s)
+
     def eur(self, drawn: EnergyDrawn) -> float:
         p = self.at(drawn.start_s)
         return drawn.kwh * self.eur_per_kwh[p] * self.pue[p]
@@ -100,8 +106,8 @@ def demand_eur(prices: PricesRecord, drawn: Sequence[EnergyDrawn]) -> dict[int, 
         return costs
     highest, month, number_of, so_far = 0.0, 0, -1, 0.0
     for start, end, jobs in _together(prices, drawn):
-        if math.floor(start / prices.interval_s) != number_of:
-            number_of, so_far = math.floor(start / prices.interval_s), 0.0
+        if prices.interval_of(start) != number_of:
+            number_of, so_far = prices.interval_of(start), 0.0
         if bisect_right(prices.months_s, start) != month:
             month, highest = bisect_right(prices.months_s, start), 0.0
         kw = math.fsum(jobs.values())
@@ -126,6 +132,6 @@ def _together(prices: PricesRecord, drawn: Sequence[EnergyDrawn]) -> Iterator[tu
             jobs[each.job] += each.kwh * 3600.0 / (each.end_s - each.start_s) * prices.pue[prices.at(each.start_s)]
         low = start
         while now and low < end:
-            high = min(end, (math.floor(low / prices.interval_s) + 1) * prices.interval_s)
+            high = min(end, (prices.interval_of(low) + 1) * prices.interval_s)
             yield low, high, jobs
             low = high

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 DAY_S = 86_400.0
+LEAST_INTERVAL_S = 1.0  # of a demand charge: a run meters them one by one
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class DemandCharge:
 
     Args:
         eur_per_kw: The charge κ for a billing month [€/kW at the meter], > 0.
-        interval_s: Length of the intervals whose mean power counts [s], > 0; they begin at multiples of it.
+        interval_s: Length of the intervals whose mean power counts [s], ≥ 1; they begin at multiples of it.
         months_s: Times at which further billing months begin [s], increasing multiples of `interval_s`, > 0. The first
             one begins with the run.
 
@@ -39,7 +40,8 @@ class DemandCharge:
 
     def __post_init__(self) -> None:
         checks.positive("prices.demand.eur_per_kw", self.eur_per_kw)
-        checks.duration("prices.demand.interval_s", self.interval_s)
+        if checks.duration("prices.demand.interval_s", self.interval_s) < LEAST_INTERVAL_S:
+            raise InputError("prices.demand.interval_s", self.interval_s, f"at least {LEAST_INTERVAL_S:g} s")
         before = 0.0
         for index, month_s in enumerate(self.months_s):
             where = f"prices.demand.months_s[{index}]"

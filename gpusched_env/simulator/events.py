@@ -56,9 +56,9 @@ def next_event(board: Board, hidden: Hidden) -> float:
 @kernel
 def next_review(now: float, interval: float) -> float:
     number = np.floor(now / interval) + 1.0
-    while number * interval <= now:
+    if number * interval <= now:  # by rounding
         number += 1.0
-    return number * interval
+    return max(number * interval, np.nextafter(now, np.inf))
 
 
 @kernel
@@ -302,9 +302,9 @@ def advance(board: Board, hidden: Hidden) -> bool:
 @kernel
 def next_decision(time: float, interval: float) -> float:
     number = np.ceil(time / interval)
-    while number * interval < time:
+    if number * interval < time:  # by rounding
         number += 1.0
-    return number * interval
+    return max(number * interval, time)
 
 
 @kernel

@@ -108,7 +108,7 @@ def charge_demand(board: Board, begin: float, end: float, kilowatts: float) -> f
     clock, tariff, risen = board.clock, board.tariff, 0.0
     interval = tariff[at.DEMAND_INTERVAL_S]
     while begin < end:
-        following = (np.floor(begin / interval) + 1.0) * interval
+        following = interval_end_s(begin, interval)
         until = min(end, following)
         clock[at.INTERVAL_KWH] += kilowatts * (until - begin) / 3600.0
         mean = clock[at.INTERVAL_KWH] * 3600.0 / interval
@@ -123,6 +123,17 @@ def charge_demand(board: Board, begin: float, end: float, kilowatts: float) -> f
         begin = until
     clock[at.DEMAND_EUR] += risen
     return risen
+
+
+@kernel
+def interval_end_s(time: float, interval: float) -> float:
+    """Return the end of the interval in which a time is [s]: the first multiple of `interval` after it."""
+    number = np.floor(time / interval)
+    for _ in range(2):  # by rounding the quotient may be one too small or too large
+        if number * interval > time:
+            return number * interval
+        number += 1.0
+    return max(number * interval, np.nextafter(time, np.inf))
 
 
 @kernel
@@ -158,18 +169,23 @@ def mean_price(board: Board, begin: float, end: float) -> float:
     NaN where it is not published, or before the series begins; of no time the price then. Without a series it is the
     constant price.
     """
-    prices, clock = board.prices, board.clock
-    if prices.shape[0] == 0:
-        return clock[at.PRICE] * clock[at.PUE]
-    period = period_at(prices, begin)
+    clock = board.clock
+    return clock[at.PRICE] * clock[at.PUE] if board.prices.shape[0] == 0 else _mean_of(board, begin, end, True)
+
+
+@kernel
+def _mean_of(board: Board, begin: float, end: float, priced: bool) -> float:
+    """Return the mean over a time of price times PUE, or of the PUE alone; NaN where it is not published."""
+    prices, period = board.prices, period_at(board.prices, begin)
     if begin < prices[0, at.PERIOD_START]:
         return np.nan
     if end <= begin:
-        return prices[period, at.PERIOD_PRICE] * prices[period, at.PERIOD_PUE]
+        return (prices[period, at.PERIOD_PRICE] if priced else 1.0) * prices[period, at.PERIOD_PUE]
     total, start = 0.0, begin
     while start < end:
         until = min(end, period_end(prices, period))
-        total += (until - start) * prices[period, at.PERIOD_PRICE] * prices[period, at.PERIOD_PUE]
+        price = prices[period, at.PERIOD_PRICE] if priced else 1.0
+        total += (until - start) * price * prices[period, at.PERIOD_PUE]
         start = until
         period += 1
     return total / (end - begin)
@@ -182,6 +198,13 @@ def forecast_of(board: Board, period: int) -> float:
     It is the mean of the same hours of those of the 28 days before that are published and of the same type, working day
     or weekend; without one, of all 28 days; without history the reference price. The noise of the period multiplies it.
     """
+    mean, noise = _same_hours(board, period, True), board.prices[period, at.PERIOD_NOISE]
+    return (board.clock[at.PRICE] * board.clock[at.PUE] if np.isnan(mean) else mean) * noise
+
+
+@kernel
+def _same_hours(board: Board, period: int, priced: bool) -> float:
+    """Return the mean of price times PUE, or of the PUE, in the hours that forecast a period; NaN: there are none."""
     prices, monday, known = board.prices, board.tariff[at.MONDAY_S], known_until_s(board)
     start = prices[period, at.PERIOD_START]
     length = min(period_end(prices, period) - start, DAY_S)
@@ -191,18 +214,15 @@ def forecast_of(board: Board, period: int) -> float:
         begin = start - day * DAY_S
         if begin + length > known or begin < prices[0, at.PERIOD_START]:
             continue
-        price = mean_price(board, begin, begin + length)
-        total += price
+        mean = _mean_of(board, begin, begin + length, priced)
+        total += mean
         days += 1
         if ((begin - monday) % WEEK_S >= WORKING_DAYS * DAY_S) == weekend:
-            of_type += price
+            of_type += mean
             days_of_type += 1
-    noise = prices[period, at.PERIOD_NOISE]
     if days_of_type > 0:
-        return of_type / days_of_type * noise
-    if days > 0:
-        return total / days * noise
-    return board.clock[at.PRICE] * board.clock[at.PUE] * noise
+        return of_type / days_of_type
+    return total / days if days > 0 else np.nan
 
 
 @kernel
@@ -244,13 +264,15 @@ def expected_rows(board: Board, until: float) -> Floats:
         until: The time until which forecasts are needed [s]; the price of that time holds for all later periods.
 
     Returns:
-        Rows of the form of `Board.prices`, (P, PRICE_COLUMNS); emissions of forecasts are 0.
+        Rows of the form of `Board.prices`, (P, PRICE_COLUMNS): the PUE is forecast as the price is, without its noise,
+        since a demand charge meters power times PUE; emissions of forecasts are 0.
     """
-    rows, price = board.prices.copy(), 0.0
+    rows, price, pue = board.prices.copy(), 0.0, 1.0
     for period in range(board.count[at.PUBLISHED], rows.shape[0]):
         if rows[period, at.PERIOD_START] <= until or price == 0.0:
-            price = forecast_of(board, period)
-        rows[period, at.PERIOD_PRICE] = price
-        rows[period, at.PERIOD_PUE] = 1.0
+            price, pue = forecast_of(board, period), _same_hours(board, period, False)
+            pue = board.clock[at.PUE] if np.isnan(pue) else pue
+        rows[period, at.PERIOD_PRICE] = price / pue
+        rows[period, at.PERIOD_PUE] = pue
         rows[period, at.PERIOD_G] = 0.0
     return rows

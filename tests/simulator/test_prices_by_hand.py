@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 from gpusched_baselines import make_policy
 from gpusched_env.model import DemandCharge, Instance, PriceSeries
 from gpusched_env.simulator import Result, View, simulate
+from gpusched_env.simulator.priced_time import interval_end_s
 from instances import HOUR, random_instance, three_jobs
+from refusals import refused
 
 EDGES = np.array([0.0, 1.0, 3.0]) * HOUR
 SERIES = PriceSeries(EDGES, np.array([1.0, 3.0, 0.5]), g_per_kwh=np.array([100.0, 200.0, 1000.0]))
@@ -128,3 +130,24 @@ def test_splitting_a_period_changes_nothing(at: float, period: int):
     whole = run()
     assert split.energy_eur == pytest.approx(whole.energy_eur, rel=1e-12)
     assert split.co2_kg == pytest.approx(whole.co2_kg, rel=1e-12)
+
+
+@pytest.mark.parametrize("interval_s", [300.3, 900.7, 0.1 * 36_001])
+def test_intervals_of_a_demand_charge_need_not_be_whole_seconds(interval_s):
+    """1 kW throughout, but for the last interval: 7 · 300.3 / 300.3 is below 7 by rounding."""
+    demand = DemandCharge(10.0, interval_s)
+    assert run(demand=demand).demand_eur == pytest.approx(10.0)
+
+
+@given(interval_s=st.floats(1.0, 1e5), number=st.integers(0, 10**6))
+def test_an_interval_ends_at_the_first_multiple_after_a_time(interval_s, number):
+    for time in (number * interval_s, np.nextafter(number * interval_s, np.inf)):
+        end = interval_end_s(time, interval_s)
+        assert time < end <= (number + 1) * interval_s
+    before = np.nextafter(number * interval_s, 0.0)
+    assert number == 0 or interval_end_s(before, interval_s) == number * interval_s
+
+
+def test_a_demand_charge_is_refused_for_intervals_below_a_second():
+    with refused("prices.demand.interval_s", 0.5, "at least 1 s"):
+        DemandCharge(10.0, 0.5)
