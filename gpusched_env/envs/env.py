@@ -181,7 +181,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if self.factored is not None:
             self.action_space = self.factored.space
         self._shape = shape_of(self._state.instance)
-        self._running = self._stalled = False
+        self._running = self._stalled = self._begins = False
         self._invalid = 0
         self._frames: rendering.GanttFrames | None = None
 
@@ -216,7 +216,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         check_shape(instance, self._shape)
         self._begin(instance)
         self._first_round()
-        self._running, self._stalled, self._invalid = self._jobs_to_ask(), False, 0
+        self._running, self._stalled, self._invalid, self._begins = self._jobs_to_ask(), False, 0, True
         observation, mask = self._observe()
         return observation, self._info(mask, 0.0, 0.0, 0.0)
 
@@ -243,14 +243,16 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if not act(self._state.board, chosen):
             self._invalid += 1
         passed_s = energy_eur = tardiness_eur = co2_kg = 0.0
+        unpaid, self._begins = self._begins, False
         if count[at.ASKED] == count[at.TO_ASK]:
-            before, energy, tardiness, co2 = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST], clock[at.CO2_KG]
+            before = clock[at.NOW]
             self._next_round()
-            clock, count = self._state.board.clock, self._state.board.count
+            clock, count, unpaid = self._state.board.clock, self._state.board.count, True
             self._running = self._jobs_to_ask()
             self._stalled = bool(count[at.IDLE] >= self._idle_limit)
-            passed_s, energy_eur = float(clock[at.NOW] - before), float(clock[at.BILL] - energy)
-            tardiness_eur, co2_kg = float(clock[at.TARDINESS_COST] - tardiness), float(clock[at.CO2_KG] - co2)
+            passed_s = float(clock[at.NOW] - before)
+        if unpaid:
+            energy_eur, tardiness_eur, co2_kg = _take_costs(clock)
         observation, mask = self._observe()
         info = self._info(mask, passed_s, energy_eur, tardiness_eur)
         if self.has_objectives:
@@ -405,3 +407,12 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             # numpy's exponential, as in the vector environment: the standard library's may differ in the last bit
             "discount": float(np.exp(-self.discount_rate * passed_s)) if passed_s * self.discount_rate > 0.0 else 1.0,
         }
+
+
+def _take_costs(clock: NDArray[np.float64]) -> tuple[float, float, float]:
+    """Return energy cost, tardiness cost [€] and CO2 [kg] that are in no reward yet, and note that they are in one."""
+    energy, tardiness = clock[at.BILL] - clock[at.PAID_EUR], clock[at.TARDINESS_COST] - clock[at.PAID_TARDINESS]
+    co2 = clock[at.CO2_KG] - clock[at.PAID_KG]
+    clock[at.PAID_EUR], clock[at.PAID_TARDINESS] = clock[at.BILL], clock[at.TARDINESS_COST]
+    clock[at.PAID_KG] = clock[at.CO2_KG]
+    return float(energy), float(tardiness), float(co2)

@@ -85,7 +85,7 @@ CONFIG_SIZE = 4  # units held in all
 CONFIG_PRIORITY = 5  # priority of a share
 CONFIG_SPREAD = 6  # 1 if its GPUs may be on any nodes
 CONFIG_CONSOLIDATED = 7  # of a spread one, the configuration of as many GPUs on one node or on whole ones; -1: none
-CONFIG_UNLIMITED = 8  # the first configuration of the same GPUs, whatever its power limit
+CONFIG_UNLIMITED = 8  # the configuration of the same GPUs with the highest power limit
 CONFIG_COLUMNS = 9
 
 PRIORITIES = 10  # priorities that shares may have
@@ -159,7 +159,10 @@ CAP_FORCED_S = 19  # seconds for which jobs were throttled by the simulator, sum
 OVER_CAP_EUR = 20  # what the power above a soft cap has cost, a part of the bill [€]
 GPU_EUR_PER_S = 21  # price of a held GPU [€/s]
 GPU_EUR = 22  # what held GPUs have cost by the hour, a part of the bill [€]
-CLOCK_COLUMNS = 23
+PAID_EUR = 23  # the bill, the tardiness cost [€] and the CO2 [kg] that are in rewards of an environment already
+PAID_TARDINESS = 24
+PAID_KG = 25
+CLOCK_COLUMNS = 26
 
 # prices: float64 (P, PRICE_COLUMNS), a row for each period of the series of prices; no rows without one.
 PERIOD_START = 0  # when it begins [s]

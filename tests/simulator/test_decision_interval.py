@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import make_policy
-from gpusched_env import Instance, Job, load_scenario, make_instance, simulate
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Instance, Job, load_scenario, make_instance, simulate
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Node
 from gpusched_env.simulator import layout as at
@@ -102,3 +102,37 @@ def test_the_environment_and_vector_environment_have_the_same_rounds():
             batch, *_, infos = several.step(np.array([action, other]))
     assert len(times) > 10
     assert np.remainder(times, 120.0).max() == 0.0
+
+
+def late_before_it_can_start() -> Instance:
+    """A job that comes at 10 s, is due at 20 s and starts at the first round, 300 s: 280 s late by then."""
+    late = Job(10.0, 20.0, 0.01, 1.0, CERTAIN, 1.0, {Configuration("V", 1): 1000.0})
+    return one_gpu([late], 300.0)
+
+
+def costs_until_the_end(env: gymnasium.Env, act: object) -> tuple[np.ndarray, np.ndarray]:
+    """Run an episode of one environment, or of the first of a vector; return rewards and costs of each step."""
+    env.reset(seed=0)
+    rewards, costs, over = [], [], False
+    while not over:
+        _, reward, ended, _, info = env.step(act)
+        over, reward = (ended, reward) if np.ndim(ended) == 0 else (ended[0], reward[0])
+        rewards.append(reward)
+        costs.append([float(np.ravel(info[name])[0]) for name in ("energy_eur", "tardiness_eur")])
+    return np.array(rewards), np.array(costs)
+
+
+@pytest.mark.parametrize("reward", [None, "vector"])
+def test_what_accrues_before_the_first_decision_is_in_the_first_reward(reward):
+    """1 kW for 1,000 s at 1 €/kWh, and 280 + 1,000 s late at 0.01 €/s, in both environments."""
+    one = GpuClusterEnv(instance=late_before_it_can_start(), reward=reward)
+    rewards, costs = costs_until_the_end(one, 1)
+    assert costs.sum(axis=0) == pytest.approx([1000.0 / 3600.0, 12.8])
+    assert costs[0, 1] >= 2.8
+    assert rewards.reshape(len(costs), -1).sum(axis=1) == pytest.approx(-costs.sum(axis=1))
+    many = GpuClusterVectorEnv(2, instance=late_before_it_can_start(), reward=reward)
+    many.reset(seed=0)
+    many.step(np.array([1, 1]))  # and a reset in the middle of an episode
+    for again in range(2):
+        in_many, _ = costs_until_the_end(many, np.array([1, 1]))
+        assert np.array_equal(in_many, rewards), again

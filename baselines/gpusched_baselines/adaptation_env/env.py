@@ -118,6 +118,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self._workload = -1
         self._key: tuple[str, int] | None = None  # identifies the workload; None: given to `reset`
         self._worth = 0.0  # sum of the rewards until now [€], up to a constant
+        self._paid = 0.0, 0.0  # energy and tardiness cost in the steps until now [€]
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -163,12 +164,12 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         run = self._run
         if run is None or run.over:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
-        chosen, clock = action_array(action, len(self.controls)), run.state.board.clock
-        energy, tardiness, before = clock[at.BILL], clock[at.TARDINESS_COST], self._worth
+        chosen = action_array(action, len(self.controls))
+        (energy, tardiness), before = self._paid, self._worth
         rounds = run.decide(chosen, self.rounds)
         self._actions.append(chosen)
-        self._worth = self._measure()
-        info = self._info(float(clock[at.BILL] - energy), float(clock[at.TARDINESS_COST] - tardiness), rounds)
+        self._worth, self._paid = self._measure(), run.costs()
+        info = self._info(self._paid[0] - energy, self._paid[1] - tardiness, rounds)
         return self._observe(), (self._worth - before) / self.reward_scale_eur, run.over, False, info
 
     def render(self) -> Any:
@@ -230,7 +231,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
             if run.over:
                 raise InputError("state['actions']", len(actions), "no more actions than the episode has steps")
             run.decide(action, self.rounds)
-        self._actions, self._worth = list(actions), self._measure()
+            self._worth, self._paid = self._measure(), run.costs()
+        self._actions = list(actions)
 
     def _begin(self, given: Mapping[str, Any], seed: int | None) -> None:
         instance = given.get("instance")
@@ -245,7 +247,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self._run, self._base = AdaptedRun(self._instance, record=self.render_mode is not None), None
         self._actions = []
         self.reward_scale_eur = full_cluster_eur_per_h(self._run.state.board)
-        self._worth = self._measure()
+        self._worth, self._paid = 0.0 if self.reward == "cost" else self._measure(), (0.0, 0.0)
 
     def _chosen(self, seed: int | None) -> int:
         if seed is not None:
@@ -256,13 +258,12 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
     def _measure(self) -> float:
         run: Any = self._run
-        clock = run.state.board.clock
         if self.reward == "cost":
-            return -float(clock[at.BILL] + clock[at.TARDINESS_COST])
+            return -sum(run.costs())
         if self.reward == "waste":
             return -run.waste()
         base = self.base_run()
-        return (base.waste_eur[-1] if run.over else base.waste_at(clock[at.NOW])) - run.waste()
+        return (base.waste_eur[-1] if run.over else base.waste_at(run.state.board.clock[at.NOW])) - run.waste()
 
     def _observe(self) -> NDArray[np.float32]:
         run: Any = self._run

@@ -83,6 +83,11 @@ class AdaptedRun:
             write_plan_times(self.state.board, self._plan, self._beside)
             observe(self._plan, self._rate, seen, controls == "energy")
 
+    def costs(self) -> tuple[float, float]:
+        """Return the energy cost and the tardiness cost until now [€]."""
+        clock = self.state.board.clock
+        return float(clock[at.BILL]), float(clock[at.TARDINESS_COST])
+
     def waste(self) -> float:
         """Return the waste until now [€]; see `waste_until_now`."""
         return float(waste_until_now(self.state.board, self.state.hidden))
@@ -116,24 +121,36 @@ def waste_until_now(board: Board, hidden: Hidden) -> float:
 
     waste = energy cost - Σ epochs done · least cost of an epoch + Σ ω · growth of the certain tardiness.
 
-    The sums are over the jobs submitted; the least cost is that in full nodes. The certain tardiness is that of a job
-    that runs from now on in its fastest configuration until it has done the epochs that it *needs*, which no policy
-    knows. At the end waste is the total cost less a constant of the instance, for any policy: it is potential-based
-    shaping (Ng, Harada and Russell, 1999) of the cost.
+    The sums are over the jobs submitted; the least cost is that in full nodes, of all configurations that the job may
+    ever use: shares, too, that profiling has not opened yet. So it does not depend on the run. The certain tardiness is
+    that of a job that runs from now on in its fastest configuration until it has done the epochs that it *needs*, which
+    no policy knows. At the end waste is the total cost less a constant of the instance, for any policy: it is
+    potential-based shaping (Ng, Harada and Russell, 1999) of the cost.
     """
     jobs, now, total = board.jobs, board.clock[at.NOW], board.clock[at.BILL]
     for job in range(board.count[at.SUBMITTED]):
-        needed, fastest = hidden.outcome[job, at.NEEDED], jobs[job, at.MIN_TAU]
+        needed, (fastest, least) = hidden.outcome[job, at.NEEDED], _least_of_epoch(board, hidden, job)
         end = jobs[job, at.END_S]
         if np.isnan(end):
             end = now + max(0.0, needed - jobs[job, at.EPOCHS]) * fastest
         earliest, due = jobs[job, at.SUBMISSION] + needed * fastest, jobs[job, at.DUE]
         total += jobs[job, at.WEIGHT] * (max(0.0, end - due) - max(0.0, earliest - due))
-        config = int(jobs[job, at.CHEAPEST])
-        if config >= 0:
-            rate = board.least_rate[int(jobs[job, at.APPLICATION]), config]
-            total -= rate * jobs[job, at.CHEAPEST_TAU] * jobs[job, at.EPOCHS]
+        total -= least * jobs[job, at.EPOCHS]
     return total
+
+
+@kernel
+def _least_of_epoch(board: Board, hidden: Hidden, job: int) -> tuple[float, float]:
+    """Return the least seconds and the least cost of an epoch of a job [€]; the cost is 0 if nothing fits it."""
+    jobs, rate = board.jobs, board.least_rate[int(board.jobs[job, at.APPLICATION])]
+    if board.facts.sharing[at.PROFILE_S] == 0.0:
+        config = int(jobs[job, at.CHEAPEST])
+        return jobs[job, at.MIN_TAU], rate[config] * jobs[job, at.CHEAPEST_TAU] if config >= 0 else 0.0
+    fastest, least = np.inf, np.inf
+    for c in range(rate.shape[0]):
+        if hidden.tau[job, c] < np.inf:
+            fastest, least = min(fastest, hidden.tau[job, c]), min(least, hidden.tau[job, c] * rate[c])
+    return fastest, least if least < np.inf else 0.0
 
 
 def full_cluster_eur_per_h(board: Board) -> float:

@@ -148,7 +148,7 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
         prefetch_lines(boards, notes, i)
         board = board_at(boards, i)
         clock = board.clock
-        before, energy, tardiness, co2 = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST], clock[at.CO2_KG]
+        before, costs = clock[at.NOW], (0.0, 0.0, 0.0)
         if actions[i] != LOOK and not decide(board, hidden_at(hidden, i), actions[i]):
             invalid[i] += 1
         observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], jobs[i], mask[i])
@@ -156,13 +156,22 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
             write_groups(board, notes_at(notes, i), prices[i], cap[i], limits[i])
         current_job[i] = _current_job(board)
         idle[i] = board.count[at.IDLE]
+        if actions[i] != LOOK:
+            costs = _take_costs(clock)
         money[TIME, i] = clock[at.NOW]
         money[PASSED, i] = clock[at.NOW] - before
-        money[ENERGY, i] = clock[at.BILL] - energy
-        money[TARDINESS, i] = clock[at.TARDINESS_COST] - tardiness
+        money[ENERGY, i], money[TARDINESS, i], money[CO2, i] = costs
         money[TOTAL_ENERGY, i] = clock[at.BILL]
         money[TOTAL_TARDINESS, i] = clock[at.TARDINESS_COST]
-        money[CO2, i] = clock[at.CO2_KG] - co2
+
+
+@lean_kernel
+def _take_costs(clock: Floats) -> tuple[float, float, float]:
+    energy, tardiness = clock[at.BILL] - clock[at.PAID_EUR], clock[at.TARDINESS_COST] - clock[at.PAID_TARDINESS]
+    co2 = clock[at.CO2_KG] - clock[at.PAID_KG]
+    clock[at.PAID_EUR], clock[at.PAID_TARDINESS] = clock[at.BILL], clock[at.TARDINESS_COST]
+    clock[at.PAID_KG] = clock[at.CO2_KG]
+    return energy, tardiness, co2
 
 
 @lean_kernel

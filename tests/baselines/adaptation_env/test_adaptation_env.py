@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import gymnasium
 import numpy as np
 import pytest
@@ -286,3 +288,22 @@ def test_the_checkers_of_stable_baselines3_and_gymnasium_find_no_error(identifie
     check_env(env.unwrapped, skip_render_check=True)
     sb3 = pytest.importorskip("stable_baselines3.common.env_checker")
     sb3.check_env(env.unwrapped)
+
+
+def test_savings_sum_to_what_is_saved_where_profiling_opens_shares_later():
+    """The least cost of an epoch is that of all configurations, whenever a run opens them."""
+    plain = make_instance(load_scenario("guaranteed-and-opportunistic").replace({"jobs.count": 12}), 10)
+    instance = replace(plain, interference=replace(plain.interference, profile_s=600.0))
+    env, actions = GpuAdaptationEnv(instance=instance), np.random.default_rng(10)
+    rewards, info = episode(env, lambda _: actions.uniform(-1.0, 1.0, env.action_space.shape))
+    saved = info["base_total_eur"] - info["total_eur"]
+    assert sum(rewards) * env.reward_scale_eur == pytest.approx(saved, abs=1e-9)
+
+
+def test_costs_before_the_first_decision_are_in_the_first_reward():
+    instance = replace(kilowatt_cluster([replace(hours_job(0.01, {ONE: 1.0}), submission_s=10.0)], [1], [ONE]))
+    instance = replace(instance, decision_interval_s=300.0)
+    env = GpuAdaptationEnv(instance=instance, reward="cost")
+    rewards, info = episode(env, lambda _: np.zeros(env.action_space.shape))
+    assert info["total_tardiness_eur"] > 0.0
+    assert -sum(rewards) * env.reward_scale_eur == pytest.approx(info["total_eur"])
