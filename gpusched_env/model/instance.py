@@ -389,9 +389,16 @@ class Instance:
 
     @property
     def unlimited(self) -> NDArray[np.int64]:
-        """Return for every configuration the first one of the same GPUs, whatever its power limit, shape (C,)."""
-        first: dict[Configuration, int] = {}
-        return np.array([first.setdefault(c.unlimited, i) for i, c in enumerate(self.configurations)], dtype=np.int64)
+        """Return for every configuration that of the same GPUs with the highest power limit, shape (C,).
+
+        In any order of the configurations that is the one at full power, if there is one.
+        """
+        highest: dict[Configuration, int] = {}
+        for i, c in enumerate(self.configurations):
+            best = highest.setdefault(c.unlimited, i)
+            if c.power_limit > self.configurations[best].power_limit:
+                highest[c.unlimited] = i
+        return np.array([highest[c.unlimited] for c in self.configurations], dtype=np.int64)
 
     def _held(self) -> NDArray[np.bool_]:
         gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations

@@ -170,3 +170,33 @@ def test_an_event_takes_a_quarter_of_the_power_and_no_tier_loses_more_than_it_ma
     assert found.loss[0] == pytest.approx(0.0, abs=1e-12)
     for loss, allowed in zip(found.loss, (0.0, 0.10, 0.25, 0.50), strict=True):
         assert loss <= allowed + 1e-12
+
+
+@pytest.mark.parametrize("name", [*NAMES, "sts-x", "zeus-limit"])
+def test_the_order_of_configurations_does_not_matter(name):
+    """As in an instance file or a request, which may list a limit before full power."""
+    settings = {"jobs.count": 12, "jobs.power_limits": [1.0, 0.85, 0.7, 0.6], "site.cap_part": 0.5}
+    plain = make_instance(load_scenario("default").replace(settings), 1)
+    order = np.argsort([c.power_limit for c in plain.configurations], kind="stable")
+    other = replace(
+        plain,
+        configurations=tuple(plain.configurations[i] for i in order),
+        saved_kw=tuple(tuple(row[i] for i in order) for row in plain.saved_kw),
+        jobs=replace(plain.jobs, seconds_per_epoch=plain.jobs.seconds_per_epoch[:, order]),
+    )
+    costs = [simulate(instance, make_policy(name)).total_eur for instance in (plain, other)]
+    assert costs[0] == pytest.approx(costs[1], rel=1e-9)
+
+
+def test_the_full_power_of_the_same_gpus_is_found_wherever_it_stands():
+    made = kilowatt_cluster([hours_job(3.0, {FULL: 1.0, HALF: 1.25})], [2], [HALF, FULL])
+    assert made.unlimited.tolist() == [1, 1]
+    assert kilowatt_cluster([hours_job(3.0, {HALF: 1.25})], [2], [HALF]).unlimited.tolist() == [0]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_job_that_may_not_run_at_full_power_runs_at_its_own_limit(name):
+    """The first job is measured at half the power alone, the second one at both limits."""
+    jobs = [hours_job(9.0, {HALF: 1.25}), hours_job(9.0, {FULL: 1.0, HALF: 1.25})]
+    made = replace(kilowatt_cluster(jobs, [2], [FULL, HALF]), site=PowerCap((0.0,), (2.0,)), gpu_hour_eur=3.0)
+    assert limits_at_once(made, name)[0] == 0.5

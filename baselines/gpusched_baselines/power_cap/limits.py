@@ -67,9 +67,14 @@ def offers_of(board: Board, planned: Ints, value: Floats, levels: int) -> Offers
         for c in range(configs.shape[0]):
             if configs[c, at.CONFIG_UNLIMITED] != configs[first, at.CONFIG_UNLIMITED] or tau[job, c] == np.inf:
                 continue
-            offers.configs[i, found] = c
-            offers.kilowatts[i, found] = saved[application, c] if saved.shape[0] > 0 else 0.0
-            offers.cost[i, found] = (offers.value[i] + board.planning_rate[application, c]) * tau[job, c]
+            kilowatts = saved[application, c] if saved.shape[0] > 0 else 0.0
+            k = found  # by what they save, in whatever order the configurations are
+            while k > 0 and offers.kilowatts[i, k - 1] > kilowatts:
+                offers.configs[i, k], offers.kilowatts[i, k] = offers.configs[i, k - 1], offers.kilowatts[i, k - 1]
+                offers.cost[i, k] = offers.cost[i, k - 1]
+                k -= 1
+            offers.configs[i, k], offers.kilowatts[i, k] = c, kilowatts
+            offers.cost[i, k] = (offers.value[i] + board.planning_rate[application, c]) * tau[job, c]
             found += 1
         worst = (jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]) * tau[job, first]
         offers.slack[i] = (jobs[job, at.DUE] - board.clock[at.NOW]) / max(worst, 1e-9) - 1.0

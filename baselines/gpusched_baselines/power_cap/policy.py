@@ -83,20 +83,24 @@ def _most_limits(board: Board) -> int:
 
 
 def _unlimited_view(view: View) -> View:
-    """Return the view of a board without a cap, on which jobs hold, and may use, only GPUs without a limit.
+    """Return the view of a board without a cap, on which a job may use each kind of GPUs at its highest limit alone.
 
     What is planned on it is written to the same memory; all else that it changes is put back, or a copy.
     """
-    board, first = view.board, view.board.facts.configs[:, at.CONFIG_UNLIMITED]
-    if np.array_equal(first, np.arange(len(first))) and board.clock[at.CAP_KW] == np.inf:
+    board, groups = view.board, view.board.facts.configs[:, at.CONFIG_UNLIMITED]
+    if np.array_equal(groups, np.arange(len(groups))) and board.clock[at.CAP_KW] == np.inf:
         return view
     jobs, tau, clock = board.jobs.copy(), board.tau.copy(), board.clock.copy()
-    tau[:, first != np.arange(len(first))] = np.inf
-    clock[at.CAP_KW] = np.inf
     active = board.active[: board.count[at.ACTIVE]]
+    highest = np.full((len(active), len(groups)), -1)  # configuration of each job and kind of GPUs
+    for c in sorted(range(len(groups)), key=lambda c: view.configurations[c].power_limit):
+        highest[:, groups[c]] = np.where(np.isfinite(tau[active, c]), c, highest[:, groups[c]])
+    tau[:, groups != np.arange(len(groups))] = np.inf
+    tau[active] = np.where(highest[:, groups] == np.arange(len(groups)), board.tau[active], np.inf)
+    clock[at.CAP_KW] = np.inf
     for column in (at.CONFIG, at.OLD_CONFIG):
         held = jobs[active, column].astype(np.int64)
-        jobs[active, column] = np.where(held >= 0, first[held], held)
+        jobs[active, column] = np.where(held >= 0, highest[np.arange(len(active)), groups[held]], held)
     rate = np.maximum(board.least_rate[jobs[active, at.APPLICATION].astype(np.int64)], 1e-300)
     price = np.where(np.isfinite(tau[active]) & np.isfinite(rate), tau[active] * rate, np.inf)
     cheapest = price.argmin(axis=1)
