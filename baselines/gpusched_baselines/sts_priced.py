@@ -62,8 +62,8 @@ def prices_ahead(board: Board, order: Ints) -> Ahead:
     until = now
     for job in order:
         until = max(until, board.jobs[job, at.DUE])
-    first = int(np.searchsorted(starts, now, side="right"))
-    last = min(int(np.searchsorted(starts, until)), first + MOST_PERIODS)
+    first = int(np.searchsorted(starts, now + sim.MISSED_S, side="right"))  # a shorter rest of a period is rounding
+    last = min(max(first, int(np.searchsorted(starts, until))), first + MOST_PERIODS)
     edges = np.empty(last - first + 2)
     edges[0], edges[-1] = now, max(until, now + 1.0)
     edges[1:-1] = starts[first:last]
@@ -152,6 +152,8 @@ def plan_priced(board: Board, job: int, gpu_type: int, ahead: Ahead, scratch: Sc
     restart = jobs[job, at.RESTART_S] if held >= 0 else max(jobs[job, at.RESTART_S], jobs[job, at.STARTING_S])
     hull = scratch.points[:, :points].copy()
     own = PricedJob(hull, sim.curve_of(board, job), np.array([done, largest]), restart, runs)
+    if sim.misses((largest - done) * hull[0, -1], due - now):
+        return plan_type(board, job, gpu_type, 1, False, scratch)
     seconds, price = periods_until(ahead, due, restart)
     cost, path = best_path(own, seconds, price, due - now, np.inf, GRID_POINTS)
     if cost == np.inf:  # no time for a restart, or for the grid

@@ -11,7 +11,7 @@ from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import TAKEN, first_host, is_opportunistic_config, let_empty_cells_go, survey
-from gpusched_env.simulator.due_dates import due_date_timer_s, misses
+from gpusched_env.simulator.due_dates import MISSED_S, due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
@@ -94,6 +94,7 @@ __all__ = [
     "FREE_COLUMNS",
     "GPU",
     "HELD",
+    "MISSED_S",
     "NODE",
     "PLANNED",
     "PRESSURE",

@@ -30,7 +30,7 @@ from gpusched_baselines import (
 from gpusched_baselines.registry import POLICIES, ablation_names
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.search.proxy_parts import proxy_cost
-from gpusched_env import ActiveJobs, Policy, simulate
+from gpusched_env import ActiveJobs, Configuration, Node, Policy, load_scenario, make_instance, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
@@ -187,3 +187,23 @@ def test_decision_time_is_part_of_the_run(monkeypatch):
     monkeypatch.setattr(time, "perf_counter", lambda: now_s[0])
     result = simulate(three_jobs(), Slow("slow", "due"))
     assert result.decision_s == 2.0 * result.rounds
+
+
+DRAWN = ("random-greedy-fill", "random-greedy-mean", "random-greedy-conditional-mean", "local-search", "path-relinking")
+"""Their random numbers depend on how many configurations there are."""
+
+
+@pytest.mark.parametrize("name", [name for name in policy_names() if name not in (*DRAWN, "sts-ipopt", "sts-highs")])
+def test_gpus_that_no_job_may_use_change_nothing(name):
+    """Eight nodes of a type without a configuration for any job are no capacity, and no alternative to other types."""
+    plain = make_instance(load_scenario("default").replace({"jobs.count": 12, "cluster.nodes": 3}), 1)
+    nobody = np.full((len(plain.jobs), 1), np.inf)
+    idle = replace(
+        plain,
+        gpu_types=(*plain.gpu_types, replace(plain.gpu_types[0], name="Z")),
+        nodes=(*plain.nodes, *[Node("Z", plain.nodes[0].gpus)] * 8),
+        configurations=(*plain.configurations, Configuration("Z", 1)),
+        jobs=replace(plain.jobs, seconds_per_epoch=np.hstack([plain.jobs.seconds_per_epoch, nobody])),
+    )
+    costs = [simulate(instance, quick_policy(name), record=False).total_eur for instance in (plain, idle)]
+    assert costs[1] == pytest.approx(costs[0], rel=1e-9)

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_baselines import Sts, StsPriced
+from gpusched_baselines import Sts, StsPriced, make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.model import PriceSeries
 from gpusched_env.simulator import Result, simulate
@@ -90,3 +90,35 @@ def test_it_costs_less_than_sts_where_prices_change_and_is_not_late():
         costs = [r.energy_eur + r.tardiness_eur for r in (simulate(instance, p) for p in (Sts(), StsPriced()))]
         saved.append(1.0 - costs[1] / costs[0])
     assert np.mean(saved) > 0.0
+
+
+@pytest.mark.parametrize("before_s", [1.0, 1e-9])
+def test_a_round_an_instant_before_a_due_date_that_cannot_be_met(before_s):
+    """50 epochs of an hour, due at 30 h; the submission of a second job makes a round just before that."""
+    seconds = {CONFIGURATIONS[0]: HOUR}
+    jobs = [
+        Job(begin, due, 0.01, epochs, EpochDistribution.certain(), epochs, seconds)
+        for begin, due, epochs in ((0.0, 30 * HOUR, 50.0), (30 * HOUR - before_s, 90 * HOUR, 1.0))
+    ]
+    types, nodes = [GpuType("V", 500.0, 0.0, 16.0)], [Node("V", 2)]
+    prices = PriceSeries(np.array([0.0, 60.0]) * HOUR, np.array([1.0, 3.0]))
+    of = Instance.from_jobs(types, nodes, jobs, CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0, prices=prices)
+    result = simulate(of, StsPriced())
+    assert result.completion_s[0] == pytest.approx(50 * HOUR)
+    assert result.energy_eur == pytest.approx(0.5 * 51.0)
+
+
+@pytest.mark.parametrize("name", ["sts-priced", "ecovisor", "carbon-time", "sts-x"])
+def test_a_period_that_ends_by_rounding_after_a_timer_is_over(name):
+    """A job that comes an instant before a price falls is planned as one that comes at the fall; it does not pause."""
+    now_s = np.nextafter(HOUR, 0.0)
+    prices = PriceSeries(np.arange(4) * HOUR, np.array([3.0, 1.0, 2.0, 9.0]))
+    seconds = {CONFIGURATIONS[0]: HOUR, CONFIGURATIONS[1]: 0.6 * HOUR}
+    runs = []
+    for submission_s in (now_s, HOUR):
+        job = Job(submission_s, 5.0 * HOUR, 0.01, 2.0, EpochDistribution.certain(), 2.0, seconds)
+        types, nodes = [GpuType("V", 500.0, 0.0, 16.0)], [Node("V", 2)]
+        of = Instance.from_jobs(types, nodes, [job], CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0)
+        runs.append(simulate(replace(of, prices=prices), make_policy(name)))
+    assert held(runs[0]) == held(runs[1])
+    assert runs[0].log.shape == runs[1].log.shape

@@ -140,7 +140,7 @@ def _solve(
             np.column_stack([-values[0].ravel(), -values[1].ravel(), ones, ones, ones]),
         ]
     )
-    bound = np.concatenate([np.zeros(kinds), copies, demand.capacity])
+    bound = np.concatenate([np.zeros(kinds), copies, np.where(demand.capacity > 0.0, demand.capacity, 1.0)])
     times = np.concatenate([np.repeat(copies, types), np.repeat(number, types)])
     limits = np.concatenate([copies, copies, np.ones(types)])
     x = np.empty(len(row))

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linprog  # type: ignore[import-untyped]
 from scipy.sparse import csr_array, hstack, vstack  # type: ignore[import-untyped]
 
+from gpusched_baselines.planning.capacity import least_gpus
 from gpusched_baselines.planning.cheapest import Epochs, epochs_left
 from gpusched_env.simulator.kernels import View, at
 
@@ -230,6 +231,12 @@ def _gpus(view: View) -> NDArray[np.float64]:
     return view.configs[:, at.CONFIG_SIZE] / at.UNITS
 
 
+def _capacity(view: View) -> NDArray[np.float64]:
+    """Return the GPUs of every type that active jobs may use, (V,)."""
+    kind, gpus = view.nodes[:, at.NODE_TYPE], view.nodes[:, at.NODE_GPUS]
+    return np.bincount(kind, gpus * (gpus >= least_gpus(view.board)[kind]), len(view.capacity)).astype(np.float64)
+
+
 def _demand(
     view: View, active: NDArray[np.int64], config: NDArray[np.int64], kind: NDArray[np.int64], epochs: Epochs
 ) -> GavelDemand:
@@ -245,9 +252,7 @@ def _demand(
         gpus=np.where(there, _gpus(view)[config], 0.0),
         rate=np.where(there, view.least_rate[jobs[:, [at.APPLICATION]].astype(np.int64), config], 0.0),
         kind=kind,
-        capacity=np.bincount(view.nodes[:, at.NODE_TYPE], view.nodes[:, at.NODE_GPUS], len(view.capacity)).astype(
-            np.float64
-        ),
+        capacity=_capacity(view),
         weight=np.maximum(weight / heaviest, LEAST_WEIGHT) if heaviest > 0.0 else np.ones(len(active)),
         left=np.maximum(left, 1e-12 * jobs[:, at.MAX_EPOCHS]),
         age_s=view.now_s - jobs[:, at.SUBMISSION],

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.cheapest import any_capacity
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lean_kernel
@@ -15,17 +16,13 @@ from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lea
 def prices(board: Board, gpu_price: float) -> Floats:
     """Return r_c + μ · ρ · g_c by application [€/s], (A, C): the power of a configuration, and the price of its GPUs.
 
-    r_c is the least rate, inf where the type has no node, g_c the number of GPUs held, ρ the rate of the full cluster
-    per GPU. Where energy is free ρ is 1, so that only GPU-seconds count.
+    r_c is the least rate, inf where the type has no node, g_c the number of GPUs held, ρ the rate per GPU of all GPUs
+    that active jobs may use. Where energy is free ρ is 1, so that only GPU-seconds count.
 
     Args:
         gpu_price: μ, the price of a GPU in addition to its rate, in multiples of ρ.
     """
-    nodes, configs = board.nodes, board.facts.configs
-    rate, gpus = 0.0, 0
-    for n in range(nodes.shape[0]):
-        rate += board.node_rate[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
-        gpus += nodes[n, at.NODE_GPUS]
+    configs, (gpus, rate) = board.facts.configs, usable(board)
     each = gpu_price * (rate / gpus if rate > 0.0 else 1.0)
     price = np.empty_like(board.least_rate)
     for c in range(configs.shape[0]):

@@ -27,7 +27,8 @@ from gpusched_env.simulator.kernels import Curve, Floats, Ints, kernel, lean_ker
 
 GRID_POINTS = 40  # within 0.2 % of 320 in the mean (tests/baselines/test_priced_plan.py)
 LEAST_STEPS = 6  # of the grid that the fastest configuration does in the longest period, whatever the job's length
-MOST_POINTS = 400  # of a grid
+MOST_POINTS = 400  # of a grid with `LEAST_STEPS`
+MOST_OF_ALL = 10_000  # of any grid: an instant before a due date a period is too short for a step
 
 # What a job does in a period, in `PricedPath.action`.
 PAUSES, CONTINUES, STOPS, RESTARTS = range(4)
@@ -69,12 +70,13 @@ def epoch_grid(job: PricedJob, longest: float, points: int) -> Floats:
     """Return a grid of epochs from w to E, of equal steps but the first, which is shorter, (M + 1,).
 
     The fastest configuration does a whole number of steps in a period of `longest` seconds, at least `LEAST_STEPS`
-    unless M would exceed `MOST_POINTS`. So a job that runs fastest throughout loses no time to the grid.
+    unless M would exceed `MOST_POINTS`. So a job that runs fastest throughout loses no time to the grid. M is at most
+    `MOST_OF_ALL`: then a period may be shorter than a step, and jobs run to the ends of periods.
     """
     done, largest = job.epochs[0], job.epochs[1]
     periods = (largest - done) * job.points[0, -1] / longest  # in the worst case
     in_period = max(np.ceil(points / periods), min(LEAST_STEPS, np.floor(MOST_POINTS / periods)), 1.0)
-    step = longest / job.points[0, -1] / in_period
+    step = max(longest / job.points[0, -1] / in_period, (largest - done) / MOST_OF_ALL)
     size = max(1, int(np.ceil((largest - done) / step - 1e-9)))
     grid = np.empty(size + 1)
     for i in range(size + 1):

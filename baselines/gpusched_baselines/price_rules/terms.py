@@ -94,11 +94,11 @@ def terms_of(view: View, job: int, epochs: Epochs) -> JobTerms:
 def signal_of(view: View, until_s: float) -> Signal:
     """Return the prices of energy from now until a later time [s], PUE included; where not published, forecasts."""
     starts = view.prices[:, at.PERIOD_START]
-    inner = starts[(starts > view.now_s) & (starts < until_s)]
+    inner = starts[(starts > view.now_s + sim.MISSED_S) & (starts < until_s)]
     edges = np.concatenate([[view.now_s], inner, [max(until_s, view.now_s + 1.0)]])
     prices = np.empty(len(edges) - 1)
     sim.forecast_prices(view.board, edges, prices)
-    periods = np.maximum(np.searchsorted(starts, edges[:-1], side="right") - 1, 0)
+    periods = np.maximum(np.searchsorted(starts, edges[:-1] + sim.MISSED_S, side="right") - 1, 0)
     known = periods < view.count[at.PUBLISHED]  # their own numbers: rules compare them for equality
     rows = view.prices[periods[known]]
     prices[known] = rows[:, at.PERIOD_PRICE] * rows[:, at.PERIOD_PUE]

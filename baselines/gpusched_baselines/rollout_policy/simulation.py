@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
+from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.cheapest import with_co_runners
 from gpusched_baselines.sts_x.job_plan import Parts
 from gpusched_baselines.sts_x.plan import unadapted
@@ -109,9 +110,7 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
     jobs begin, by weight per work, when the GPUs have done the work before them, as if all GPUs were one machine.
     """
     jobs, active, configs = board.jobs, board.active, board.facts.configs
-    size, gpus, work, total = board.count[at.ACTIVE], 0, 0.0, 0.0
-    for n in range(board.nodes.shape[0] - board.hosts.shape[0]):
-        gpus += board.nodes[n, at.NODE_GPUS]
+    size, gpus, work, total = board.count[at.ACTIVE], max(1.0, usable(board)[0]), 0.0, 0.0
     keys, own = np.empty(size), np.zeros(size)
     for i in range(size):
         job = active[i]

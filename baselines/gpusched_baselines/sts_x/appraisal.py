@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.capacity_price import capacity_price, clearing_price, load_of_due_work
@@ -114,9 +115,7 @@ def _write_due_load(board: Board, chosen: Ints, due_load: Floats) -> None:
 
     A job that waits while GPUs are idle leaves its work to a time in which the GPUs may be short.
     """
-    jobs, configs, total, gpus = board.jobs, board.facts.configs, chosen.shape[0], 0.0
-    for n in range(board.nodes.shape[0]):
-        gpus += board.nodes[n, at.NODE_GPUS]
+    jobs, configs, total, gpus = board.jobs, board.facts.configs, chosen.shape[0], max(1.0, usable(board)[0])
     needs, own = np.zeros(total), np.empty(total)
     for i in range(total):
         job, config = chosen[i], int(jobs[chosen[i], at.CHEAPEST])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusched_baselines.planning.capacity import usable
 from gpusched_baselines.planning.plan import Scratch
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.job_plan import WAITING, Parts, Plans, plan_at_price
@@ -32,13 +33,9 @@ def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floa
         gpu_seconds: GPU-seconds that each is expected to need as it is planned, (A,).
         free_rate: Cost rate of a GPU where energy is free [€/s].
     """
-    total, gpus, power = values.sum(), 0, 0.0
-    if total <= 0.0:
+    total, (gpus, power) = values.sum(), usable(board)
+    if total <= 0.0 or gpus == 0.0:
         return 0.0
-    for n in range(board.nodes.shape[0]):
-        most = board.nodes[n, at.NODE_GPUS]
-        gpus += most
-        power += board.node_rate[board.nodes[n, at.NODE_TYPE], most]
     power = power if power > 0.0 else gpus * free_rate
     full = min(2.0, load_of_due_work(board, chosen, gpu_seconds) / gpus / FULL)
     price = total / power * full * full
@@ -79,9 +76,7 @@ def clearing_price(
     """
     if sim.slots(board) > 0 or board.quota.shape[0] > 0 or board.facts.configs[:, at.CONFIG_NODES].max() > 1:
         return price
-    gpus = 0.0
-    for n in range(board.nodes.shape[0]):
-        gpus += FILLED * board.nodes[n, at.NODE_GPUS]
+    gpus = FILLED * usable(board)[0]
     if _wanted(board, plans, of.BARE_FIRST) <= gpus:
         return 0.0
     low, high, total = 0.0, price, max(plans.value.sum(), 1e-300)

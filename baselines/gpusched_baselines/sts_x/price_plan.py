@@ -26,6 +26,7 @@ from gpusched_baselines.bounds.priced import (
     empty_steps,
     least_cost,
 )
+from gpusched_baselines.planning.capacity import least_gpus
 from gpusched_baselines.sts_x.plan import (
     DIFFERENCE,
     EARLY,
@@ -120,6 +121,7 @@ def _outlook(board: Board, chosen: Ints, adaptation: Adaptation) -> Outlook:
     periods, types, total = grid.shape[0] - 1, board.capacity.shape[0], chosen.shape[0]
     energy, there_is = np.empty(periods), np.zeros((types, periods))
     room, difference = energy_factor(adaptation, ROOM), energy_factor(adaptation, DIFFERENCE)
+    least = least_gpus(board)
     sim.forecast_prices(board, grid, energy)
     if difference != 1.0:
         mean = energy.mean()
@@ -128,7 +130,9 @@ def _outlook(board: Board, chosen: Ints, adaptation: Adaptation) -> Outlook:
     for k in range(periods):
         energy[k] /= board.clock[at.PRICE] * board.clock[at.PUE]
         for n in range(board.nodes.shape[0]):
-            there_is[board.nodes[n, at.NODE_TYPE], k] += room * board.nodes[n, at.NODE_GPUS] * (grid[k + 1] - grid[k])
+            v, gpus = board.nodes[n, at.NODE_TYPE], board.nodes[n, at.USABLE]
+            large_enough = board.nodes[n, at.NODE_GPUS] >= least[v]
+            there_is[v, k] += room * gpus * (grid[k + 1] - grid[k]) if large_enough else 0.0
     restart = np.empty(total)
     for i in range(total):
         restart[i] = max(board.jobs[chosen[i], at.RESTART_S], board.jobs[chosen[i], at.RESUMING_S])
@@ -146,7 +150,7 @@ def _grid(board: Board, chosen: Ints) -> Floats:
     inside = np.empty(board.prices.shape[0])
     size = 0
     for p in range(board.prices.shape[0]):
-        if now < board.prices[p, at.PERIOD_START] < end:
+        if now + sim.MISSED_S < board.prices[p, at.PERIOD_START] < end:
             inside[size] = board.prices[p, at.PERIOD_START]
             size += 1
     near = min(size, MOST_PERIODS // 2)

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusched_baselines.planning.capacity import NEVER, least_gpus
 from gpusched_baselines.sts_x.plan import CHEAPEST, IN_TIME, TYPES_PRICED, WINDOW, Adaptation
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
@@ -49,9 +50,9 @@ def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
     newest = board.memory[board.count[at.SUBMITTED] - 1]
     if newest[TYPES_PRICED] != PRICED:
         _price_types(board, adaptation.rate, shared)
-    least = np.inf
+    least, used = np.inf, least_gpus(board)
     for v in range(types):
-        if board.capacity[v, at.LARGEST] > 0:
+        if board.capacity[v, at.LARGEST] >= used[v]:
             least = min(least, 1.0 + newest[_price(v)])
     rate, deferrable = adaptation.rate.copy(), adaptation.deferrable_rate.copy()
     for c in range(rate.shape[1]):
@@ -135,13 +136,19 @@ def _price_unused(board: Board, first: int, gpus: Floats, span: float) -> None:
     """Write the prices of the types that the cheapest set of types leaves out: `UNUSED`; of the others 0.
 
     A set costs what its jobs cost in full nodes, each on its cheapest type, and the idle power of the rest of the nodes
-    that these need. If the GPUs of no set suffice, all prices are 0.
+    that these need. Types that none of the jobs may use are in no set. If the GPUs of no set suffice, all prices are 0.
     """
     memory, last, types = board.memory, board.count[at.SUBMITTED], gpus.shape[0]
-    newest, used, best, least, before = memory[last - 1], np.empty(types), 0, np.inf, 0
+    newest, used, best, least, before, known = memory[last - 1], np.empty(types), 0, np.inf, 0, 0
     for v in range(types):
-        before += 0 if newest[_price(v)] > 0.0 else 1 << v
+        may_use = 0
+        for job in range(first, last):
+            may_use = 1 if memory[job, _work(v)] < np.inf else may_use
+        known += may_use << v
+        before += 0 if newest[_price(v)] > 0.0 else may_use << v
     for chosen in range(1, 1 << types):
+        if chosen & known != chosen:
+            continue
         used[:], cost = 0.0, 0.0
         for job in range(first, last):
             v = _cheapest_type(memory[job], chosen, types)
@@ -153,7 +160,7 @@ def _price_unused(board: Board, first: int, gpus: Floats, span: float) -> None:
         for v in range(types):
             most = max(1, board.capacity[v, at.LARGEST])
             cost += np.inf if used[v] > gpus[v] else _idle_rate(board, v) * (np.ceil(used[v] / most) - used[v] / most)
-        cost *= STAYS if chosen == before and before + 1 < 1 << types else 1.0
+        cost *= STAYS if chosen == before and before != known else 1.0
         if cost < least:
             best, least = chosen, cost
     for v in range(types):
@@ -193,11 +200,16 @@ def _take_latest_prices(board: Board, first: int) -> None:
 
 @kernel
 def _gpus_and_power(board: Board) -> tuple[Floats, Floats]:
-    """Return the GPUs of every type, and what the power of a GPU in a full node of it costs [€/s], (V,)."""
+    """Return the GPUs of every type, and what the power of a GPU in a full node of it costs [€/s], (V,).
+
+    Nodes that are too small for the active jobs do not count; types that none of these may use do, for those before.
+    """
     types = board.capacity.shape[0]
     gpus, power = np.zeros(types), np.zeros(types)
+    least = least_gpus(board)
     for n in range(board.nodes.shape[0]):
-        gpus[board.nodes[n, at.NODE_TYPE]] += board.nodes[n, at.NODE_GPUS]
+        v, most = board.nodes[n, at.NODE_TYPE], board.nodes[n, at.NODE_GPUS]
+        gpus[v] += board.nodes[n, at.USABLE] if most >= least[v] or least[v] == NEVER else 0
     for v in range(types):
         power[v] = board.node_rate[v, board.capacity[v, at.LARGEST]] / max(1, board.capacity[v, at.LARGEST])
     return gpus, power
