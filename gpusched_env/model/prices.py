@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -117,6 +117,19 @@ class PriceSeries:
     def known_pue(self, usual: float) -> NDArray[np.float64]:
         """Return the PUE of every period, `usual` where the series has none, (P,)."""
         return np.full(len(self.start_s), usual) if self.pue is None else self.pue
+
+    def from_then(self, time_s: float) -> PriceSeries:
+        """Return the series on a clock that begins at a later time [s]; demand intervals begin at that time, too."""
+        demand = self.demand
+        if demand is not None:
+            months = sorted(
+                {round((month - time_s) / demand.interval_s) for month in demand.months_s if month > time_s}
+            )
+            demand = replace(demand, months_s=tuple(number * demand.interval_s for number in months if number > 0))
+        published = None if self.published_s is None else self.published_s - time_s
+        return replace(
+            self, start_s=self.start_s - time_s, published_s=published, demand=demand, monday_s=self.monday_s - time_s
+        )
 
     @property
     def noise(self) -> NDArray[np.float64]:

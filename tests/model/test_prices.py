@@ -68,3 +68,15 @@ def test_rates_need_a_reference_price_where_there_is_a_series():
     with pytest.raises(InputError) as error:
         replace(three_jobs(), prices=SERIES, energy_price_eur_per_kwh=0.0)
     assert error.value.field == "energy_price_eur_per_kwh"
+
+
+def test_a_series_on_a_clock_that_begins_later_has_the_same_prices_at_the_same_times():
+    """Six hours later; months begin at the nearest beginning of an interval of that clock, those before it are over."""
+    demand = DemandCharge(5.0, 900.0, (3600.0, 10 * 3600.0))
+    start = np.arange(12) * 3600.0
+    series = PriceSeries(start, np.arange(12.0), published_s=start - 3600.0, demand=demand, monday_s=7200.0)
+    later = series.from_then(6 * 3600.0 + 60.0)
+    assert later.start_s.tolist() == (start - 21_660.0).tolist()
+    assert later.published_s.tolist() == (start - 25_260.0).tolist()
+    assert later.eur_per_kwh.tolist() == series.eur_per_kwh.tolist()
+    assert (later.monday_s, later.demand.months_s) == (7200.0 - 21_660.0, (16 * 900.0,))

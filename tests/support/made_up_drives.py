@@ -35,13 +35,13 @@ class Posted(ProgressReports):
 
 
 def driver(
-    slurm: MadeUpSlurm, folder: Path, ask: Any, *, dry: bool = False, **changes: Any
+    slurm: MadeUpSlurm, folder: Path, ask: Any, *, dry: bool = False, rules: JobRules | None = None, **changes: Any
 ) -> tuple[Driver, list[Any]]:
     events: list[Any] = []
     commands = SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause, dry=dry)
     made = Driver(
-        DriveSettings("gpu", "edf", **changes),
-        JobRules.of({}),
+        DriveSettings("gpu", **{"policy": "edf", **changes}),
+        JobRules.of({}) if rules is None else rules,
         commands,
         ask,
         folder,

@@ -182,8 +182,8 @@ def _asked(decider: Decider, request: LiveRequest, samples: int) -> PolicyAnswer
 def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
     """Return the instance of what is left to do: an empty cluster, to which all jobs of a request come at time 0.
 
-    Maximum epochs are those that are left, due dates count from now on, and `epochs_needed` is what is expected to be
-    left, given the epochs done. A job that runs is placed again there, with what is left, on any GPUs.
+    Maximum epochs are those that are left, due dates and prices count from now on, and `epochs_needed` is what is
+    expected to be left, given the epochs done. A job that runs is placed again there, with what is left, on any GPUs.
 
     Returns:
         The instance; None: no job fits anything now, or the request's policy cannot decide on such a cluster.
@@ -216,7 +216,7 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
         distribution=np.array(places),
         distributions=tuple(left),
     )
-    return replace(instance, jobs=table)
+    return replace(instance, jobs=table, prices=None if instance.prices is None else instance.prices.from_then(now_s))
 
 
 def given_done(distribution: EpochDistribution, done: float) -> EpochDistribution:
