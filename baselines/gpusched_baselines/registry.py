@@ -8,7 +8,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, nearest_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -420,5 +420,5 @@ def make_policy(name: str) -> Policy:
         InputError: There is no such policy.
     """
     if name not in POLICIES:
-        raise InputError("policy", name, f"one of {', '.join(policy_descriptions())}")
+        raise InputError("policy", name, f"one of {nearest_first(str(name), policy_descriptions())}")
     return POLICIES[name].make()

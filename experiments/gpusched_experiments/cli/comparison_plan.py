@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from gpusched_agents.any_policy import OR_AN_AGENT, SB3, is_agent, make_any_policy
+from gpusched_agents.any_policy import OR_AN_AGENT, is_agent, make_any_policy, runs_code
 from gpusched_baselines.registry import policy_descriptions, usual_policy_names
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, nearest_first
 from gpusched_env.model import checks
 from gpusched_env.simulator import Policy
 from gpusched_env.workload import ComparisonSettings, Scenario, parse_seeds
@@ -35,6 +35,7 @@ class ComparisonPlan:
         workload: What they run; if it is a scenario, its section `compare` names the policies and seeds as they are
             run, so that the scenario alone is enough to compare the same again.
         policies: The policies, with different names.
+        entered: The names that make them: of code of the user its file and class.
         seeds: The seeds, each once.
         reference: Name of the policy that savings are measured against, one of the policies.
         workers: Number of processes, ≥ 1.
@@ -45,6 +46,7 @@ class ComparisonPlan:
 
     workload: Workload
     policies: tuple[Policy, ...]
+    entered: tuple[str, ...]
     seeds: tuple[int, ...]
     reference: str
     workers: int
@@ -75,7 +77,8 @@ class ComparisonPlan:
         """Put options and workload together; an option that is None was not given."""
         scenario = workload.scenario
         said = ComparisonSettings() if scenario is None else scenario.compare
-        chosen = _policies_of_file(said) if policies is None else parse_policies(policies)
+        made = _policies_of_file(said) if policies is None else parse_policies(policies)
+        chosen = tuple(made.values())
         names = [policy.name for policy in chosen]
         text = _seeds_of_file(said, scenario) if seeds is None else seeds.strip()
         numbers = parse_seeds(text, "--seeds")
@@ -86,13 +89,14 @@ class ComparisonPlan:
         if demands is not None and (scenario is None or scenario.trace is None):
             raise InputError("--gpu-demand", gpu_demand, "nothing without a trace")
         used = {
-            "policies": names, "seeds": text, "reference": reference, "workers": workers, "gpu_demands": demands,
+            "policies": list(made), "seeds": text, "reference": reference, "workers": workers, "gpu_demands": demands,
         }  # fmt: skip
         values = {f"compare.{name}": value for name, value in used.items() if value is not None}
         chosen_workload = workload if scenario is None else Workload(scenario.replace(values))
         return cls(
             workload=chosen_workload,
             policies=chosen,
+            entered=tuple(made),
             seeds=numbers,
             reference=against,
             workers=workers or said.workers or (_usual_workers() if backend is PROCESSES else backend.cores()),
@@ -109,15 +113,15 @@ class ComparisonPlan:
         return [(rule, Workload(scenario.replace({"trace.gpu_demand": rule}))) for rule in self.gpu_demands]
 
 
-def _policies_of_file(said: ComparisonSettings) -> tuple[Policy, ...]:
+def _policies_of_file(said: ComparisonSettings) -> dict[str, Policy]:
     known = policy_descriptions()
     names = usual_policy_names() if said.policies is None else said.policies
     for index, name in enumerate(names):
-        if name.startswith(SB3):  # a file that somebody sent must not run code
-            raise InputError(f"compare.policies[{index}]", name, "no model, whose code would run: use --policies")
+        if runs_code(name):  # a file that somebody sent must not run code
+            raise InputError(f"compare.policies[{index}]", name, "nothing whose code would run: use --policies")
         if name not in known and not is_agent(name):
-            raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}{OR_AN_AGENT}")
-    return tuple(make_any_policy(name) for name in names)
+            raise InputError(f"compare.policies[{index}]", name, f"one of {nearest_first(name, known)}{OR_AN_AGENT}")
+    return {name: make_any_policy(name) for name in names}
 
 
 def _usual_workers() -> int:

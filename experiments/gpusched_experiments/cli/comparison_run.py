@@ -76,7 +76,7 @@ class _Part:
         return Billing.of(self.workload.scenario)
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
-        made_by = {policy.name: origin(policy.name) for policy in plan.policies}
+        made_by = {policy.name: origin(name) for policy, name in zip(plan.policies, plan.entered, strict=True)}
         keys, billing = {}, asdict(self.billing)
         for seed in plan.seeds:
             instance = key_of(instance=instance_json(self.make(seed)))  # once a seed: it is long

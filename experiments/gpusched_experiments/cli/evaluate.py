@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gpusched_agents.any_policy import SB3, is_agent
+from gpusched_agents.any_policy import SB3, full_name, is_agent, shown_name
 from gpusched_agents.files.storage import PREFIX
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
@@ -36,7 +36,10 @@ def evaluate_command(
         typer.Option("--seeds", help="Seeds of the workloads: 0-9, or 0,3,5; default: 0-9, with an instance 0-4."),
     ] = None,
     against: Annotated[
-        str, typer.Option("--against", help="Policies or other agents to measure it against, separated by commas.")
+        str,
+        typer.Option(
+            "--against", help="Policies, other agents or FILE.py:Class to measure it against, separated by commas."
+        ),
     ] = "edf,sts",
     workers: options.WorkersOption = None,
     given: options.WorkloadOptions,
@@ -65,8 +68,8 @@ def evaluate_command(
         raise InputError("--pictures", pictures, "nothing without --out DIR")
     workload = given.workload(scenario)
     usual = USUAL_SEEDS if given.instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
-    name = agent if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
-    others = [other.strip() for other in against.split(",")]
+    name = full_name(agent) if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
+    others = [full_name(other.strip()) for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
     machines = backend.chosen()
@@ -74,10 +77,10 @@ def evaluate_command(
     rule = None if replay is None else replay.gpu_demand
     note_if_one_seed(seeds)
     names, text = ",".join([name, *others]), usual if seeds is None else seeds
-    reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
+    reference = USUAL_REFERENCE if USUAL_REFERENCE in others else shown_name(others[0])
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
     runs = _unkept(plan) if out is None else run_comparison(plan, out, forms)[0].runs
-    _print(runs, name, None if given.instance is None else workload.title)
+    _print(runs, plan.policies[0].name, None if given.instance is None else workload.title)
     for path in [] if out is None else written(out):
         typer.echo(f"wrote {path}")
 

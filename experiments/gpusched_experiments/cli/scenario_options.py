@@ -64,7 +64,8 @@ PoliciesOption = Annotated[
     str | None,
     typer.Option(
         "--policies", "-p", autocompletion=completion.policies,
-        help="Policies and agents (agent:NAME, agent:DIR), separated by commas, or all policies; default: those that "
+        help="Policies, agents (agent:NAME, agent:DIR) and your own (FILE.py:Class, whose code runs), separated by "
+        "commas, or all policies; default: those that "
         "`gpusched policies` marks, with `worlds` all that are not slow.",
     ),
 ]  # fmt: skip

@@ -36,7 +36,7 @@ def simulate_command(
         typer.Option(
             "--policy",
             "-p",
-            help="The policy (see `gpusched policies`), or agent:NAME or agent:DIR.",
+            help="The policy (see `gpusched policies`), an agent, or your own: FILE.py:Class, whose code runs.",
             autocompletion=completion.a_policy,
         ),
     ] = "sts",

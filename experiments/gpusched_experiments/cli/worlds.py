@@ -142,7 +142,7 @@ def _names(policies: str | None, reference: str) -> list[str]:
         records = {name: POLICIES[name] for name in policy_descriptions()}
         chosen = [name for name, shipped in records.items() if shipped.compiled and not shipped.slow]
     else:
-        chosen = [policy.name for policy in parse_policies(policies)]
+        chosen = list(parse_policies(policies))
     others = [name for name in chosen if name != reference]
     if not others:
         raise InputError("--policies", policies, f"a policy beside the reference {reference}")
@@ -155,7 +155,7 @@ def _run(
     instance, fitting = make_instance(scenario, 0), []
     for name in names:
         try:
-            check_fit(parse_policies(name), instance)
+            check_fit(parse_policies(name).values(), instance)
         except InputError:
             continue
         fitting.append(name)

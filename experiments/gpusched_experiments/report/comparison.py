@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Self, TypeAlias, cast
 
 from gpusched_agents.any_policy import make_any_policy
+from gpusched_agents.files.own_code import check_policy
 from gpusched_env.envs.source import AnyScenario, Replay, source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
@@ -145,10 +146,10 @@ def compare(
 
 def _policies(given: Any) -> list[Policy]:
     each = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-    for i, policy in enumerate(each):
-        if not isinstance(policy, str) and (isinstance(policy, type) or not isinstance(policy, Policy)):
-            raise InputError(f"policies[{i}]", policy, "a name such as 'edf', or a policy")
-    return [make_any_policy(policy) if isinstance(policy, str) else policy for policy in each]
+    return [
+        make_any_policy(policy) if isinstance(policy, str) else check_policy(f"policies[{i}]", policy)
+        for i, policy in enumerate(each)
+    ]
 
 
 def _workload(given: Workload) -> tuple[Callable[[int], Instance], str | None, Billing]:

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy
+from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy, shown_name
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
@@ -109,7 +109,8 @@ def run_experiment(
     where = PROCESSES if experiment.alone else backend
     values = run_cells(keys, known, store, progress.workers, watcher.finished, where)
     store.write((key, cell, values[key]) for key, cell in cells)
-    runs = Runs.of((dict(cell.labels), cell.policy, cell.seed, values[key]) for key, cell in cells)
+    shown = {name: shown_name(name) for name in {cell.policy for _, cell in cells}}
+    runs = Runs.of((dict(cell.labels), shown[cell.policy], cell.seed, values[key]) for key, cell in cells)
     summary, files = write_tables(experiment, folder, runs, drawing)
     runs_s = sum(float(each["run_s"]) for each in values.values())
     record(replace(progress, duration_s=time.monotonic() - begin, runs_s=runs_s, finished=True))

@@ -78,7 +78,7 @@ def certify_command(
     chosen = options.ScenarioOptions(
         scenario=scenario, jobs=jobs, nodes=nodes, settings=[*SMALL, *(settings or [])]
     ).make()
-    chosen_policies = parse_policies(policies)
+    chosen_policies = tuple(parse_policies(policies).values())
     require_highs()
     with nullcontext() if out is None else new_folder(out, ours=FILES) as folder:
         try:

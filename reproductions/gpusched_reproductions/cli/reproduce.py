@@ -41,7 +41,8 @@ def reproduce_command(
         str | None,
         typer.Option(
             "--policies", "-p",
-            help="Policies and agents (agent:NAME, agent:DIR), separated by commas; default: the experiment's.",
+            help="Policies, agents (agent:NAME, agent:DIR) and your own (FILE.py:Class, whose code runs), separated by "
+            "commas; default: the experiment's.",
         ),
     ] = None,
     seeds: Annotated[
@@ -106,7 +107,7 @@ def reproduce_command(
         quick=quick,
         seeds=None if seeds is None else parse_seeds(seeds, "--seeds"),
         nodes=None if nodes is None else _node_counts(nodes),
-        policies=None if policies is None else tuple(policy.name for policy in parse_policies(policies)),
+        policies=None if policies is None else tuple(parse_policies(policies)),
     )
     processes = backends.chosen_workers(workers, where)
     for each in chosen:
