@@ -14,9 +14,9 @@ from gpusched_env.simulator import Policy
 from gpusched_env.workload import ComparisonSettings, Scenario, parse_seeds
 from gpusched_env.workload.scenario.comparison import GpuDemand
 from gpusched_experiments.cli.policies import parse_policies
-from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import print_table
 from gpusched_experiments.report.comparison_folder import Compared
+from gpusched_experiments.report.comparison_writing import Workload
 from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_experiments.report.recorded_times import AS_TRACED
 from gpusched_experiments.report.table import Table

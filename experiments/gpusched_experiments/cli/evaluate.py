@@ -11,12 +11,13 @@ from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparison_plan import USUAL_REFERENCE, USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
-from gpusched_experiments.cli.comparison_run import run_comparison, written
+from gpusched_experiments.cli.comparison_run import run_comparison
 from gpusched_experiments.cli.pictures import PicturesOption, picture_forms
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import note_if_one_seed, output, print_table
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
 from gpusched_experiments.report.comparison_table import COUNTS, SHORT, means_over, metrics_table
+from gpusched_experiments.report.comparison_writing import written
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table

@@ -23,8 +23,8 @@ from gpusched_experiments.cli import pictures
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import output
+from gpusched_experiments.report.comparison_writing import Workload
 from gpusched_experiments.report.metrics import Billing, RunMetrics
 
 

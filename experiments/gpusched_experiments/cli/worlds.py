@@ -20,10 +20,10 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.comparison_run import run_comparison
 from gpusched_experiments.cli.policies import parse_policies
-from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.scenarios import load_of
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report import RunSummary
+from gpusched_experiments.report.comparison_writing import Workload
 from gpusched_experiments.report.estimate import Estimate, paired_saving
 from gpusched_experiments.report.table import MONEY, PLAIN, RATIO, Column, Table, csv_text, markdown
 

@@ -90,16 +90,16 @@ def _groups(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 
 def _own_settings(scenario: Scenario) -> dict[str, Any]:
-    defaults = _flat(Scenario().model_dump(mode="json"))
-    own = _flat(scenario.model_dump(mode="json", exclude=NO_TEXT))
+    defaults = flat_settings(Scenario().model_dump(mode="json"))
+    own = flat_settings(scenario.model_dump(mode="json", exclude=NO_TEXT))
     return {name: value for name, value in own.items() if name not in defaults or defaults[name] != value}
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
+            flat |= flat_settings(value, f"{prefix}{name}.")
         else:
             flat[prefix + name] = value
     return flat
