@@ -105,10 +105,10 @@ def compare_command(
 def _folder(given: options.WorkloadOptions, scenario: str) -> str:
     """Return the folder of a workload: of the default one `results/compare`, of others with what is chosen after it."""
     chosen = given.given()
-    files = [Path(name[0]).stem for option in ("--instance", "--trace") if (name := chosen.pop(option, None))]
+    files = [Path(path).stem for option in ("--instance", "--trace") for path in chosen.pop(option, ())]
     named = [] if scenario == options.USUAL else [Path(scenario).stem]
     values = [f"{option[2:]}-{value}" if option != "--set" else value for option, v in chosen.items() for value in v]
     parts = [re.sub(r"[^A-Za-z0-9.]+", "-", str(part)).strip("-.") for part in (*files, *named, *values)]
-    name = "-".join(("compare", *parts))
-    short = name if len(name) <= LONGEST else f"{name[:LONGEST]}-{sha256(name.encode()).hexdigest()[:6]}"
+    whole = "-".join(("compare", *parts))
+    short = whole if len(whole) <= LONGEST else f"{whole[:LONGEST]}-{sha256(whole.encode()).hexdigest()[:6]}"
     return str(Path("results") / short)

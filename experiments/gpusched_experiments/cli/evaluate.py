@@ -20,7 +20,7 @@ from gpusched_experiments.report.comparison_table import COUNTS, SHORT, means_ov
 from gpusched_experiments.report.comparison_writing import written
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.metrics import Billing
-from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
+from gpusched_experiments.report.table import MONEY, PERCENT, Column, ColumnNote, Table
 
 USUAL_SEEDS = "0-9"
 
@@ -110,11 +110,13 @@ def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None
         Column("tardiness_eur", "tardiness €", lambda row: row.tardiness_eur, MONEY),
         Column("total_eur", "total €", lambda row: row.total_eur, MONEY),
         Column("late_jobs", "late jobs", lambda row: row.late_jobs, COUNTS),
-        Column("ms_per_job", "ms per job", lambda row: ms_per_job(runs, row.policy), SHORT),
+        Column("ms_per_job", "ms per job", lambda row: ms_per_job(runs, row.policy), SHORT, main=False),
         Column("saving", f"saving of {agent}", saving, PERCENT, interval=True),
     )
-    print_table(output(), Table.of("Agent", columns, rows, _notes(rows[0].runs, instance)), named=True, best=agent)
-    print_table(output(), metrics_table(rows), named=True, best=agent)
+    print_table(
+        output(), Table.of("Agent", columns, rows, _notes(rows[0].runs, instance)), named=True, best=agent, stacked=None
+    )
+    print_table(output(), metrics_table(rows), named=True, best=agent, stacked=None)
 
 
 def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:
@@ -131,5 +133,5 @@ def _notes(seeds: int, instance: str | None) -> tuple[str, ...]:
     return (
         means_over(seeds, instance),
         f"Saving: 1 - (sum of the agent's total costs) / (sum of those of the policy), paired by seed. {interval}",
-        "ms per job: all the time that the policy took to decide / jobs.",
+        ColumnNote("ms per job: all the time that the policy took to decide / jobs.", "ms_per_job"),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast
 
@@ -62,9 +62,7 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
         """The table that is printed."""
         whole = comparison_table(self.rows, self.reference, self.instance)
         names = [column.name for column in whole.columns]
-        chosen = [names.index(name) for name in SHOWN]
-        rows = tuple(tuple(row[i] for i in chosen) for row in whole.rows)
-        return replace(whole, columns=tuple(whole.columns[i] for i in chosen), rows=rows, notes=whole.notes[:2])
+        return whole.keeping(names.index(name) for name in SHOWN)
 
     def write(self, folder: str | Path, pictures: Sequence[str] = ()) -> Path:
         """Write the folder that `gpusched compare --out` writes: runs, tables, the scenario, and the HTML report.
