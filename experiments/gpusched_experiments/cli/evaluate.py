@@ -32,9 +32,14 @@ def evaluate_command(
         str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, its folder, or a model's .zip.")
     ],
     scenario: options.ScenarioOption = "default",
+    track: options.TrackOption = None,
     seeds: Annotated[
         str | None,
-        typer.Option("--seeds", help="Seeds of the workloads: 0-9, or 0,3,5; default: 0-9, with an instance 0-4."),
+        typer.Option(
+            "--seeds",
+            help="Seeds of the workloads: 0-9, or 0,3,5; default: 0-9, with an instance 0-4, with a track its test "
+            "seeds.",
+        ),
     ] = None,
     against: Annotated[
         str,
@@ -67,8 +72,10 @@ def evaluate_command(
     forms = picture_forms(pictures)
     if forms and out is None:
         raise InputError("--pictures", pictures, "nothing without --out DIR")
-    workload = given.workload(scenario)
+    workload = given.workload(options.scenario_or_track(scenario, track))
     usual = USUAL_SEEDS if given.instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
+    if track is not None and workload.scenario is not None:
+        usual = workload.scenario.compare.seeds or usual
     name = full_name(agent) if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
     others = [full_name(other.strip()) for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):

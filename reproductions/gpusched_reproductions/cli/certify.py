@@ -37,15 +37,19 @@ from gpusched_reproductions.cli import chosen_names
 
 FILES = ("certificate.csv", "certificate.json")
 SOLVER_COLUMNS, WIDEST_GAP, BETWEEN = 66, 12, 3  # characters of a table: its left part, a gap, and between two columns
+SEEDS, QUICK_SEEDS, QUICK_POLICIES = "0-19", "0-1", "edf,sts,sts-x"
 SMALL = ("cluster.gpus_per_node=4", 'cluster.gpu_types=["V100", "T4"]')
 
 
 def certify_command(
     policies: Annotated[
-        str, typer.Option("--policies", "-p", help="Policies, separated by commas (see `gpusched policies`), or all.")
-    ] = "all",
+        str | None,
+        typer.Option("--policies", "-p", help="Policies, separated by commas (see `gpusched policies`); default: all."),
+    ] = None,
     scenario: options.ScenarioOption = "default",
-    seeds: Annotated[str, typer.Option("--seeds", help="Seeds of the instances: 0-19, or 0,3,5.")] = "0-19",
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="Seeds of the instances: 0-19, or 0,3,5; default: 0-19.")
+    ] = None,
     problems: Annotated[
         str, typer.Option("--problems", help="Problems to make of every instance: round, known, hidden, or all.")
     ] = "all",
@@ -56,6 +60,9 @@ def certify_command(
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of jobs; more than 5 take long.")] = 4,
     nodes: Annotated[int, typer.Option("--nodes", "-n", help="Number of nodes; more than 3 take long.")] = 3,
     settings: options.SetOption = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Two seeds and few policies, unless they are named, in a minute: to try it.")
+    ] = False,
 ) -> None:
     """Certify how far each policy is from the optimum, on instances small enough to be solved.
 
@@ -65,13 +72,14 @@ def certify_command(
     extra `solvers`.
 
     For example:
-    - **gpusched certify**
+    - **gpusched certify --quick**
 
     - **gpusched certify --policies edf,sts --seeds 0-9 --problems known --out results/certify**
 
     - **gpusched certify --set sharing.fractions=[0.5] --set cluster.gpus_per_node=2 --jobs 5**
     """
-    seed_list = parse_seeds(seeds, "--seeds")
+    seed_list = parse_seeds((QUICK_SEEDS if quick else SEEDS) if seeds is None else seeds, "--seeds")
+    policies = (QUICK_POLICIES if quick else "all") if policies is None else policies
     every = problems.strip() == "all"
     chosen_problems = PROBLEMS if every else cast("tuple[Problem, ...]", chosen_names("--problems", problems, PROBLEMS))
     checks.positive("--limit", limit_s)

@@ -17,6 +17,7 @@ from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.cli import DRAWS
+from gpusched_reproductions.data_sources import where_from
 from gpusched_reproductions.published import EXPERIMENTS
 from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
 from gpusched_reproductions.published.reference_instances import reference_names
@@ -35,7 +36,7 @@ def reproduce_command(
         str, typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(NAMES)}.")
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few seeds and small clusters, in a minute or two: to try it, not to cite.")
+        bool, typer.Option("--quick", help="Few seeds, clusters and tracks, in minutes: to try it, not to cite.")
     ] = False,
     policies: Annotated[
         str | None,
@@ -112,7 +113,9 @@ def reproduce_command(
     processes = backends.chosen_workers(workers, where)
     for each in chosen:
         if experiment == ALL and each is CONFORMANCE and not reference_names(FOLDER):
-            typer.echo(f"note: without conformance, since the reference instances are not in {FOLDER}")
+            typer.echo(
+                f"note: without conformance, since the reference instances are not in {FOLDER}{where_from(FOLDER)}"
+            )
             continue
         with ExperimentWatcher.shown() as watcher:
             outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing, backend=where)
