@@ -26,6 +26,7 @@ from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report.comparison_writing import Workload
 from gpusched_experiments.report.metrics import Billing, RunMetrics
+from gpusched_experiments.report.record import check_same
 
 
 @options.with_options
@@ -77,6 +78,8 @@ def simulate_command(
     workload = given.workload(options.scenario_or_track(scenario, track))
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
+    if out is not None:
+        check_same(out, Path(out) / "run.json", workload.facts() | {"policy": chosen_policy.name, "seed": seed})
     with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
         result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
         bar.show(len(made.jobs))

@@ -19,7 +19,7 @@ from gpusched_experiments.report.experiment import Experiment, Selection, availa
 from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_experiments.report.record import RunProgress, record_json, recorded_facts
 from gpusched_experiments.report.run import Runs, Values
-from gpusched_experiments.report.store import Store, stored_values, write_results
+from gpusched_experiments.report.store import Store, stored_places, stored_values, write_results
 from gpusched_experiments.report.table import Outcome, Table, csv_text
 
 if TYPE_CHECKING:
@@ -152,6 +152,7 @@ def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watch
     found |= own
     known = {key: found[key] for key in keys if key in found}
     kept = sum(key in keys for key in own)
+    _check_same_set(experiment, folder, keys)
     if len(own) > kept:
         watcher.note(f"{folder}: {_why_left_out(folder, len(own), kept)}")
         if len(known) < len(keys):
@@ -161,6 +162,17 @@ def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watch
         beside_it = "" if kept == len(known) else f", {len(known) - kept} of them from the experiments beside it"
         watcher.note(f"{experiment.name}: {len(known)} of {len(keys)} runs are finished already{beside_it}")
     return known
+
+
+def _check_same_set(experiment: Experiment, folder: Path, keys: Mapping[str, Cell]) -> None:
+    """Check that the folder holds nothing, or runs of places that are asked for: of another set none are removed."""
+    stored = stored_places(folder / "cells.csv")
+    places = {Store.place(cell, experiment.labels) for cell in keys.values()}
+    if stored and stored.isdisjoint(places):
+        allowed = (
+            f"another folder (--out): its {len(stored)} runs are of other workloads, policies or seeds; or remove it"
+        )
+        raise InputError("path", str(folder), allowed)
 
 
 def _why_left_out(folder: Path, stored: int, kept: int) -> str:

@@ -11,11 +11,12 @@ from typing import Any
 
 from gpusched_agents.any_policy import is_agent
 from gpusched_env.child_processes import usable_cores
+from gpusched_env.errors import InputError
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
 from gpusched_experiments.report.cell import NO_TEXT, Cell
 from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
-from gpusched_experiments.report.store import document_json
+from gpusched_experiments.report.store import document_json, finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,25 @@ def recorded_facts(path: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return facts if isinstance(facts, dict) else {}
+
+
+def check_same(out: str, file: Path, facts: Mapping[str, Any]) -> None:
+    """Check that a document of results, if there is one, is of these facts: results of others are not replaced.
+
+    Args:
+        out: What `--out` was given.
+        file: The document.
+        facts: What its provenance says of the same command, such as the scenario, the policy and the seed.
+    """
+    former, own = recorded_facts(file), json.loads(json.dumps(finite(dict(facts))))
+    before, now = (flat_settings({name: each.get(name) for name in own}) for each in (former, own))
+    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if former and changed:
+        name = changed[0]
+        allowed = (
+            f"another place: its results are of {name} = {before.get(name)}, these of {now.get(name)}; or remove it"
+        )
+        raise InputError("--out", out, allowed)
 
 
 def _groups(cells: Iterable[Cell]) -> list[dict[str, Any]]:

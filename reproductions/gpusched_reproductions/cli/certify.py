@@ -20,6 +20,7 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output, print_table
+from gpusched_experiments.report.record import check_same
 from gpusched_experiments.report.warm_up import warm_up
 from gpusched_reproductions.certify.certified_run import (
     PROBLEMS,
@@ -87,7 +88,19 @@ def certify_command(
         scenario=scenario, jobs=jobs, nodes=nodes, settings=[*SMALL, *(settings or [])]
     ).make()
     chosen_policies = tuple(parse_policies(policies).values())
+    facts = {
+        "scenario": chosen.model_dump(mode="json"),
+        "seeds": seed_list,
+        "problems": chosen_problems,
+        "policies": [policy.name for policy in chosen_policies],
+        "limit_s": limit_s,
+        "solver": {name: version(name) for name in ("pyomo", "highspy")},
+    }
     require_highs()
+    if out is not None:
+        check_same(
+            out, Path(out) / FILES[1], {name: facts[name] for name in ("scenario", "seeds", "problems", "policies")}
+        )
     with nullcontext() if out is None else new_folder(out, ours=FILES) as folder:
         try:
             runs = _certify(chosen, chosen_policies, seed_list, chosen_problems, limit_s)
@@ -95,14 +108,6 @@ def certify_command(
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(1) from error
         if folder is not None:
-            facts = {
-                "scenario": chosen.model_dump(mode="json"),
-                "seeds": seed_list,
-                "problems": chosen_problems,
-                "policies": [policy.name for policy in chosen_policies],
-                "limit_s": limit_s,
-                "solver": {name: version(name) for name in ("pyomo", "highspy")},
-            }
             write_atomically(folder / "certificate.csv", certificate_csv(runs))
             write_atomically(folder / "certificate.json", certificate_json(runs, provenance(None, **facts)))
     console = output()
