@@ -37,8 +37,6 @@ class ShippedPolicy:
         replays: Whether it replays the schedule of a trace. Only traces with start times have one, so lists of
             policies for any workload do not contain it.
         worst_case: The policy from which it differs only by planning on mean or expected, not worst-case, times.
-        keeps_due_dates: Whether it takes configurations that meet the due date if all epochs are needed: for such
-            policies the non-clairvoyant bound holds.
         simulated_only: Whether its memory has numbers of jobs of the run, which requests to a service number otherwise.
     """
 
@@ -54,7 +52,6 @@ class ShippedPolicy:
     ablation_of: str | None = None
     worst_case: str | None = None
     simulated_only: bool = False
-    keeps_due_dates: bool = False
 
     def make(self) -> Policy:
         module, _, name = self.place.partition(":")
@@ -130,57 +127,48 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "fifo": ShippedPolicy(
             "dispatching.dispatch:fifo",
             "First submitted, first served; the cheapest configuration that meets the due date",
-            keeps_due_dates=True,
         ),
         "edf": ShippedPolicy(
             "dispatching.dispatch:edf",
             "Earliest due date first; the cheapest configuration that meets it",
             style=1,
-            keeps_due_dates=True,
         ),
         "edf-preemptive": ShippedPolicy(
             "dispatching.dispatch:edf_preemptive",
             "EDF that places all jobs again in every round; shows what preemption alone saves",
             origin="ours",
-            keeps_due_dates=True,
         ),
         "priority": ShippedPolicy(
             "dispatching.dispatch:priority",
             "Largest tardiness weight first; the cheapest configuration that meets the due date",
-            keeps_due_dates=True,
         ),
         "greedy": ShippedPolicy(
             "dispatching.dispatch:Greedy",
             "Places all jobs again, by pressure; the cheapest configuration that meets the due date",
             style=3,
-            keeps_due_dates=True,
         ),
         "greedy-fill": ShippedPolicy(
             "dispatching.dispatch:Greedy",
             "Greedy, and then idle GPUs of a node go to the job that gains the most speed",
             {"fill": True},
             origin="ours",
-            keeps_due_dates=True,
         ),
         "random-greedy": ShippedPolicy(
             "search.constructions:RandomGreedy",
             "Best of Greedy and up to 1,000 randomised constructions a round, by a proxy cost",
             slow=True,
             style=2,
-            keeps_due_dates=True,
         ),
         "random-greedy-fill": _variant(
             "search.constructions:RandomGreedy",
             "Random Greedy that tries the next best choices, and gives idle GPUs to the job that gains the most speed",
             {"fill": True},
             slow=True,
-            keeps_due_dates=True,
         ),
         "sts": ShippedPolicy(
             "sts:Sts",
             "Plans each job against the distribution of its epochs: starts slow, and speeds up if the job goes on",
             style=0,
-            keeps_due_dates=True,
         ),
         "sts-priced": ShippedPolicy(
             "sts_priced:StsPriced",
@@ -203,7 +191,6 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "STS with the published rank of GPU types: all types that meet the due date rank equal",
             {"rank": "published", "name": "sts-published"},
             usual=False,
-            keeps_due_dates=True,
         ),
         "sts-ipopt": ShippedPolicy(
             "sts:Sts",
@@ -211,13 +198,11 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             {"solver": "ipopt", "name": "sts-ipopt"},
             usual=False,
             compiled=False,
-            keeps_due_dates=True,
         ),
         "sts-highs": _solved(
             "sts:Sts",
             "STS with HiGHS on the linear program over bins",
             {"solver": "highs", "name": "sts-highs"},
-            keeps_due_dates=True,
         ),
         "edf-mean": ShippedPolicy(
             "dispatching.dispatch:edf_mean",
@@ -250,13 +235,11 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "Random Greedy's best, improved by exchanges and moves of jobs while the proxy cost falls",
             slow=True,
             style=7,
-            keeps_due_dates=True,
         ),
         "path-relinking": _variant(
             "search.path_relinking:PathRelinking",
             "The best of Random Greedy's ten best rounds and of the paths between them",
             slow=True,
-            keeps_due_dates=True,
         ),
         "atc": _variant(
             "index_rules.policy:atc",
@@ -408,6 +391,12 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     }
 )
 """Every name that `make_policy` knows, in the order of tables."""
+
+KEEP_DUE_DATES = frozenset({
+    "fifo", "edf", "edf-preemptive", "priority", "greedy", "greedy-fill", "random-greedy", "random-greedy-fill", "sts",
+    "sts-published", "sts-ipopt", "sts-highs", "local-search", "path-relinking",
+})  # fmt: skip
+"""Those that take configurations that meet the due date if all epochs are needed: the non-clairvoyant bound holds."""
 
 
 def policy_names() -> tuple[str, ...]:

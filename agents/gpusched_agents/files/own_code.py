@@ -16,6 +16,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
@@ -178,17 +179,15 @@ def _folder_first(folder: Path) -> Iterator[None]:
 
 @contextmanager
 def _importing(field: str, text: str, what: str = "code that can be loaded") -> Iterator[None]:
-    """Turn whatever the code of the user raises into one error with the line that raised it."""
+    """Turn whatever the code of the user raises into one error with its last line in the user's file."""
     try:
         yield
     except InputError:
         raise
     except Exception as error:
-        line, trace = getattr(error, "lineno", None), error.__traceback__
-        while trace is not None:
-            if trace.tb_frame.f_code.co_filename == whole_name(text).rpartition(":")[0]:
-                line = trace.tb_lineno
-            trace = trace.tb_next
+        file = whole_name(text).rpartition(":")[0]
+        lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
+        line = lines[-1] if lines else getattr(error, "lineno", None)
         where = f", line {line}" if line else ""
         raise InputError(field, text, f"{what} ({type(error).__name__}: {error}{where})") from error
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
-from gpusched_baselines.registry import POLICIES
+from gpusched_baselines.registry import KEEP_DUE_DATES
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.table import (
@@ -81,19 +81,14 @@ def comparison_table(
         Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text),
         Column("clairvoyant_gap", "gap, clairvoyant", lambda row: row.clairvoyant_gap, PERCENT, main=False),
     )  # fmt: skip
-    if not of_trace and any(map(is_bounded, rows)):
+    if not of_trace and not KEEP_DUE_DATES.isdisjoint(row.policy for row in rows):
         columns += (Column("non_clairvoyant_gap", "gap, non-clairv.", _bounded_gap, PERCENT, main=False),)
     notes = _notes(rows[0].runs, reference, instance)
     return Table.of("Costs", columns, rows, notes).keeping(range(len(columns)))
 
 
-def is_bounded(row: PolicyStatistics) -> bool:
-    """Return whether the non-clairvoyant bound holds for the policy: it plans due dates for the worst case."""
-    return row.policy in POLICIES and POLICIES[row.policy].keeps_due_dates
-
-
 def _bounded_gap(row: PolicyStatistics) -> Value:
-    return row.non_clairvoyant_gap if is_bounded(row) else NONE
+    return row.non_clairvoyant_gap if row.policy in KEEP_DUE_DATES else NONE
 
 
 def metrics_table(rows: Sequence[PolicyStatistics]) -> Table:
