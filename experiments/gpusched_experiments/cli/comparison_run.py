@@ -96,7 +96,7 @@ def run_comparison(
         _note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
     _print_what_is_run(parts[0])
     with _kept_if_stopped(folder), folder.taken(), counting(plan.title, plan.count * len(parts)) as bar:
-        plan.workload.write(folder, replaces=replaces)
+        plan.workload.write(folder, [key for own in keys for key in own.values()], replaces=replaces)
         bar.show(finished)
         compared = tuple(
             Compared.of(_run(plan, part, own, folder, bar, record=index == 0), plan.reference, part.gpu_demand,

@@ -118,7 +118,7 @@ class Made:
         compared = Compared.of(runs, runs.reference, modelled=self.billing.said())
         about = Written(self.workload, tuple(origins), self.seeds, runs.reference, self.workers, first)
         with folder.taken():
-            self.workload.write(folder)
+            self.workload.write(folder, keys.values())
             for run in runs:
                 if keys[run.seed, run.policy] not in folder.runs:
                     folder.add(keys[run.seed, run.policy], run)

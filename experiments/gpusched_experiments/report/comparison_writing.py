@@ -7,7 +7,7 @@ import inspect
 import pickle
 import secrets
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
@@ -71,13 +71,18 @@ class Workload:
             return {"scenario": self.scenario.model_dump(mode="json")}
         return {"made_by" if self.instance is None else "instance_file": self.file}
 
-    def write(self, folder: ComparisonFolder, *, replaces: bool = False) -> None:
+    def write(self, folder: ComparisonFolder, keys: Iterable[str], *, replaces: bool = False) -> None:
         """Write the scenario or instance; of another one than that of the finished runs only if it `replaces` it.
+
+        Args:
+            keys: Those of the runs that are asked for; where no file shows the workload, a finished one does.
 
         Raises:
             InputError: The folder holds runs of another workload.
         """
-        other = None if replaces or not folder.runs else self._difference(folder.path)
+        shown = any((folder.path / name).exists() for name in (SCENARIO, INSTANCE))
+        same = replaces or not folder.runs or (not shown and not folder.runs.keys().isdisjoint(keys))
+        other = None if same else self._difference(folder.path) if shown else "another workload"
         if other is not None:
             allowed = f"another folder (--out): it holds runs of {other}, and these are of {self.title}"
             raise InputError("path", str(folder.path), f"{allowed}; or remove it")
@@ -93,8 +98,6 @@ class Workload:
                 text = (folder / INSTANCE).read_text(encoding="utf-8")
                 same = self.instance is not None and text.strip() == instance_text(self.instance)
                 return None if same else INSTANCE
-            if not (folder / SCENARIO).exists():
-                return None if self.scenario is None and self.instance is None else "a workload made in Python"
             stored = _settings((folder / SCENARIO).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return "a workload that cannot be read"
