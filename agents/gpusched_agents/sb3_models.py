@@ -112,7 +112,7 @@ def _load(path: Path) -> BaseAlgorithm:
     if algorithm is None:
         raise InputError("archive", f"{path}: a policy of {module or 'no known class'}", TAKEN)
     text = f"{path} is unpickled, which runs the code in it: load only files that you trust"
-    warnings.warn(UnsafeLoadWarning(text), stacklevel=3)  # to the caller of `load_sb3`
+    warnings.warn_explicit(UnsafeLoadWarning(text), None, "load_sb3", 0)  # with no line of source
     try:
         model: BaseAlgorithm = algorithm.load(io.BytesIO(data), device="cpu")
     except Exception as error:  # the code in a pickle may raise anything

@@ -73,7 +73,7 @@ def warm_up_command(
 def steps_of(policies: str | None) -> list[tuple[str, Callable[[], None]]]:
     """Return what to do, each with its name; forecasts and the decision service only where all is compiled."""
     if policies is not None:
-        return list(warm_up_steps([policy.name for policy in parse_policies(policies)]))
+        return list(warm_up_steps(list(parse_policies(policies))))
     return [*warm_up_steps(), ("forecasts", _forecasts), ("decision service", _decisions)]
 
 

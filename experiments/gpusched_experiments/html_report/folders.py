@@ -14,6 +14,7 @@ from gpusched_experiments.html_report.costs import standings_drawing
 from gpusched_experiments.html_report.report_data import Picture, ReportData
 from gpusched_experiments.html_report.runs import comparison_report, read_json, run_folder_report
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_experiments.report.experiment import VERDICT
 from gpusched_experiments.report.record import recorded_facts
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, RATIO, Column, Table
 
@@ -26,6 +27,9 @@ def experiment_report(folder: Path) -> ReportData:
         raise InputError(str(page), None, "the tables of a finished experiment; the same command goes on with it")
     heading, _, rest = page.read_text(encoding="utf-8").lstrip().partition("\n")
     question, _, tables = rest.strip().partition("\n\n")
+    lines = tables.splitlines(keepends=True)
+    verdict = tuple(line.removeprefix(VERDICT).strip() for line in lines if line.startswith(VERDICT))
+    tables = "".join(line for line in lines if not line.startswith(VERDICT))
     if not heading.startswith("#"):
         raise InputError(str(page), heading, "a page that begins with a heading, as reproduce writes it")
     # Of a figure's name the SVG file, or else the PNG file; `figure` first.
@@ -34,6 +38,7 @@ def experiment_report(folder: Path) -> ReportData:
     return ReportData(
         title=heading.lstrip("# ").strip(),
         question=question,
+        verdict=verdict,
         page=tables,
         pictures=tuple(Picture(path.name, path.read_bytes()) for path in pictures),
         provenance=record["provenance"],

@@ -183,8 +183,10 @@ def _draw_upright(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) 
             _draw_line(axes, series, *styles[series.name])
     if "x" in panel.logarithmic:
         axes.set_xscale("log")
-        axes.set_xticks(sorted({float(x) for series in panel.series for x, _ in series.points}))
+        axes.set_xticks(_places(panel))
         axes.set_xticks([], minor=True)
+    elif panel.kind == "lines" and 0 < len(places := _places(panel)) <= FEW:
+        axes.set_xticks(places)
     if "y" in panel.logarithmic:
         axes.set_yscale("log")
     elif panel.percent:
@@ -193,6 +195,14 @@ def _draw_upright(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) 
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     if panel.y_range is not None:
         axes.set_ylim(*panel.y_range)
+
+
+FEW = 6
+"""Places on an axis that are all ticks."""
+
+
+def _places(panel: Panel) -> list[float]:
+    return sorted({float(x) for series in panel.series for x, _ in series.points})
 
 
 def _draw_line(axes: Axes, series: Series, colour: str, mark: str) -> None:

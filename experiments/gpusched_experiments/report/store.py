@@ -107,8 +107,19 @@ class Store:
         write_atomically(self.path, csv_lines([*rows[:1], *(row for row in rows[1:] if row[0] in keys)]))
 
     def _texts(self, key: str, run: Cell | Place, values: Values) -> list[object]:
-        labels = dict(run.labels)
-        return [key, *(labels[name] for name in self.labels), run.policy, run.seed, *values.values()]
+        return [key, *self.place(run, self.labels), *values.values()]
+
+    @staticmethod
+    def place(run: Cell | Place, labels: Sequence[str]) -> tuple[str, ...]:
+        """Return where a run stands: its labels, policy and seed, as texts."""
+        own = dict(run.labels)
+        return (*(str(own[name]) for name in labels), run.policy, str(run.seed))
+
+
+def stored_places(path: Path) -> set[tuple[str, ...]]:
+    rows = _rows(path)
+    end = rows[0].index("seed") + 1 if rows and "seed" in rows[0] else 0
+    return {tuple(row[1:end]) for row in rows[1:]}
 
 
 def stored_values(path: Path) -> dict[str, Values]:

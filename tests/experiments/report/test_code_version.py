@@ -41,6 +41,7 @@ print(json.dumps([name for name in sys.modules if name.startswith("gpusched_")])
 """
 NAMES_AT_RUN_TIME = {
     "gpusched_agents.any_policy",
+    "gpusched_agents.files.own_code",
     "gpusched_baselines.registry",
     "gpusched_baselines.solvers.errors",
     "gpusched_env.lazy",
