@@ -17,6 +17,8 @@ from gpusched_baselines.adaptation_env.observation import feature_names
 from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun, full_cluster_eur_per_h
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
+from gpusched_env.envs.parameters import takes_parameters_of
+from gpusched_env.envs.seeds import Seeds, seed_round
 from gpusched_env.envs.source import check_types, draw_seed, source_of, types_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
@@ -65,6 +67,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         controls: `round`: the same for all jobs; `jobs`: also coefficients of seven features of a job; `energy`: those
             of `round` and five for prices that change and a cap, whose features are then observed too.
         job_features: Number K of the jobs with the least slack whose features are observed, each in a row, ≥ 0.
+        seeds: The workloads that episodes without a seed go round, as for `GpuClusterEnv`; None: see `workloads`.
         workloads: Without a seed an episode is one of this number of workloads, drawn at random: those with the seeds
             from `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from
             `FIRST_SAMPLED_SEED` on.
@@ -81,12 +84,14 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 8}  # noqa: RUF012 - as gymnasium declares it
 
+    @takes_parameters_of()
     def __init__(
         self,
         scenario: str | Path | Scenario = "default",
         *,
         settings: Mapping[str, object] | None = None,
         instance: Instance | None = None,
+        seeds: Seeds = None,
         rounds: int = ROUNDS,
         reward: str = "saving",
         controls: str = "round",
@@ -101,6 +106,9 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self.rounds, self.reward, self.render_mode = checks.whole("rounds", rounds), reward, render_mode
         self.workloads = None if workloads is None else checks.whole("workloads", workloads)
         self.source = source_of(scenario, settings, instance, types_of)
+        self.seeds = seed_round(seeds, scenario, self.source)
+        if seeds is not None and workloads != WORKLOADS:
+            raise InputError("workloads", workloads, f"{WORKLOADS}, left alone beside seeds")
         self._source_key = self.source.identity()
         self._instance = self.source.make(0)
         types = self._types = types_of(self._instance)
@@ -126,8 +134,9 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
         Args:
             seed: The episode runs the workload of this seed, ≥ 0, as `gpusched compare --seeds` does; without one, see
-                `workloads`.
-            options: `{"workload": seed}` runs the workload of a seed and does not change the environment's generator;
+                `workloads`. With `seeds` it chooses where among these the environment goes on, as in `GpuClusterEnv`.
+            options: `{"workload": seed}` runs the workload of a seed, and changes neither the environment's generator
+                nor which of `seeds` comes next;
                 `{"instance": instance}` replays an instance with the GPU types of the scenario.
 
         Returns:
@@ -142,6 +151,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         for name in given:
             if name not in OPTIONS or len(given) > 1:
                 raise InputError("options", name, f"one of {', '.join(OPTIONS)}")
+        if self.seeds is not None and seed is not None:
+            self.seeds.go_to(seed)
         self._begin(given, seed)
         return self._observe(), self._info(0.0, 0.0, 0)
 
@@ -193,7 +204,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         return self._base
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Return the state for the next steps, as plain arrays: the workload's seed, the actions and the generator.
+        """Return the state for the next steps, as plain arrays: workload, place in `seeds`, actions and generator.
 
         Raises:
             InputError: The episode replays an instance, which has no seed.
@@ -206,6 +217,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         generator = json.dumps(self.np_random.bit_generator.state).encode()
         return {
             "workload": np.array([self._workload]),
+            "place": np.array([0 if self.seeds is None else self.seeds.place]),
             "actions": np.array(self._actions, dtype=np.float64).reshape(-1, len(self.controls)),
             "generator": np.frombuffer(generator, np.uint8),
         }
@@ -217,7 +229,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
             InputError: It is not such a state, or that of an environment with other arguments.
         """
         try:
-            workload = int(np.asarray(state["workload"]).item())
+            workload, place = (int(np.asarray(state[name]).item()) for name in ("workload", "place"))
             actions = np.asarray(state["actions"], dtype=np.float64)
             self.np_random.bit_generator.state = json.loads(bytes(state["generator"]))
         except (KeyError, TypeError, ValueError) as error:
@@ -225,6 +237,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         if actions.shape[1:] != (len(self.controls),):
             raise InputError("state['actions']", actions.shape, f"actions of {len(self.controls)} controls")
         self._begin({} if workload < 0 else {"workload": workload}, max(0, workload))
+        if self.seeds is not None:
+            self.seeds.place = place % len(self.seeds.seeds)
         run: Any = self._run
         for action in actions:
             if run.over:
@@ -248,6 +262,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self._worth = self._measure()
 
     def _chosen(self, seed: int | None) -> int:
+        if self.seeds is not None:
+            return self.seeds.take()
         if seed is not None:
             return seed
         if self.workloads is None:

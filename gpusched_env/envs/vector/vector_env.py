@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gpusched_env.child_processes import usable_cores
+from gpusched_env.envs.parameters import takes_parameters_of
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
@@ -26,6 +27,7 @@ from gpusched_env.envs.vector.vector_input import (
 )
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
+    from gpusched_env.envs.seeds import Seeds
     from gpusched_env.envs.source import AnyScenario
     from gpusched_env.model import Configuration, Instance
     from gpusched_env.observation import SharedFeatures
@@ -58,6 +61,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         settings: As for `GpuClusterEnv`; they go to each scenario.
         instance: As for `GpuClusterEnv`, or a sequence: environment i replays instance i mod its length. All must have
             the same GPU types and configurations.
+        seeds: As for `GpuClusterEnv`: environment i begins with the i-th, and steps by N. Among several scenarios, the
+            environments of one share its seeds so.
         reward_scale: As for `GpuClusterEnv`.
         reward: See there; a function is called for every environment, one after the other. Vectors are (N, 3).
         autoreset_mode: What happens when an episode ends: `NEXT_STEP` (the next step begins a new one, whatever the
@@ -82,6 +87,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - as gymnasium declares it
 
+    @takes_parameters_of(Asking)
     def __init__(
         self,
         num_envs: int = 1,
@@ -89,6 +95,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         *,
         settings: Mapping[str, object] | None = None,
         instance: Instance | Sequence[Instance] | None = None,
+        seeds: Seeds = None,
         reward_scale: float | None = 1.0,
         reward: Reward | Literal["vector"] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -110,6 +117,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
         keywords = {
             **asking,
+            "seeds": seeds,
             "reward_scale": reward_scale,
             "reward": reward,
             "max_idle_reviews": max_idle_reviews,
@@ -149,7 +157,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
         Args:
             seed: Environment i runs the instance of seed `seed` + i, or that of the i-th seed of a sequence; without
-                a seed, the instance's seed is drawn from the environment's own generator.
+                a seed, the instance's seed is drawn from the environment's own generator. With `seeds` see
+                `GpuClusterEnv.reset`.
             options: `{"instance": instance}` replays one instance in all environments, `{"instance": instances}` one in
                 each; `{"reset_mask": mask}` resets only the environments where the mask, bool (N,), is True.
 
