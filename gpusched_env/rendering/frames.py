@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
+from gpusched_env.rendering.colours import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
 from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, GanttDrawing, pixels_of, resting_parts, scene_of
 from gpusched_env.rendering.gantt_marks import Scene
-from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
 from gpusched_env.rendering.plotting import Figure, Image
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gpusched_env.rendering.colours import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.gantt import gantt_figure
-from gpusched_env.rendering.lanes import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.plotting import (
     Axes,
     ConstrainedLayoutEngine,
