@@ -172,6 +172,8 @@ class GanttDrawing:
         name, facts = _heading(scene.whole, scene.title)
         self.figure.text(LEFT / width, 1 - 0.16 / height, name, fontsize=12.5, fontweight="bold", color=INK, va="top")
         self.figure.text(LEFT / width, 1 - 0.45 / height, facts, fontsize=8.5, color=SUBTLE, va="top")
+        look: dict[str, Any] = {"fontsize": 8.0, "color": INK, "va": "top", "ha": "right"}
+        self.figure.text(1 - LEFT / width, 1 - 0.18 / height, scene.note, **look)
 
     def _chart(self, scene: Scene) -> GanttChart:
         return GanttChart(self._axes, scene, self._panel_px)

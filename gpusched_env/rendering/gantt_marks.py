@@ -55,6 +55,7 @@ class Scene:
         size_inches: Width and height of the figure [inches].
         dpi: Pixels per inch.
         title: The title; None: policy and size.
+        note: A line on the present round; empty: none.
         power: Times [s], and from each on the power of all nodes [kW], to draw with the price; None: neither.
     """
 
@@ -66,6 +67,7 @@ class Scene:
     dpi: float
     title: str | None = None
     power: Curve | None = None
+    note: str = ""
 
 
 class GanttChart:

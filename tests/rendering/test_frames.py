@@ -4,6 +4,7 @@ import pickle
 import numpy as np
 import pytest
 
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_baselines.registry import make_policy
 from gpusched_env import GpuClusterEnv
 from gpusched_env.rendering import GanttFrames, render_gantt_rgb
@@ -98,3 +99,24 @@ def test_a_run_with_cells_is_drawn_while_it_goes_on(policy):
     ended = {(bar.job, bar.node, bar.start_s, bar.end_s) for bar in Timeline.of(result).bars}
     assert seen
     assert {(bar.job, bar.node, bar.start_s, bar.end_s) for bar in seen} <= ended
+
+
+def test_a_frame_names_the_policy_and_one_of_an_adaptation_environment_its_largest_controls():
+    env = GpuAdaptationEnv("tiny", render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env._controls_text() == f"controls: all {len(env.controls)} are 0"
+    action = np.zeros(len(env.controls))
+    action[[0, 2, 5, 8]] = 0.1, -2.0, 0.3, 0.2
+    env.step(action)
+    first = env.render()
+    names = [f"{env.controls[k]} {text}" for k, text in ((2, "-1.00"), (5, "+0.30"), (8, "+0.20"))]
+    assert env._frames.note == f"controls: {'; '.join(names)}; 1 smaller"
+    assert env._frames.policy == "STS-X with controls"
+    other = GanttFrames("STS-X with controls").draw(env._run.state)
+    changed = np.argwhere((other != first).any(axis=2))
+    assert changed[:, 0].max() < 40  # the line beside the title
+    assert changed[:, 1].min() > 500
+    plain = GanttFrames().draw(env._run.state)
+    assert np.argwhere((other != plain).any(axis=2))[:, 0].max() < 40
+    env.render_mode = "ansi"
+    assert env.render().endswith("; 1 smaller")

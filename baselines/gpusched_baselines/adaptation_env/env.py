@@ -30,6 +30,8 @@ FIRST_WORKLOAD = 100_000
 WORKLOADS = 60
 REWARDS = ("saving", "waste", "cost")
 OPTIONS = ("workload", "instance")
+SHOWN = 3
+"""Controls that pictures name."""
 
 
 class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
@@ -183,13 +185,23 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         return self._observe(), (self._worth - before) / self.reward_scale_eur, run.over, False, info
 
     def render(self) -> Any:
-        """Draw the run so far: a text (`ansi`), or a Gantt chart, uint8 (H, W, 3) (`rgb_array`)."""
+        """Draw the run so far with the largest of the last controls: a text, or a Gantt chart, uint8 (H, W, 3)."""
         if self._run is None or self.render_mode is None:
             return None
         if self.render_mode == "ansi":
-            return rendering.render_text(self._run.state)
-        self._frames = self._frames or rendering.GanttFrames()
+            return f"{rendering.render_text(self._run.state)}\n{self._controls_text()}"
+        self._frames = self._frames or rendering.GanttFrames("STS-X with controls")
+        self._frames.note = self._controls_text()
         return self._frames.frame(self._run.state)
+
+    def _controls_text(self) -> str:
+        """Name the largest of the last action's numbers, as they are clipped."""
+        last = np.clip(self._actions[-1], -1.0, 1.0) if self._actions else np.zeros(len(self.controls))
+        order = [k for k in np.argsort(-np.abs(last), kind="stable").tolist() if abs(last[k]) >= 0.005]
+        if not order:
+            return f"controls: all {len(last)} are 0"
+        named = "; ".join(f"{self.controls[k]} {last[k]:+.2f}" for k in order[:SHOWN])
+        return f"controls: {named}" + (f"; {len(order) - SHOWN} smaller" if len(order) > SHOWN else "")
 
     @property
     def instance(self) -> Instance:
