@@ -64,6 +64,12 @@ ROWS = {"jobs": len(JOBS_FEATURES)} | {name: len(features) for name, features in
 """Length of a row of the parts that an observation may be without."""
 
 
+def check_render_mode(mode: Any) -> None:
+    if mode is not None and mode not in RENDER_MODES:
+        allowed = f"None, {' or '.join(RENDER_MODES)}; human: by gymnasium.make, with the extra human (pygame)"
+        raise InputError("render_mode", mode, allowed)
+
+
 class GpuClusterEnv(gymnasium.Env[Any, Any]):
     """Schedule training jobs on a GPU cluster, one decision per job and round (`docs/design.md`).
 
@@ -146,8 +152,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         discount_rate: float = 0.0,
         **asking: Unpack[AskingSettings],
     ) -> None:
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
+        check_render_mode(render_mode)
         check_reward(reward, reward_scale)
         if not isinstance(shared_features, bool) and shared_features != "memory":
             raise InputError("shared_features", shared_features, "True, False or memory")

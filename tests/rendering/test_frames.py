@@ -1,6 +1,7 @@
 import copy
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -14,6 +15,7 @@ from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_scenario, make_instance
+from refusals import refused
 
 pytest.importorskip("matplotlib")
 TINY = make_instance(load_scenario("tiny"), 0)
@@ -120,3 +122,24 @@ def test_a_frame_names_the_policy_and_one_of_an_adaptation_environment_its_large
     assert np.argwhere((other != plain).any(axis=2))[:, 0].max() < 40
     env.render_mode = "ansi"
     assert env.render().endswith("; 1 smaller")
+
+
+@pytest.mark.filterwarnings("ignore:.*natively support")  # Gymnasium's wrapper makes the window of the pictures
+@pytest.mark.parametrize("name", ["gpusched_env/Slack-v0", "gpusched_env/SlackAdaptation-v0"])
+def test_gymnasium_opens_a_window_for_the_frames(name, monkeypatch):
+    pygame = pytest.importorskip("pygame", reason="needs the extra `human`")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = gymnasium.make(name, render_mode="human", settings={"jobs.count": 3})
+    env.reset(seed=0)
+    env.step(env.action_space.sample() * 0)
+    window = pygame.display.get_surface()
+    assert window.get_size() == (1280, 720)
+    shown = pygame.surfarray.array3d(window).transpose(1, 0, 2)
+    np.testing.assert_array_equal(shown, env.unwrapped.render())
+    env.close()
+
+
+@pytest.mark.parametrize("make", [GpuClusterEnv, GpuAdaptationEnv])
+def test_a_window_without_gymnasiums_wrapper_is_one_error_that_names_the_extra(make):
+    with refused("render_mode", "human", "human: by gymnasium.make, with the extra human"):
+        make("tiny", render_mode="human")

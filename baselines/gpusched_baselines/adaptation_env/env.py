@@ -16,7 +16,7 @@ from gpusched_baselines.adaptation_env.controls import ROUNDS, action_array, con
 from gpusched_baselines.adaptation_env.observation import feature_names
 from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun, full_cluster_eur_per_h
 from gpusched_env import rendering
-from gpusched_env.envs.env import RENDER_MODES
+from gpusched_env.envs.env import RENDER_MODES, check_render_mode
 from gpusched_env.envs.parameters import takes_parameters_of
 from gpusched_env.envs.seeds import Seeds, seed_round
 from gpusched_env.envs.source import check_types, draw_seed, source_of, types_of
@@ -101,8 +101,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         workloads: int | None = WORKLOADS,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
+        check_render_mode(render_mode)
         if reward not in REWARDS:
             raise InputError("reward", reward, f"one of {', '.join(REWARDS)}")
         self.rounds, self.reward, self.render_mode = checks.whole("rounds", rounds), reward, render_mode
