@@ -13,8 +13,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def takes_parameters_of(*others: Callable[..., Any]) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator of a function whose `**keywords` are parameters of `others`.
+def takes_parameters_of(
+    *others: Callable[..., Any], without: tuple[str, ...] = ()
+) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Return a decorator of a function whose `**keywords` are parameters of `others`, but for some.
 
     Its signature lists them by name, and a keyword that is no parameter raises an InputError with the nearest name.
     """
@@ -23,7 +25,7 @@ def takes_parameters_of(*others: Callable[..., Any]) -> Callable[[Callable[P, R]
         shown = signature(function)
         own = {name: one for name, one in shown.parameters.items() if one.kind is not Parameter.VAR_KEYWORD}
         more = {name: one for other in others for name, one in signature(other).parameters.items()}
-        added = [one.replace(kind=Parameter.KEYWORD_ONLY) for name, one in more.items() if name not in own]
+        added = [one.replace(kind=Parameter.KEYWORD_ONLY) for name, one in more.items() if name not in (*own, *without)]
         known = [*own.values(), *(one for one in added if one.name != "self")]
         names = [one.name for one in known if one.name != "self"]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from gymnasium.utils import seeding
@@ -76,7 +77,8 @@ class Episodes:
 
     @cached_property
     def fingerprint(self) -> bytes:
-        facts = [len(self.seeds), self._keywords, [single.source.identity() for single in self.singles]]
+        usual = {name: parameter.default for name, parameter in signature(GpuClusterEnv).parameters.items()}
+        facts = [len(self.seeds), usual | self._keywords, [single.source.identity() for single in self.singles]]
         return hashlib.sha256(json.dumps(facts, default=repr).encode()).digest()
 
     def begin(self, i: int, seed: int | None = None, instance: Instance | None = None) -> State:
