@@ -42,7 +42,7 @@ class GpuAdaptationVectorEnv(SyncVectorEnv):
         InputError: An argument is out of its range.
     """
 
-    @takes_parameters_of(GpuAdaptationEnv, without=("render_mode",))
+    @takes_parameters_of(GpuAdaptationEnv)
     def __init__(
         self,
         num_envs: int = 1,
