@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from stable_baselines3.common.callbacks import BaseCallback
 
+from gpusched_agents.any_policy import parameters_path
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.workload import Scenario
@@ -38,7 +39,7 @@ def save_sb3(model: BaseAlgorithm, file: str | Path) -> None:
     model.save(content)
     digest = hashlib.sha256(content.getvalue()).hexdigest()
     write_atomically(archive, content.getvalue())
-    write_atomically(beside(archive), json.dumps({**described, "archive_sha256": digest}, indent=1) + "\n")
+    write_atomically(parameters_path(archive), json.dumps({**described, "archive_sha256": digest}, indent=1) + "\n")
 
 
 class SaveSb3(BaseCallback):
@@ -67,10 +68,6 @@ def archive_of(file: str | Path) -> Path:
     return Path(file) if Path(file).suffix == ".zip" else Path(f"{file}.zip")
 
 
-def beside(archive: Path) -> Path:
-    return archive.with_name(f"{archive.name}.env.json")
-
-
 def environment_of(model: BaseAlgorithm) -> dict[str, Any]:
     """Return the id and the parameters of the model's environment, in types of JSON."""
     env: Any = model.get_env()
@@ -89,7 +86,7 @@ def parameters_of(archive: Path, data: bytes) -> dict[str, Any]:
         archive: The archive.
         data: Its content.
     """
-    file = beside(archive)
+    file = parameters_path(archive)
     text = f"no environment parameters beside {archive}; defaults are assumed"
     if file.is_file():
         try:
