@@ -67,6 +67,11 @@ def archive_path(name: str) -> Path:
     return found
 
 
+def parameters_path(archive: Path) -> Path:
+    """Return the file that has the parameters of the environment of an archive, if it is there."""
+    return archive.with_name(f"{archive.name}.env.json")
+
+
 def known_policies() -> tuple[str, ...]:
     return (*POLICIES, *(f"{PREFIX}{name}" for name in shipped_agents()))
 

@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from gpusched_env.errors import MissingExtraError
-from gpusched_env.rendering import lanes as palette
+from gpusched_env.rendering import colours as palette
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_experiments.html_report.costs import cost_drawing, savings_drawing
 from gpusched_experiments.html_report.gantt import gantt_drawing

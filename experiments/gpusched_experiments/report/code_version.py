@@ -10,7 +10,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from gpusched_agents.any_policy import SB3, TUNED, archive_path, is_own_policy, maker_of
+from gpusched_agents.any_policy import SB3, TUNED, archive_path, is_own_policy, maker_of, parameters_path
 from gpusched_agents.files.own_code import own_files
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_baselines.registry import POLICIES
@@ -81,6 +81,7 @@ def agent_version(name: str) -> str:
         paths = [Path(name.removeprefix(TUNED))]
     else:
         paths = [archive_path(name)] if name.startswith(SB3) else [find_agent(name) / file for file in AGENT_FILES]
+        paths += [path for path in map(parameters_path, paths) if name.startswith(SB3) and path.is_file()]
     for path in paths:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
