@@ -1,0 +1,68 @@
+"""Parsing what comes from outside: whatever is wrong with it, and whatever the parser raises, is a ValueError."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+LARGEST = 512 * 2**20
+"""Bytes at most of what is unpacked as a whole."""
+_RAISED = (RecursionError, OSError, EOFError, RuntimeError, NotImplementedError, zlib.error, zipfile.BadZipFile)
+
+
+@contextmanager
+def _one_kind() -> Iterator[None]:
+    try:
+        yield
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    except _RAISED as error:
+        raise ValueError(str(error) or type(error).__name__) from error
+
+
+def parse_json(data: str | bytes, constant: Callable[[str], Any] | None = None) -> Any:
+    """Return the value of a JSON text; `constant` takes NaN and the infinities, which are no JSON.
+
+    Raises:
+        ValueError: It is no JSON, no UTF-8, nested too deeply, or has a number with too many digits.
+    """
+    with _one_kind():
+        return json.loads(data, parse_constant=constant)
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Return the tables of a TOML text. Raises ValueError as `parse_json`."""
+    with _one_kind():
+        return tomllib.loads(text)
+
+
+def unpack(data: bytes, most: int = LARGEST) -> bytes:
+    """Return the bytes that gzip, or a ZIP archive of one file, packed; all others as they are.
+
+    Args:
+        most: How many bytes they may be.
+
+    Raises:
+        ValueError: The archive is not whole, has a password or several files, or holds more.
+    """
+    with _one_kind():
+        if data.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(data)) as archive:
+                (entry,) = archive.infolist()
+                with archive.open(entry) as file:
+                    found = file.read(most + 1)
+        elif data.startswith(b"\x1f\x8b"):
+            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+                found = file.read(most + 1)
+        else:
+            return data
+    if len(found) > most:
+        raise ValueError(f"more than {most:,} bytes when it is unpacked")
+    return found
