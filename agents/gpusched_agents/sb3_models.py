@@ -7,7 +7,6 @@ only plain arrays: the weights of the model's perceptrons.
 from __future__ import annotations
 
 import io
-import json
 import warnings
 import zipfile
 from pathlib import Path
@@ -24,6 +23,7 @@ from gpusched_agents.network.control_policy import ControlPolicy, control_set
 from gpusched_agents.policy import JobModelPolicy
 from gpusched_env.errors import InputError
 from gpusched_env.observation import PARTS
+from gpusched_env.parsing import parse_json
 
 if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
@@ -102,7 +102,7 @@ def _load(path: Path) -> BaseAlgorithm:
     data = read_archive(path)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            described = json.loads(archive.read("data"))
+            described = parse_json(archive.read("data"))
         module = described["policy_class"]["__module__"]
     except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
         raise InputError("archive", str(path), f"an archive that Stable-Baselines3 saved ({error!r})") from error

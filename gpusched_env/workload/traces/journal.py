@@ -7,12 +7,13 @@
 from __future__ import annotations
 
 import gzip
-import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 
 TIME, KIND = "time", "kind"
 PREFIX, ENDING, PACKED = "journal-", ".jsonl", ".gz"
@@ -61,14 +62,14 @@ def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
             for number, text in enumerate(file, 1):
                 if text.endswith(b"\n"):
                     yield _line_of(text, path, number)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError("journal", str(path), f"a file that can be read ({error})") from error
 
 
 def _line_of(text: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
-        line = json.loads(text)
-    except (ValueError, RecursionError):
+        line = parse_json(text)
+    except ValueError:
         line = None
     if not isinstance(line, dict) or not isinstance(line.get(KIND), str) or not isinstance(line.get(TIME), int | float):
         shown = text.decode(errors="replace").strip()
