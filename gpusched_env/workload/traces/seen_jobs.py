@@ -246,8 +246,7 @@ class SeenCluster:
         date, and costs nothing when it is late.
         """
         origin_s = min((job.submit_s for job in self.jobs.values()), default=0.0)
-        counted = Counter(job.known["application"] for job in self.jobs.values() if job.known)
-        usual = counted.most_common(1)[0][0] if counted else None
+        usual = self.usual
 
         def at(unix_s: Any) -> str | None:
             return None if unix_s is None else repr(round(origin_s + (float(unix_s) - origin_s) * self.speed, 3))
@@ -275,6 +274,12 @@ class SeenCluster:
                 "" if last is None else "+".join(last.nodes),
                 job.outcome,
             )
+
+    @property
+    def usual(self) -> str | None:
+        """The most frequent application of the jobs of which one is known; None: of none."""
+        counted = Counter(job.known["application"] for job in self.jobs.values() if job.known)
+        return counted.most_common(1)[0][0] if counted else None
 
     def type_of(self, run: SeenRun | None) -> str:
         return "" if run is None else self.gpu_types.get(run.gpu_type, run.gpu_type)
