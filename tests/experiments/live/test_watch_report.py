@@ -91,6 +91,13 @@ def test_a_job_on_a_gpu_type_without_times_of_its_application_is_left_out_and_na
     assert ran.completion_s.tolist() == [600.0, 600.0]
 
 
+def test_no_name_of_the_cluster_is_a_formula_of_a_spreadsheet(tmp_path: Path) -> None:
+    seen = watched(tmp_path, *(PlayedJob(n, T, 1, ((T, T + 60, "v1"),), APP, user) for n, user in enumerate(
+        ("=1+1", "+x", "-x", "@x", "'=x", "-7", "a=1"), 1)))  # fmt: skip
+    rows = list(csv.DictReader(trace_csv(seen).splitlines()))
+    assert [row["user"] for row in rows] == ["'=1+1", "'+x", "'-x", "'@x", "''=x", "-7", "a=1"]
+
+
 def test_a_journal_without_gpus_has_no_scenario(tmp_path: Path) -> None:
     with Journal(tmp_path) as journal:
         journal.append("round", read=T)
