@@ -79,7 +79,7 @@ def _readable(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
             read(record)
         except _UNREADABLE as error:
             why = why or (str(error) if isinstance(error, InputError) else f"{field} is not what Slurm writes")
-            del known[field]
+            known.pop(field, None)
     if "job_state" not in known:
         known["job_state"] = "RUNNING" if record.get("nodes") else "PENDING"
     return known, why

@@ -43,7 +43,7 @@ def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str 
         for node in seen.nodes.values()
         if node["gpus"]
         and node["gpu_type"] in seen.gpu_types
-        and (seen.partition is None or seen.partition in node.get("partitions", ()))
+        and (seen.partition is None or seen.partition in (node.get("partitions") or ()))
     ]
     if not nodes:
         raise InputError("journal", str(path), "one that saw a node with GPUs of a type that is known")
@@ -242,4 +242,4 @@ def about_the_journal(seen: SeenCluster, left: Mapping[str, str] = MappingProxyT
 
 
 def _gpus(job: SeenJob) -> int:
-    return max([int(job.fields.get("gpus", 0)), *(run.gpus for run in job.runs)])
+    return max([int(job.fields.get("gpus") or 0), *(run.gpus for run in job.runs)])

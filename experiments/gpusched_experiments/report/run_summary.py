@@ -93,7 +93,8 @@ class RunSummary:
         metrics: dict[str, Any] = {name: NAN if values.get(name) is None else values[name] for name in _METRICS}
         co2_kg = values["co2_kg"]
         for name, value in (*own.items(), *metrics.items()):
-            if not isinstance(value, str if name == "policy" else int | float):
+            number = isinstance(value, int | float) and not (name in _KNOWN and math.isnan(value))
+            if not (isinstance(value, str) if name == "policy" else number):
                 raise TypeError(f"{name}: {value!r:.80}")
         own["co2_kg"] = None if co2_kg is None or math.isnan(co2_kg) else co2_kg
         groups = tuple(map(_group, parse_json(values.get("groups", "[]"))))
@@ -130,4 +131,5 @@ def _group(values: dict[str, Any]) -> GroupMetrics:
 
 
 _NAMES = tuple(each.name for each in fields(RunSummary) if each.name not in {"metrics", "groups"})
+_KNOWN = ("seed", "jobs", "energy_eur", "tardiness_eur", "late_jobs", "switches", "rounds")
 _METRICS = tuple(each.name for each in fields(RunMetrics))
