@@ -137,6 +137,7 @@ def test_demand_charges_begin_again_with_each_calendar_month():
 def test_the_last_week_is_repeated_after_the_end_of_the_series():
     series = make_instance(scenario(start="2024-12-24T00:00"), 0).prices
     later = series.eur_per_kwh[672 + 8 * 24 :]
+    assert set(np.diff(series.start_s)) == {HOUR}
     np.testing.assert_array_equal(later[:168], later[168:336])
     np.testing.assert_array_equal(later[:168], series.eur_per_kwh[672 + 24 : 672 + 8 * 24])
 

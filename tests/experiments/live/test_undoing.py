@@ -67,6 +67,17 @@ def test_a_held_job_that_goes_to_another_partition_is_restored_and_released(slur
     assert job.reason in {"Resources", ""}  # it waits for GPUs, or for the time after its stop
 
 
+def test_stopped_jobs_are_released_first(slurm, tmp_path):
+    slurm.submit(MadeUpJob(1, RIGID), held=True)
+    slurm.pause(10.0)
+    slurm.submit(MadeUpJob(2, ELASTIC, work_s=1e6), held=True)
+    made, _ = driver(slurm, tmp_path, scripted({"2": ("start", "A100x4", "a1")}, {"2": ("stop", "", "")}))
+    made.round()
+    slurm.pause(30.0)
+    made.round()
+    assert made.finish() == ["2", "1"]
+
+
 def test_a_job_that_no_longer_opts_in_is_released_and_adopted_anew_when_it_does(slurm, tmp_path):
     job = slurm.submit(MadeUpJob(1, ELASTIC, tres="gres:gpu:2", work_s=1e6), held=True)
     made, _ = driver(slurm, tmp_path, scripted({"1": ("start", "A100x4", "a1")}, {"1": ("stop", "", "")}))
