@@ -159,6 +159,21 @@ def test_a_job_that_its_user_holds_while_its_gpus_become_free_is_not_started(tmp
     assert [(fields["job"], fields["why"]) for fields in kinds(events, "not-started")] == [("2", "its user holds it")]
 
 
+def test_a_job_that_slurm_never_stops_is_not_stopped_again(tmp_path, monkeypatch):
+    slurm, said = MadeUpSlurm(), "Requested operation is presently disabled for job 1"
+    slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
+    tried = []
+    monkeypatch.setattr(slurm, "_requeuehold", lambda job: tried.append(job.id) or said)
+    stop = {"1": ("stop", "", "")}
+    made, events = driver(slurm, tmp_path, scripted({"1": ("start", "A100x4", "a1")}, stop, stop))
+    for _ in range(3):
+        made.round()
+        slurm.pause(30.0)
+    assert tried == [1]
+    assert (made.state.jobs["1"].ours, made.state.jobs["1"].stopped) == (False, False)
+    assert [fields["action"] for fields in kinds(events, "refused")] == ["stop"]
+
+
 def test_a_begin_time_that_its_user_gave_stays_at_the_first_start(tmp_path):
     slurm = MadeUpSlurm()
     job = slurm.submit(MadeUpJob(1, ELASTIC), held=True)
