@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import warnings
 import zipfile
+import zlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,10 @@ if TYPE_CHECKING:
 SAVED = {"data", "policy.pth"}
 
 
+UNREADABLE = (ValueError, RuntimeError, OSError, EOFError, zlib.error, zipfile.BadZipFile)
+"""What reading an archive raises: also where it is encrypted, or compressed in a way that Python does not know."""
+
+
 class UnsafeLoadWarning(UserWarning):
     """A file is about to be unpickled, which runs the code in it."""
 
@@ -43,7 +48,7 @@ def read_archive(path: Path) -> bytes:
             missing = sorted(SAVED - set(archive.namelist()))
     except OSError as error:
         raise InputError("archive", str(path), f"a file that can be read ({error.strerror or error})") from error
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise InputError("archive", str(path), f"a whole .zip file that Stable-Baselines3 saved ({error})") from error
     if missing:
         raise InputError(
@@ -104,7 +109,7 @@ def _load(path: Path) -> BaseAlgorithm:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             described = parse_json(archive.read("data"))
         module = described["policy_class"]["__module__"]
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except (*UNREADABLE, LookupError, TypeError) as error:
         raise InputError("archive", str(path), f"an archive that Stable-Baselines3 saved ({error!r})") from error
     algorithm: Any = BY_POLICY.get(module)
     if module == ON_POLICY:

@@ -23,6 +23,8 @@ from gpusched_env.formats.run_folder import write_run
 from gpusched_env.parsing import unpack
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import load_scenario, read_trace
+from gpusched_env.workload.tables.hourly_prices import read_prices
+from gpusched_env.workload.tables.own_applications import read_applications
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_experiments.html_report import folder_report, report_html
 from gpusched_experiments.live.job_rules import JobRules
@@ -167,7 +169,7 @@ def packed(text: bytes) -> bytes:
     return made.getvalue()
 
 
-MIDDLE = (b"", b"[" * 2000, b"9" * 5000, b"\0", b"''", b"-", b"\n")
+MIDDLE = (b"", b"[" * 2000, b"9" * 5000, b"\0", b"''", b"-", b"\n", b"x" * 140_000)
 KAI_TEXT = json.dumps({"rawObjects": KAI}).encode()
 BYTES: dict[str, tuple[Callable[[Path], object], bytes]] = {
     "scenario.toml": (load_scenario, b'base = "tiny"\n[jobs]\ncount = 12\n[prices]\nstart = "2024-03-01T00:00"\n'),
@@ -175,6 +177,14 @@ BYTES: dict[str, tuple[Callable[[Path], object], bytes]] = {
     "trace.csv": (read_trace, b"submission_s,duration_s,gpus\n0,60,1\n1,60,2\n"),
     "trace.csv.gz": (read_trace, gzip.compress(b"submission_s,duration_s,gpus\n0,60,1\n1,60,2\n", mtime=0)),
     "journal-1.jsonl.gz": (SeenCluster.of, gzip.compress(b'{"time": 1, "kind": "round", "read": 1}\n', mtime=0)),
+    "prices.csv": (
+        lambda path: read_prices(str(path)),
+        b"time,eur_per_mwh\n2025-10-01T00:00+02:00,10\n2025-10-01T01:00+02:00,20\n",
+    ),
+    "applications.csv": (
+        read_applications,
+        b"application,gpu_type,gpus,seconds_per_epoch,max_epochs\na,V100,1,60,10\na,V100,2,40,\n",
+    ),
     "kai.gz": (lambda path: kai_cluster(path.read_bytes(), T), gzip.compress(KAI_TEXT, mtime=0)),
     "kai.zip": (lambda path: kai_cluster(path.read_bytes(), T), packed(KAI_TEXT)),
     "kueue.yaml": (lambda path: objects_of(path.read_text(), "--kueue"), b"a: 2026-01-01\nb: [1, !!int '2']\n"),

@@ -252,7 +252,9 @@ class ServicePolicy:
         request = self._fixed | jobs_part(view, self.instance, run.seen)
         request |= {"policy": self.name, "seed": seed, "memory": run.memory}
         send = post if self.post is None else self.post
-        answer = json.loads(send(f"{self.url}/v1/decide", json.dumps(request).encode()))
+        url = f"{self.url}/v1/decide"
+        told = send(url, json.dumps(request).encode())
+        answer = _answer_of(url, told, ("memory",), ("configuration", "ask_again_at_s"))
         run.memory = answer["memory"]
         apply_answer(view, answer)
 
@@ -307,12 +309,16 @@ def asked(url: str, fields: Mapping[str, Any], names: Collection[str], of_jobs: 
         ServiceError: As of `post`; or the answer is none of a decision service.
     """
     try:
-        found = parse_json(post(url, json.dumps(fields, allow_nan=False).encode()))
+        answer = post(url, json.dumps(fields, allow_nan=False).encode())
     except ServiceError as error:
         raise _of_field(error.said) or error from error
+    return _answer_of(url, answer, names, of_jobs)
+
+
+def _answer_of(url: str, answer: bytes, names: Collection[str], of_jobs: Collection[str]) -> dict[str, Any]:
+    try:
+        found = parse_json(answer)
     except ValueError as error:
-        if isinstance(error, InputError):
-            raise
         raise ServiceError(0, f"{url}: no answer of a decision service ({error})") from error
     jobs = found.get("jobs") if isinstance(found, dict) else None
     whole = isinstance(jobs, list) and all(isinstance(job, dict) and job.keys() >= set(of_jobs) for job in jobs)
