@@ -21,10 +21,9 @@ _RAISED = (RecursionError, OSError, EOFError, RuntimeError, NotImplementedError,
 def _one_kind() -> Iterator[None]:
     try:
         yield
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
     except _RAISED as error:
-        raise ValueError(str(error) or type(error).__name__) from error
+        deep = isinstance(error, RecursionError)
+        raise ValueError("nested too deeply" if deep else str(error) or type(error).__name__) from None
 
 
 def parse_json(data: str | bytes, constant: Callable[[str], Any] | None = None) -> Any:
@@ -52,17 +51,15 @@ def unpack(data: bytes, most: int = LARGEST) -> bytes:
     Raises:
         ValueError: The archive is not whole, has a password or several files, or holds more.
     """
+    if not data.startswith((b"PK", b"\x1f\x8b")):
+        return data
     with _one_kind():
         if data.startswith(b"PK"):
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                (entry,) = archive.infolist()
-                with archive.open(entry) as file:
-                    found = file.read(most + 1)
-        elif data.startswith(b"\x1f\x8b"):
-            with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
-                found = file.read(most + 1)
+            archive = zipfile.ZipFile(io.BytesIO(data))
+            (entry,) = archive.infolist()
+            found = archive.open(entry).read(most + 1)
         else:
-            return data
+            found = gzip.GzipFile(fileobj=io.BytesIO(data)).read(most + 1)
     if len(found) > most:
         raise ValueError(f"more than {most:,} bytes when it is unpacked")
     return found

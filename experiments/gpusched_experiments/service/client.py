@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -329,13 +330,10 @@ def _answer_of(url: str, answer: bytes, names: Collection[str], of_jobs: Collect
 
 def _of_field(said: str) -> InputError | None:
     """Return the error of a field of the request, where a service tells one."""
-    try:
+    with suppress(ValueError, KeyError, TypeError):
         told = parse_json(said)
-    except ValueError:
-        return None
-    if not isinstance(told, dict) or not told.get("field"):
-        return None
-    return InputError(str(told["field"]), told.get("value"), str(told.get("allowed")))
+        return InputError(str(told["field"]), told["value"], str(told["allowed"])) if told["field"] else None
+    return None
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -33,39 +33,31 @@ COLUMNS = (
 """The columns of a journal's rows."""
 
 
-_NUMBER, _NUMBERS, _TEXTS, _NAMES, _HELD = object(), object(), object(), object(), object()
-_OF_STATE = dict.fromkeys(("submit_s", "start_s", "end_s", "gpus"), _NUMBER) | {"holds": _HELD, "partitions": _TEXTS}
-_OF_STATE |= dict.fromkeys(("gpu_type", "account", "user", "partition", "phase", "outcome"), str)
-_OF_JOB = dict.fromkeys(("due_s", "weight_eur_per_s", "max_epochs", "restart_s"), _NUMBER)
-_OF_JOB |= {"application": str, "seconds_per_epoch": _NUMBERS, "defaults": _TEXTS}
-_OF_LINE = dict.fromkeys(("read", "epochs", "at_s"), _NUMBER) | {"id": str, "partition": str, "gpu_types": _NAMES}
-"""What fields of a node or job of a state, of a line `job`, and of all lines are, where they are not null."""
+_TEXTS = (list, str)
+_KINDS: dict[str, Any] = dict.fromkeys(("submit_s", "start_s", "end_s", "due_s", "read", "at_s", "gpus"), float)
+_KINDS |= dict.fromkeys(("epochs", "weight_eur_per_s", "max_epochs", "restart_s"), float)
+_KINDS |= dict.fromkeys(("id", "gpu_type", "account", "user", "partition", "phase", "outcome", "application"), str)
+_KINDS |= {"seconds_per_epoch": (dict, float), "gpu_types": (dict, str), "defaults": _TEXTS, "partitions": _TEXTS}
+"""What fields of lines, nodes and jobs are, where they are not null: a type, or a collection and what it holds."""
 
 
-def _check(fields: dict[str, Any], kinds: dict[str, Any], needs: tuple[str, ...] = ()) -> None:
+def _check(fields: dict[str, Any], needs: tuple[str, ...] = ()) -> None:
     """Raise a TypeError that names a field that is of another kind, or missing."""
+    for name, value in fields.items():
+        if value is not None and name in _KINDS and not _is(value, _KINDS[name]):
+            raise TypeError(f"{name} = {value!r:.80}")
     for name in needs:
         if fields.get(name) is None:
             raise TypeError(f"{name} is missing")
-    for name, kind in kinds.items():
-        value = fields.get(name)
-        if value is not None and not _is(value, kind):
-            raise TypeError(f"{name} = {value!r:.80}")
 
 
 def _is(value: Any, kind: Any) -> bool:
-    if kind is _NUMBER:
+    if kind is float:
         return isinstance(value, int | float) and abs(value) < 1e15
-    if kind is _NUMBERS:
-        return isinstance(value, dict) and all(each is None or _is(each, _NUMBER) for each in value.values())
-    if kind is _NAMES:
-        return isinstance(value, dict) and all(isinstance(each, str) for each in value.values())
-    if kind is _TEXTS:
-        return isinstance(value, list) and all(isinstance(each, str) for each in value)
-    if kind is _HELD:
-        pairs = isinstance(value, list) and all(isinstance(each, list) and len(each) == 2 for each in value)
-        return pairs and all(isinstance(node, str) and _is(count, _NUMBER) for node, count in value)
-    return isinstance(value, kind)
+    if kind is str:
+        return isinstance(value, str)
+    held = value.values() if isinstance(value, dict) else value
+    return isinstance(value, kind[0]) and all(each is None or _is(each, kind[1]) for each in held)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +169,7 @@ class SeenCluster:
         return made
 
     def _take(self, line: dict[str, Any], there: set[str], running: set[str]) -> None:
-        _check(line, _OF_LINE)
+        _check(line)
         if line[KIND] == "watch":
             self.gpu_types |= line.get("gpu_types", {})
             self.speed, self.partition = float(line.get("speed", 1.0)), line.get("partition")
@@ -185,7 +177,7 @@ class SeenCluster:
             self.events[str(line["event"])] += 1
         elif line[KIND] == "job":
             if line["id"] in self.jobs:
-                _check(line, _OF_JOB, needs=("application", "max_epochs", "seconds_per_epoch", "defaults"))
+                _check(line, ("application", "max_epochs", "seconds_per_epoch", "defaults"))
                 self.jobs[line["id"]].known = line
         elif line[KIND] == "progress":
             if line["id"] in self.jobs:
@@ -199,14 +191,14 @@ class SeenCluster:
         changed = line.get("jobs", {})
         if line[KIND] == "state":
             for name, fields in line["nodes"].items():
-                _check(fields, _OF_STATE)
+                _check(fields)
                 self.nodes.setdefault(name, {"gpus": 0, "gpu_type": ""}).update(fields)
             gone = there - changed.keys() if line["full"] else there & set(line["gone"])
             for name in gone:
                 self._end(self.jobs[name], running, between_s, read_s - between_s)
             there -= gone
             for name, fields in changed.items():
-                _check(fields, _OF_STATE)
+                _check(fields)
                 if name not in there and fields.get("phase") == "ended" and self._ended_before(fields):
                     continue  # nobody saw on which nodes it ran
                 job = self._job(name, fields, new=name not in there, whole=bool(line["full"]))
@@ -268,7 +260,7 @@ class SeenCluster:
         kinds = dict.fromkeys(self.nodes.get(node, {}).get("gpu_type", "") for node, _ in held)
         kind = next(iter(kinds), "") or fields.get("gpu_type") or ""
         gpus = sum(int(count) for _, count in held) or int(fields.get("gpus") or 0)
-        return SeenRun(start_s, max(start_s, read_s), gpus, kind, tuple(node for node, _ in held))
+        return SeenRun(start_s, max(start_s, read_s), gpus, kind, tuple(str(node) for node, _ in held))
 
     def _end(self, job: SeenJob, running: set[str], end_s: float, within_s: float = 0.0) -> None:
         if job.id in running:
