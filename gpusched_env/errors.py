@@ -34,7 +34,7 @@ class InputError(ValueError):
 def _shown(value: object) -> str:
     try:
         text = " ".join(line.strip() for line in repr(value).splitlines())
-    except ValueError:  # Python writes no whole number of more than 4300 digits
+    except (ValueError, RecursionError):  # Python writes no whole number of more than 4300 digits
         text = f"a very long {type(value).__name__}"
     if len(text) <= SHOWN:
         return text

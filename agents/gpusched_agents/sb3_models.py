@@ -7,9 +7,9 @@ only plain arrays: the weights of the model's perceptrons.
 from __future__ import annotations
 
 import io
-import json
 import warnings
 import zipfile
+import zlib
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from gpusched_agents.sb3_files import parameters_of
 from gpusched_baselines.adaptation_env.controls import ROUNDS
 from gpusched_env.errors import InputError
 from gpusched_env.observation import PARTS
+from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
@@ -35,6 +36,10 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
 SAVED = {"data", "policy.pth"}
+
+
+UNREADABLE = (ValueError, RuntimeError, OSError, EOFError, zlib.error, zipfile.BadZipFile)
+"""What reading an archive raises: also where it is encrypted, or compressed in a way that Python does not know."""
 
 
 class UnsafeLoadWarning(UserWarning):
@@ -49,7 +54,7 @@ def read_archive(path: Path) -> bytes:
             missing = sorted(SAVED - set(archive.namelist()))
     except OSError as error:
         raise InputError("archive", str(path), f"a file that can be read ({error.strerror or error})") from error
-    except zipfile.BadZipFile as error:
+    except (zipfile.BadZipFile, ValueError, NotImplementedError) as error:
         raise InputError("archive", str(path), f"a whole .zip file that Stable-Baselines3 saved ({error})") from error
     if missing:
         raise InputError(
@@ -119,9 +124,9 @@ def policy_of_model(model: BaseAlgorithm, text: str, parameters: Mapping[str, An
 def _load(path: Path, data: bytes) -> BaseAlgorithm:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            described = json.loads(archive.read("data"))
+            described = parse_json(archive.read("data"))
         module = described["policy_class"]["__module__"]
-    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+    except (*UNREADABLE, LookupError, TypeError) as error:
         raise InputError("archive", str(path), f"an archive that Stable-Baselines3 saved ({error!r})") from error
     algorithm: Any = BY_POLICY.get(module)
     if module == ON_POLICY:

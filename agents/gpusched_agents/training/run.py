@@ -15,6 +15,7 @@ from gpusched_agents.training.checkpoint import Checkpoint, Progress, csv_of
 from gpusched_agents.training.references import REFERENCES, costs_over_base, warnings_of
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 from gpusched_env.provenance import provenance
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class RunFolder:
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            record: dict[str, Any] = parse_json(path.read_bytes())
             former, _ = dict(record["config"]), dict(record["provenance"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(str(path), str(error), "the settings of a training run") from error

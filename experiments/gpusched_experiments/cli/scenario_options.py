@@ -1,6 +1,5 @@
 """The options that several commands have, and the workload that they describe."""
 
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
@@ -12,6 +11,7 @@ import typer
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance
+from gpusched_env.parsing import parse_toml
 from gpusched_env.workload import Scenario, load_scenario, load_track, scenario_for_trace
 from gpusched_env.workload.scenario.places import track_place
 from gpusched_env.workload.traces.presets import FORMATS, check_format
@@ -222,7 +222,7 @@ def parse_setting(text: str, example: str = "cluster.nodes=20", option: str = "-
     if not equals or not name or not all(name.split(".")):
         raise InputError(option, text, f"section.name=value, such as {example}")
     try:
-        parsed = tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"value = {value}")
+    except ValueError:
         return name, value.strip()
     return name, parsed["value"] if len(parsed) == 1 else value.strip()

@@ -17,6 +17,7 @@ from gpusched_agents.training.checkpoint import best_point, cost_of
 from gpusched_agents.training.references import first_agent
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
@@ -112,7 +113,7 @@ def _callback(text: str) -> Any:
     path, _, arguments = text.partition("=")
     module, _, name = path.partition(":")
     try:
-        given = json.loads(arguments or "{}") if module and name else None
+        given = parse_json(arguments or "{}") if module and name else None
     except ValueError:
         given = None
     if not isinstance(given, dict):

@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats.json_fields import check_provenance
 from gpusched_experiments.html_report.costs import standings_drawing
 from gpusched_experiments.html_report.report_data import Picture, ReportData
 from gpusched_experiments.html_report.runs import comparison_report, read_json, run_folder_report
@@ -21,8 +22,7 @@ from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, RATIO, Colu
 
 def experiment_report(folder: Path) -> ReportData:
     record, page = read_json(folder / "record.json", "reproduce"), folder / "table.md"
-    if not isinstance(record, dict) or not isinstance(record.get("provenance"), dict):
-        raise InputError(f"{folder / 'record.json'}: provenance", None, "what gpusched reproduce writes there")
+    check_provenance(str(folder / "record.json"), record.get("provenance") if isinstance(record, dict) else record)
     if not page.is_file():
         raise InputError(str(page), None, "the tables of a finished experiment; the same command goes on with it")
     heading, _, rest = page.read_text(encoding="utf-8").lstrip().partition("\n")
@@ -146,6 +146,11 @@ def folder_report(folder: str | Path) -> ReportData:
     for name, read in KINDS.items():
         if (source / name).is_file():
             is_leaderboard = recorded_facts(source / "record.json").get("experiment") == "leaderboard"
-            return leaderboard_report(source) if is_leaderboard else read(source)
+            try:
+                return leaderboard_report(source) if is_leaderboard else read(source)
+            except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, csv.Error) as error:
+                if isinstance(error, InputError):
+                    raise
+                raise InputError(str(folder), repr(error), f"files as they were beside {name}") from error
     allowed = "a folder that compare, simulate --out, reproduce or leaderboard wrote: one with"
     raise InputError("folder", str(folder), f"{allowed} {', '.join(KINDS)}")

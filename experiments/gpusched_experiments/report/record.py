@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Any
 from gpusched_agents.any_policy import is_agent
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
 from gpusched_experiments.report.cell import NO_TEXT, Cell
@@ -69,7 +69,7 @@ def record_json(
 
 def recorded_facts(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))["provenance"]["facts"]
+        facts = parse_json(path.read_bytes())["provenance"]["facts"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return facts if isinstance(facts, dict) else {}

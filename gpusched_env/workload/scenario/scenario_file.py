@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_toml
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
 from gpusched_env.workload.scenario.comparison import JobClass, MixtureScenario, TraceReplay, TrackHeader, parse_seeds
@@ -185,8 +185,8 @@ def _key(name: str) -> str:
 def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> dict[str, Any]:
     """Read the values of a scenario file, on top of those of its `base`; `above` are the files that build on it."""
     try:
-        data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data: dict[str, Any] = parse_toml(text)
+    except ValueError as error:
         raise InputError(f"scenario {name}", str(error), "a file in TOML") from None
     if folder is not None:
         _resolve(data, folder)
