@@ -15,6 +15,7 @@ from stable_baselines3.common.callbacks import BaseCallback
 from gpusched_agents.any_policy import parameters_path
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 from gpusched_env.workload import Scenario
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def parameters_of(archive: Path, data: bytes) -> dict[str, Any]:
     text = f"no environment parameters beside {archive}; defaults are assumed"
     if file.is_file():
         try:
-            described = json.loads(file.read_text(encoding="utf-8"))
+            described = parse_json(file.read_bytes())
             parameters: dict[str, Any] = dict(described["parameters"])
             digest = described["archive_sha256"]
         except (OSError, KeyError, TypeError, ValueError) as error:

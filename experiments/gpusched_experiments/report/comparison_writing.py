@@ -6,7 +6,6 @@ import hashlib
 import inspect
 import pickle
 import secrets
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -23,6 +22,7 @@ from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model import Instance
 from gpusched_env.model.tenant import machines
+from gpusched_env.parsing import parse_toml
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Policy
 from gpusched_env.workload import InstanceMaker, Scenario, scenario_toml
@@ -115,7 +115,7 @@ def instance_text(instance: Instance) -> str:
 
 
 def _settings(text: str) -> dict[str, Any]:
-    read = tomllib.loads(text)
+    read = parse_toml(text)
     return {"name": read.get("name", SCENARIO)} | flat_settings({n: v for n, v in read.items() if n not in NO_TEXT})
 
 
