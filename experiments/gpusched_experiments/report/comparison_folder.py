@@ -171,6 +171,8 @@ class ComparisonFolder:
                     shutil.rmtree(former)
             for draft in self.path.glob(".*.tmp"):
                 draft.unlink()
+            for draft in (self.path / RECORDED).glob(".*.tmp"):
+                shutil.rmtree(draft)
 
 
 def can_be_recorded(instance: Instance) -> bool:
