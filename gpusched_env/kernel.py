@@ -18,14 +18,17 @@ from numba.core import types
 from numba.core.cpu import CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
+from gpusched_env.known_flags import Compiler
+
 # Numba's option is private. It is set for every kernel, since a kernel without it takes it from its first caller.
 COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, "_nrt") else ({}, {})
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _RECORD = re.compile(r"^class \w+\((?:NamedTuple|NamedArrays)\):\n(?:(?: {4}.*)?\n)+", re.MULTILINE)
 _FIELD = re.compile(r"^(?:class \w+|    \w+: .*)", re.MULTILINE)
-_NAMED_ARRAYS = str(Path(__file__).with_name("named_arrays.py"))
+_MODULES = tuple(str(Path(__file__).with_name(name)) for name in ("kernel.py", "named_arrays.py", "known_flags.py"))
 
+_OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": Compiler}
 _PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents")
 
 P = ParamSpec("P")
@@ -64,7 +67,7 @@ def threaded_kernel(function: Callable[P, R]) -> Callable[P, R]:
 def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     njit: Any = numba.njit
     in_a_file = Path(function.__code__.co_filename).is_file()
-    compiled: Any = njit(cache=in_a_file, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    compiled: Any = njit(cache=in_a_file, **_OPTIONS, **options)(function)
     if isinstance(compiled, Dispatcher):
         # Numba would compile a kernel once more for each constant that a caller passes; LLVM sees them anyway.
         compiled.compile = lambda sig: type(compiled).compile(compiled, _without_constants(sig))  # type: ignore[method-assign]
@@ -171,7 +174,7 @@ def _records(package: Path) -> str:
     """Digest the fields of all tuples and records of arrays of a package: kernels read them by their places."""
     texts = {str(path.relative_to(package)): path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))}
     fields = {name: _FIELD.findall("".join(_RECORD.findall(text))) for name, text in texts.items() if "Named" in text}
-    return sha256(f"{fields} {_text(__file__)} {_text(_NAMED_ARRAYS)}".encode()).hexdigest()
+    return sha256(f"{fields} {' '.join(map(_text, _MODULES))}".encode()).hexdigest()
 
 
 @cache

@@ -18,6 +18,8 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, intrinsic, lower_getattr_generic, models, register_model, typeof_impl, unbox
 from numba.np import arrayobj
 
+from gpusched_env.known_flags import PREFIX
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -39,6 +41,9 @@ class NamedArrays:
     one of its values. Fields never change; the values in their arrays do. Copied or unpickled, a value has arrays of
     its own.
 
+    A class attribute `has_x`, True or False, is a flag: kernels are compiled for its value (`known_flags`). A subclass
+    of a subclass annotates nothing and has other flags: it is another build of the same arrays.
+
     Raises:
         TypeError: A field is missing or unknown, or its array is not C-contiguous, cannot be written, or has another
             type or number of axes, or it is no value of the kind that it is annotated with.
@@ -51,10 +56,11 @@ class NamedArrays:
     _table_: Ints
 
     def __init_subclass__(cls) -> None:
-        cls._fields = {name: _kind(hint) for name, hint in get_annotations(cls, eval_str=True).items()}
+        cls._fields = {name: _kind(hint) for name, hint in get_annotations(cls, eval_str=True).items()} or cls._fields
         arrays = {name: kind for name, kind in cls._fields.items() if isinstance(kind, types.Array)}
         cls._dtypes = {name: np.dtype(str(kind.dtype)) for name, kind in arrays.items()}
-        cls._numba_type_ = NamedArraysType(cls.__name__, cls._fields)
+        flags = {name: getattr(cls, name) for name in dir(cls) if name.startswith(PREFIX)}
+        cls._numba_type_ = NamedArraysType(cls.__name__, cls._fields, flags)
 
     def __init__(self, **values: Any) -> None:
         self.__setstate__(values)
@@ -93,6 +99,10 @@ class NamedArrays:
             )
         return value
 
+    def replaced(self, **arrays: Any) -> Self:
+        """Return a value of the same build with other arrays in these fields; in the others they are the same."""
+        return type(self)(**self.__getstate__() | arrays)
+
     @property
     def words(self) -> int:
         own = [getattr(self, name).size for name in self.together]
@@ -123,17 +133,21 @@ class NamedArrays:
 
 
 class NamedArraysType(types.Type):
-    """Numba's type of a `NamedArrays`: its table has `words` numbers, and `places` are where those of fields begin."""
+    """Numba's type of a `NamedArrays`: its table has `words` numbers, and `places` are where those of fields begin.
 
-    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
-        self.fields = dict(fields)
+    The flags are part of its name, so that kernels of two builds are two on the disk.
+    """
+
+    def __init__(self, name: str, fields: Mapping[str, Any], flags: Mapping[str, bool]) -> None:
+        self.fields, self.flags = dict(fields), dict(flags)
         self.places: dict[str, int] = {}
         words = 0
         for field, kind in fields.items():
             self.places[field] = words
             words += 1 + kind.ndim if isinstance(kind, types.Array) else 1
         self.words = words
-        super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields.items())})")
+        parts = [*(f"{field}: {kind}" for field, kind in fields.items()), *(flag for flag in flags if flags[flag])]
+        super().__init__(name=f"{name}({', '.join(parts)})")
 
 
 def new_handles(size: int) -> Any:
@@ -146,15 +160,29 @@ def element_of(kind: type[NamedArrays]) -> Any:
     numba_type = kind._numba_type_
 
     def element(typing_context: Any, handles: Any, i: Any) -> Any:  # noqa: ARG001 - as Numba calls it
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            of = signature.args[0]
-            place = context.make_array(of)(context, builder, arguments[0])
-            pointer = build.get_item_pointer(context, builder, of, place, arguments[1:], wraparound=False)
-            return builder.inttoptr(builder.load(pointer), WORD.as_pointer())
+        return numba_type(handles, types.intp), _pointer_at(0)
 
-        return numba_type(handles, types.intp), generate
+    return (lambda handles, i: handles[i]) if PLAIN else intrinsic(element)
 
-    return (lambda values, i: values[i]) if PLAIN else intrinsic(element)
+
+def _same_build(typing_context: Any, like: Any, handles: Any, i: Any) -> Any:  # noqa: ARG001 - as Numba calls it
+    return like(like, handles, types.intp), _pointer_at(1)
+
+
+def _pointer_at(first: int) -> Any:
+    """Make the code of a function whose arguments from `first` on are handles and an index."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        of = signature.args[first]
+        place = context.make_array(of)(context, builder, arguments[first])
+        pointer = build.get_item_pointer(context, builder, of, place, arguments[first + 1 :], wraparound=False)
+        return builder.inttoptr(builder.load(pointer), WORD.as_pointer())
+
+    return generate
+
+
+element_like: Any = (lambda _, handles, i: handles[i]) if PLAIN else intrinsic(_same_build)
+"""Return, in a kernel, the value of the handle `handles[i]`, which is of the same build as the first argument."""
 
 
 def aligned(rows: int, size: int) -> Ints:
