@@ -54,7 +54,7 @@ check: $(VENV)/.test  ## lint, layers and types
 	$(BIN)/mypy
 
 kernels: $(VENV)/.test  # once, by two processes: else each worker of the tests compiles them
-	$(BIN)/gpusched warm-up
+	GPUSCHED_BUILD=everything $(BIN)/gpusched warm-up
 	$(BIN)/python -m pytest --lane first -q
 
 wheel: $(VENV)/.test

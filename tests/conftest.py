@@ -1,5 +1,6 @@
 """What every test run begins with: its lane, the guard against compiling, and the times that are printed at its end.
 
+All runs use the build with every mechanism, so that each kernel is compiled once; not those of `test_builds.py`.
 `--lane core` and `--lane slow` are the two commands `make test` and `make test-slow`. Without it, all tests that are
 named run. `--compiled` fails a test that compiles a kernel of the packages.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for lanes.py
+os.environ["GPUSCHED_BUILD"] = "everything"
 
 from lanes import FIRST, in_lane
 

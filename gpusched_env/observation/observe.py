@@ -115,7 +115,8 @@ def added_rate(board: Board, spare: Ints, application: int, c: int) -> float:
     busy = spare[v, of.SPARE_COLUMNS + gpus]
     if busy == 0 or configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
         return board.planning_rate[application, c]
-    return node_rate[v, busy + gpus] - node_rate[v, busy] - planned_saving_rate(board, application, c)
+    saving = planned_saving_rate(board, application, c) if board.has_savings else 0.0
+    return node_rate[v, busy + gpus] - node_rate[v, busy] - saving
 
 
 @lean_kernel
@@ -257,7 +258,7 @@ def observe(
     write_mask(board, current_job, mask)
     expected, least = write_job(board, current_job, job)
     write_options(board, notes, current_job, expected, least, cluster, mask, options)
-    if options.shape[1] > len(OPTION_FEATURES):
+    if board.has_shares and options.shape[1] > len(OPTION_FEATURES):
         write_co_runners(board, current_job, mask, options)
     write_queue(board, notes, current_job, free, queue)
     if jobs.shape[0] > 0:

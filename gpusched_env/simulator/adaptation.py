@@ -25,6 +25,8 @@ def lost_s(board: Board, slowdowns: Floats, same: Mask) -> Floats:
     """
     jobs, count, active, planned = board.jobs, board.count, board.active, board.facts.planned
     lost, equal = np.zeros(count[at.ACTIVE]), np.full(count[at.ACTIVE], np.inf)
+    if board.facts.sharing[at.ADAPT_S] == 0.0:
+        return lost
     marks = np.zeros((count[at.ACTIVE], 2), dtype=np.int64)
     _look_beside(board, residents(board), marks, equal)
     for i in range(count[at.ACTIVE]):

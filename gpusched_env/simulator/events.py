@@ -46,11 +46,13 @@ def next_event(board: Board, hidden: Hidden) -> float:
             time = min(time, timer)
         if count[at.MILESTONES] > 0 and jobs[job, at.CONFIG] >= 0:
             time = min(time, max(now, milestone_s(board, job)))
-        if board.facts.sharing[at.PROFILE_S] > 0.0:
+        if board.has_profiling and board.facts.sharing[at.PROFILE_S] > 0.0:
             time = min(time, profile_end_s(board, job))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
         time = min(time, next_review(now, clock[at.REVIEW]))
-    return time if hidden.caps.shape[0] == 0 else min(time, next_site_event(board, hidden))
+    if board.has_site and hidden.caps.shape[0] > 0:
+        time = min(time, next_site_event(board, hidden))
+    return time
 
 
 @kernel
@@ -105,9 +107,9 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
         row[at.LOG_END] = end
         row[at.LOG_EPOCHS] = jobs[job, at.EPOCHS] - jobs[job, at.BASE_EPOCHS]
         row[at.LOG_SLOT] = jobs[job, at.OLD_SLOT if old else at.SLOT]
-        if board.cells.shape[0] > 0:
+        if board.has_cells and board.cells.shape[0] > 0:
             row[at.LOG_HOST] = board.cells[node, at.CELL_OLD_HOST if old else at.CELL_HOST]
-        if most_spread(board) > 0:
+        if board.has_spread and most_spread(board) > 0:
             row[at.LOG_GPUS] = gpus_on(board, job, config, node, old)
         count[at.LOGGED] += 1
         node = next_node(board, job, config, node, old)
@@ -122,11 +124,16 @@ def accrue(board: Board, hidden: Hidden, time: float) -> None:
     """
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     before = clock[at.NOW]
-    seconds, over, gpus = time - before, over_cap_rate(board), gpu_rate(board)
+    seconds = time - before
+    over = over_cap_rate(board) if board.has_site else 0.0
+    gpus = gpu_rate(board) if board.has_prices else 0.0
     energy_rate = clock[at.BILL_RATE] - over - gpus
-    length = seconds if hidden.prices.shape[0] == 0 else priced_length(board, hidden, before, time, energy_rate)
+    length = seconds
+    if board.has_prices and hidden.prices.shape[0] > 0:
+        length = priced_length(board, hidden, before, time, energy_rate)
     clock[at.NOW] = time
-    publish(board, hidden)
+    if board.has_prices:
+        publish(board, hidden)
     clock[at.BILL] += energy_rate * length + (over + gpus) * seconds
     clock[at.OVER_CAP_EUR] += over * seconds
     clock[at.GPU_EUR] += gpus * seconds
@@ -142,9 +149,9 @@ def accrue(board: Board, hidden: Hidden, time: float) -> None:
         if config < 0:
             continue
         jobs[job, at.EPOCHS] = progress(board, job, time)
-        rate, own = charge(board, job, config), gpu_rate_of(board, job, config)
+        rate, own = charge(board, job, config), gpu_rate_of(board, job, config) if board.has_prices else 0.0
         jobs[job, at.ENERGY] += (rate - own) * length + (own + rate * above) * seconds
-    if draws_cpu_power(board.facts):
+    if board.has_network and draws_cpu_power(board.facts):
         part, cpu_part, busy = help_now(board)
         for i in range(count[at.ACTIVE]):
             jobs[active[i], at.ENERGY] += cpu_machines_rate(board, active[i], part, cpu_part, busy) * length
@@ -160,12 +167,12 @@ def charge(board: Board, job: int, config: int) -> float:
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
-    if of_several(board, config):
+    if board.has_several_shares and of_several(board, config):
         rate = _charge_of_shares(board, job, config)
         return rate - saving_rate(board, job, config) if saves_power(board.facts) else rate
-    if configs[config, at.CONFIG_SPREAD] > 0:
+    if board.has_spread and configs[config, at.CONFIG_SPREAD] > 0:
         rate = _spread_charge(board, job, config)
-    elif board.cells.shape[0] > 0:
+    elif board.has_cells and board.cells.shape[0] > 0:
         rate = hosts_charge(board, node, configs[config, at.CONFIG_GPUS])
     else:
         busy = nodes[node, at.USABLE] - nodes[node, at.FREE]
@@ -174,7 +181,9 @@ def charge(board: Board, job: int, config: int) -> float:
         rate = rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
     elif board.cells.shape[0] == 0 and configs[config, at.CONFIG_SPREAD] == 0:
         rate *= configs[config, at.CONFIG_NODES]
-    return rate - saving_rate(board, job, config) if saves_power(board.facts) else rate
+    if board.has_savings and saves_power(board.facts):
+        rate -= saving_rate(board, job, config)
+    return rate
 
 
 @kernel
@@ -212,20 +221,19 @@ def bill_rate(board: Board) -> float:
     The power of CPU machines that help is added, and what the power above a soft cap costs.
     """
     jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
-    total = hosts_rate(board) + over_cap_rate(board)
+    total = hosts_rate(board) if board.has_cells else 0.0
+    total += over_cap_rate(board) if board.has_site else 0.0
     for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
         total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
-    if draws_cpu_power(board.facts):
+    if board.has_network and draws_cpu_power(board.facts):
         part, cpu_part, busy = help_now(board)
         for i in range(board.count[at.ACTIVE]):
             total += cpu_machines_rate(board, active[i], part, cpu_part, busy)
-    if not saves_power(board.facts):
-        return total
-    for i in range(board.count[at.ACTIVE]):
-        job = active[i]
-        config = int(jobs[job, at.CONFIG])
-        if config >= 0:
-            total -= saving_rate(board, job, config)
+    if board.has_savings and saves_power(board.facts):
+        for i in range(board.count[at.ACTIVE]):
+            config = int(jobs[active[i], at.CONFIG])
+            if config >= 0:
+                total -= saving_rate(board, active[i], config)
     return total
 
 
@@ -288,7 +296,7 @@ def advance(board: Board, hidden: Hidden) -> bool:
         count[at.IDLE] = 0
     if clock[at.DECISION] > 0.0:
         decision = next_decision(time, clock[at.DECISION])
-        if hidden.caps.shape[0] > 0:
+        if board.has_site and hidden.caps.shape[0] > 0:
             decision = min(decision, next_fall(hidden, time))
         while time < decision:
             _apply_events(board, hidden, time)
@@ -312,14 +320,14 @@ def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
     """Move the clock to `time`, and apply its events."""
     clock, count = board.clock, board.count
     accrue(board, hidden, time)
-    if board.facts.sharing[at.PROFILE_S] > 0.0:
+    if board.has_profiling and board.facts.sharing[at.PROFILE_S] > 0.0:
         end_profiles(board, hidden)
     if complete(board, hidden) > 0:
-        if clock[at.DECISION] > 0.0:
+        if board.has_slowdowns and clock[at.DECISION] > 0.0:
             take_speeds(board, hidden)
         clock[at.BILL_RATE] = bill_rate(board)
     submit(board, hidden, time)
-    if hidden.caps.shape[0] > 0:
+    if board.has_site and hidden.caps.shape[0] > 0:
         see_cap(board, hidden, time)
         measure_power(board)
         clock[at.BILL_RATE] = bill_rate(board)
@@ -367,7 +375,7 @@ def submit(board: Board, hidden: Hidden, time: float) -> None:
 def disclose(board: Board, hidden: Hidden, job: int) -> None:
     """Disclose times of a job that is submitted, and its distribution and bins if no job before it has done so."""
     row, bins = int(board.jobs[job, at.DISTRIBUTION]), int(board.jobs[job, at.EDGES])
-    if board.facts.sharing[at.PROFILE_S] > 0.0:
+    if board.has_profiling and board.facts.sharing[at.PROFILE_S] > 0.0:
         begin_profile(board, hidden, job)
     else:
         _copy_row(hidden.tau, board.tau, job)

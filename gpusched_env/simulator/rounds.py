@@ -32,8 +32,8 @@ CHANGED, SAME_GPUS, UNCHANGED = range(3)
 def begin_round(board: Board, preemption: bool) -> None:
     """Open a round: store what is held and, with `preemption`, begin from an empty cluster."""
     jobs, nodes, count, active = board.jobs, board.nodes, board.count, board.active
-    shared = slots(board)
-    if board.cells.shape[0] > 0:
+    shared = slots(board) if board.has_shares else 0
+    if board.has_cells and board.cells.shape[0] > 0:
         let_empty_cells_go(board)
         remember(board)
     for n in range(nodes.shape[0]):
@@ -46,12 +46,12 @@ def begin_round(board: Board, preemption: bool) -> None:
         jobs[job, at.OLD_CONFIG] = jobs[job, at.CONFIG]
         jobs[job, at.OLD_NODE] = jobs[job, at.NODE]
         jobs[job, at.OLD_SLOT] = jobs[job, at.SLOT]
-        if most_spread(board) > 0:
+        if board.has_spread and most_spread(board) > 0:
             remember_spread(board, job)
         jobs[job, at.PREFERRED_NODE] = jobs[job, at.NODE]
         jobs[job, at.PREFERRED_SLOT] = jobs[job, at.SLOT]
-        cheaper = jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]
-        if jobs[job, at.NODE] < 0.0 and cheaper and state_is_known(board, job):
+        cheaper = board.has_distances and jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]
+        if board.has_distances and jobs[job, at.NODE] < 0.0 and cheaper and state_is_known(board, job):
             jobs[job, at.PREFERRED_NODE] = jobs[job, at.LAST_NODE]  # continuing there costs it less
     if preemption:
         clear(board, active[: count[at.ACTIVE]])
@@ -80,10 +80,11 @@ def keeps_gpus(board: Board, job: int) -> bool:
     if jobs[job, at.SLOT] != jobs[job, at.OLD_SLOT] or not same_nodes(board, job):
         return False
     n = int(jobs[job, at.NODE])
-    while n >= 0 and board.cells.shape[0] > 0:
-        if not binding_unchanged(board, n):
-            return False
-        n = next_node(board, job, int(jobs[job, at.CONFIG]), n, False)
+    if board.has_cells and board.cells.shape[0] > 0:
+        while n >= 0:
+            if not binding_unchanged(board, n):
+                return False
+            n = next_node(board, job, int(jobs[job, at.CONFIG]), n, False)
     return True
 
 
@@ -92,16 +93,17 @@ def commit_round(board: Board, hidden: Hidden) -> None:
     """Close a round: end the intervals that changed, begin the new ones, and take the new speeds and cost rate."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
-    throttle(board)
-    slowdowns = np.empty(count[at.ACTIVE])
-    write_slowdowns(board, slowdowns)
-    same, lost = np.empty(count[at.ACTIVE], dtype=np.int8), np.zeros(count[at.ACTIVE])
+    if board.has_site:
+        throttle(board)
+    slowdowns, same = np.empty(count[at.ACTIVE]), np.empty(count[at.ACTIVE], dtype=np.int8)
+    slowdowns[:] = 1.0
+    if board.has_slowdowns:
+        write_slowdowns(board, slowdowns)
     for i in range(count[at.ACTIVE]):
         same[i] = CHANGED
         if keeps_gpus(board, active[i]):
             same[i] = UNCHANGED if jobs[active[i], at.CONFIG] == jobs[active[i], at.OLD_CONFIG] else SAME_GPUS
-    if board.facts.sharing[at.ADAPT_S] > 0.0:
-        lost = lost_s(board, slowdowns, same)
+    lost = lost_s(board, slowdowns, same) if board.has_memory else np.zeros(count[at.ACTIVE])
     for i in range(count[at.ACTIVE]):
         job = active[i]
         if same[i] < UNCHANGED:
@@ -113,7 +115,7 @@ def commit_round(board: Board, hidden: Hidden) -> None:
                 0.0, jobs[job, at.ANCHOR_S] - max(now, jobs[job, at.READY_S]) if same[i] != 0 else 0.0
             )
             take_speed(board, hidden, job, slowdowns[i], stands)
-    if count[at.LIMITED_POOL] > 0:
+    if board.has_pool and count[at.LIMITED_POOL] > 0:
         keep_states(board)
     clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
@@ -137,7 +139,8 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float, same_gpu
     if jobs[job, at.CONFIG] < 0:
         hidden.outcome[job, at.FINISH_S] = np.inf
         return
-    leave_pool(board, job)
+    if board.has_pool:
+        leave_pool(board, job)
     jobs[job, at.READY_S] = max(now, jobs[job, at.READY_S]) if same_gpus else ready_s(board, job, now)
     if not started:
         jobs[job, at.START_S] = now

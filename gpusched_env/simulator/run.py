@@ -60,6 +60,8 @@ class Facts(NamedArrays):
 class Board(NamedArrays):
     """The part of the state that policies may see.
 
+    Its flags are the mechanisms for which kernels are compiled: `builds` has boards with fewer.
+
     Rows of jobs that are not submitted yet, and of distributions of only such jobs, are NaN.
 
     Attributes:
@@ -95,6 +97,10 @@ class Board(NamedArrays):
         "clock", "count", "capacity", "nodes", "order", "active", "keys", "edges", "jobs", "tau", "memory", "survival",
         "tail", "quota", "cells", "hosts", "tree",
     )  # fmt: skip
+
+    has_cells = has_quotas = has_prices = has_site = has_savings = True
+    has_shares = has_several_shares = has_interference = has_memory = has_profiling = True
+    has_nodes = has_spread = has_network = has_slowdowns = has_distances = has_pool = True
 
     facts: Facts
     jobs: Annotated[Floats, 2]

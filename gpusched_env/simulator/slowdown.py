@@ -124,11 +124,11 @@ def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
 def write_slowdowns(board: Board, slowdowns: Floats) -> None:
     """Write the true seconds per epoch over the planned ones of every active job to `slowdowns`, (A,)."""
     slowdowns[:] = 1.0
-    if board.facts.slowdown.shape[0] > 0:
+    if board.has_interference and board.facts.slowdown.shape[0] > 0:
         write_pair_slowdowns(board, slowdowns)
-    if board.facts.utilisation.shape[0] > 0:
+    if board.has_interference and board.facts.utilisation.shape[0] > 0:
         write_utilisation_slowdowns(board, slowdowns)
-    if most_spread(board) > 0:
+    if board.has_spread and most_spread(board) > 0:
         write_spread_slowdowns(board, slowdowns)
-    if board.facts.iteration.shape[0] > 0:
+    if board.has_network and board.facts.iteration.shape[0] > 0:
         write_interconnect_slowdowns(board, slowdowns)

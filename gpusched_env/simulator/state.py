@@ -15,6 +15,7 @@ from gpusched_env.model.tenant import kinds_of_nodes, pieces, quotas
 from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import sharing_slowdown as sharing
+from gpusched_env.simulator.builds import PlainBoard, build_of
 from gpusched_env.simulator.events import advance, disclose
 from gpusched_env.simulator.interconnect import iteration_table, network_numbers
 from gpusched_env.simulator.ordering import NAMED_ORDERS
@@ -84,6 +85,7 @@ class State:
         record: Whether the intervals of the run are kept.
         common: What the run shares with others; by default nothing.
         memory_columns: Columns of the policy's memory, ≥ 1; by default `FREE_COLUMNS` and three for each GPU type.
+        build: The least build of the compiled code (`builds`); by default the smallest that covers the instance.
 
     Attributes:
         board: The part that policies may see.
@@ -100,11 +102,12 @@ class State:
         record: bool = True,
         common: Common | None = None,
         memory_columns: int | None = None,
+        build: type[Board] = PlainBoard,
     ) -> None:
         self.instance, self.asking = instance, asking
         columns = FREE_COLUMNS + 3 * len(instance.gpu_types) if memory_columns is None else memory_columns
         distributions = DistributionTable.of(instance.jobs.distributions)
-        self.board = _new_board(instance, Common() if common is None else common, columns, distributions)
+        self.board = _new_board(instance, Common() if common is None else common, columns, distributions, build)
         clock, count = self.board.clock, self.board.count
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
@@ -118,7 +121,8 @@ class State:
         self.hidden = _new_hidden(instance, self.board, distributions, 4 * len(instance.jobs) + 16 if record else 0)
         if len(self.hidden.caps):
             see_cap(self.board, self.hidden, 0.0)
-        publish(self.board, self.hidden)
+        if self.board.has_prices:
+            publish(self.board, self.hidden)
         self.view = View(self.board, instance.configurations)
 
     def __repr__(self) -> str:
@@ -149,10 +153,17 @@ class State:
         self.board, self.hidden = self.board.placed(memory[:own]), self.hidden.placed(memory[own:])
         self.view.show(self.board)
 
+    def use_build(self, build: type[Board]) -> None:
+        """Go on with kernels of another build, which covers the instance, on the same arrays."""
+        if type(self.board) is not build:
+            self.board = build(**self.board.__getstate__())
+            self.view.show(self.board)
+
     def restore(self) -> None:
         """Recompute what follows from the arrays of a checkpoint: disclosed values and free capacity."""
         self.board.count[at.PUBLISHED] = 0
-        publish(self.board, self.hidden)
+        if self.board.has_prices:
+            publish(self.board, self.hidden)
         for job in range(self.board.count[at.SUBMITTED]):
             disclose(self.board, self.hidden, job)
         measure(self.board)
@@ -170,13 +181,15 @@ class State:
             self.hidden = Hidden(**self.hidden.__getstate__() | {"log": np.concatenate([log, more])})
 
 
-def _new_board(instance: Instance, common: Common, memory_columns: int, table: DistributionTable) -> Board:
+def _new_board(
+    instance: Instance, common: Common, memory_columns: int, table: DistributionTable, least: type[Board]
+) -> Board:
     """Make the board of a run that has not begun."""
     jobs, shape = len(instance.jobs), instance.jobs.seconds_per_epoch.shape
     facts, rates = common.cluster(instance)
     types, busy = facts.kilowatts.shape
     tenants = quotas(instance) * at.UNITS
-    board = Board(
+    board = build_of(instance, facts, len(tenants), least)(
         facts=facts,
         jobs=np.full((jobs, at.JOB_COLUMNS + 2 * instance.most_spread), np.nan),
         tau=np.full(shape, np.nan),

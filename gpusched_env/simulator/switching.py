@@ -23,19 +23,21 @@ def remember_place(board: Board, job: int, now: float) -> None:
     jobs = board.jobs
     if jobs[job, at.READY_S] <= now:
         jobs[job, at.LAST_NODE] = jobs[job, at.OLD_NODE]
-        jobs[job, at.LAST_NODES] = mark_of(board, job, True)
+        jobs[job, at.LAST_NODES] = jobs[job, at.OLD_NODE] + 1.0  # the mark of one node
+        if board.has_nodes or board.has_spread or board.has_several_shares:
+            jobs[job, at.LAST_NODES] = mark_of(board, job, True)
 
 
 @kernel
 def ready_s(board: Board, job: int, now: float) -> float:
     """Return the time from which a job makes progress with what it holds now, which differs from before."""
     jobs, told = board.jobs, board.count[at.DISTANCES] == 1
-    if told and _changes_share(board, job):
+    if board.has_shares and told and _changes_share(board, job):
         return max(now, jobs[job, at.READY_S])
     if jobs[job, at.LAST_NODE] < 0.0:
         return now + jobs[job, at.STARTING_S]
-    there = told and jobs[job, at.NODE] == jobs[job, at.LAST_NODE]
-    if there and mark_of(board, job, False) == jobs[job, at.LAST_NODES]:
+    there = board.has_distances and told and jobs[job, at.NODE] == jobs[job, at.LAST_NODE]
+    if board.has_distances and there and mark_of(board, job, False) == jobs[job, at.LAST_NODES]:
         return now + resume_s(board, job, int(jobs[job, at.CONFIG]))
     return now + jobs[job, at.RESTART_S]
 

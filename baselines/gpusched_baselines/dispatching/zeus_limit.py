@@ -100,4 +100,4 @@ class ZeusLimit:
             return view
         tau = board.tau.copy()
         close_other_limits(board, self.eta, tau)
-        return View(Board(**board.__getstate__() | {"tau": tau}), view.configurations)
+        return View(board.replaced(tau=tau), view.configurations)

@@ -141,7 +141,7 @@ def with_co_runners(board: Board) -> Board:
         return board
     tau = board.tau.copy()
     write_times(board, tau)
-    return Board(**board.__getstate__() | {"tau": tau})
+    return board.replaced(tau=tau)
 
 
 def rates_by_utilisation(board: Board, rate: Floats) -> Floats:

@@ -106,7 +106,7 @@ def _unlimited_view(view: View) -> View:
     cheapest = price.argmin(axis=1)
     jobs[active, at.CHEAPEST] = np.where(np.isfinite(price.min(axis=1)), cheapest, -1)
     jobs[active, at.CHEAPEST_TAU] = tau[active, cheapest]
-    return View(Board(**board.__getstate__() | {"jobs": jobs, "tau": tau, "clock": clock}), view.configurations)
+    return View(board.replaced(jobs=jobs, tau=tau, clock=clock), view.configurations)
 
 
 @kernel

@@ -51,8 +51,8 @@ def new_copy(board: Board, coming: int) -> SimulationCopy:
     planned = with_co_runners(board).tau[active]
     start = _compact(board, active, coming)
     sim.clear(start, start.active[: len(active)])
-    work = Board(**{n: a if n in _SHARED else a.copy() for n, a in start.__getstate__().items()})
-    plan = Board(**work.__getstate__() | {"tau": _longer(planned, coming)})
+    work = start.replaced(**{n: a.copy() for n, a in start.__getstate__().items() if n not in _SHARED})
+    plan = work.replaced(tau=_longer(planned, coming))
     hidden = Hidden(
         outcome=np.full((len(active) + coming, at.OUTCOME_COLUMNS), np.inf),
         jobs=start.jobs.copy(),
@@ -72,11 +72,11 @@ _SHARED = frozenset({"facts", "edges", "survival", "tail"})
 
 def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
     rows = len(active) + coming
-    values: dict[str, Any] = board.__getstate__() | {name: getattr(board, name).copy() for name in COPIED}
+    values: dict[str, Any] = {name: getattr(board, name).copy() for name in COPIED}
     for name in ("jobs", "tau", "memory"):
         values[name] = _longer(getattr(board, name)[active], coming)
     values |= {"active": np.arange(rows), "keys": np.zeros(rows), "order": np.zeros(rows, dtype=np.int64)}
-    start = Board(**values)
+    start = board.replaced(**values)
     count = start.count
     count[[at.SUBMITTED, at.ACTIVE, at.DONE]] = len(active), len(active), 0
     count[[at.LOGGING, at.MILESTONES, at.LOGGED, at.IDLE]] = 0

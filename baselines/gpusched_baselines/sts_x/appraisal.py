@@ -95,7 +95,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
 @kernel
 def _take_price_plans(board: Board, parts: Parts, adaptation: Adaptation, plans: Plans) -> None:
     """Let the jobs follow plans over the periods of prices if there are any, except those that must be late."""
-    if not sees_prices(board, parts):
+    if not board.has_prices or not sees_prices(board, parts):
         return
     first = plans.first.copy()
     planned = plan_over_prices(board, plans.jobs, adaptation, first, plans.timer)
@@ -126,8 +126,9 @@ def _write_due_load(board: Board, chosen: Ints, due_load: Floats) -> None:
     load = load_of_due_work(board, chosen, needs)
     for i in range(total):
         due_load[i] = min(1.0, WAIT_LOAD * max(0.0, load - own[i]) / gpus)
-    for tenant in range(board.quota.shape[0]):
-        _write_due_load_of_tenant(board, chosen, tenant, (needs, own), due_load)
+    if board.has_quotas:
+        for tenant in range(board.quota.shape[0]):
+            _write_due_load_of_tenant(board, chosen, tenant, (needs, own), due_load)
 
 
 @kernel

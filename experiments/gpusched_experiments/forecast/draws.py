@@ -145,6 +145,6 @@ def _finish_s(board: Board, present: Ints, needed: Floats) -> Floats:
 def _needed_later(state: State, rows: Floats, quantiles: Floats) -> Floats:
     board, hidden = state.board, state.hidden
     told = {"edges": hidden.edges, "survival": hidden.survival, "tail": hidden.tail}
-    of_all = board.__getstate__() | told | {"jobs": np.ascontiguousarray(rows.reshape(-1, rows.shape[2]))}
+    of_all = board.replaced(**told, jobs=np.ascontiguousarray(rows.reshape(-1, rows.shape[2])))
     jobs = np.arange(rows.shape[0] * rows.shape[1])
-    return needs_of(Board(**of_all), jobs, quantiles.reshape(1, -1)).reshape(quantiles.shape)
+    return needs_of(of_all, jobs, quantiles.reshape(1, -1)).reshape(quantiles.shape)

@@ -152,7 +152,7 @@ class _Copy:
         self._known = int(count[at.SUBMITTED])
         self.present: Ints = start.active[: count[at.ACTIVE]].copy()
         self._done_before = int(count[at.DONE] - start.count[at.DONE])  # before what the board tells
-        self._work = Board(**{n: a if n == "facts" else a.copy() for n, a in start.__getstate__().items()})
+        self._work = start.replaced(**{n: a.copy() for n, a in start.__getstate__().items() if n != "facts"})
         self._pairs = [(getattr(start, name), getattr(self._work, name)) for name in (*BY_JOB, "active", *CHANGED)]
         self._hidden = _hidden(state, start)
         self._view = View(self._work, state.instance.configurations)
@@ -204,7 +204,7 @@ def _start(board: Board, coming: int) -> Board:
     places = np.zeros(known + coming, dtype=np.int64)
     places[:active] = board.active[:active]
     values |= {"active": places, "keys": np.zeros(len(places)), "order": np.zeros_like(places)}
-    start = Board(**values)
+    start = board.replaced(**values)
     start.count[[at.LOGGING, at.LOGGED, at.DONE]] = 0, 0, known - active
     return start
 

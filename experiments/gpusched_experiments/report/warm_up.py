@@ -39,6 +39,7 @@ from gpusched_env.model import (
     PriceSeries,
 )
 from gpusched_env.simulator import Policy, simulate
+from gpusched_env.simulator.builds import FORCED
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import can_decide, memory_columns
 from gpusched_env.simulator.state import State
@@ -210,7 +211,7 @@ def _adaptation() -> None:
 
 
 PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
-NAME = "gpusched-warm-up.json"
+NAME = "gpusched-warm-up{}.json"
 
 
 def is_compiled(steps: Iterable[str]) -> bool:
@@ -236,7 +237,8 @@ def _origin() -> list[Any]:
 
 def _file() -> Path:
     kernels: Any = place
-    return Path(kernels.stats.cache_path) / NAME
+    forced = os.environ.get(FORCED)
+    return Path(kernels.stats.cache_path) / NAME.format(f"-{forced}" if forced else "")
 
 
 def _stamp() -> tuple[float, int]:

@@ -20,6 +20,7 @@ from typing import Any
 from gpusched_env.child_processes import children_ignore_sigint
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
+from gpusched_env.simulator.builds import use_everything
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.report.processes import WorkerError, start_worker
 from gpusched_experiments.report.warm_up import tiny_instance, two_processes
@@ -32,6 +33,8 @@ from gpusched_experiments.service.openapi import EXAMPLE
 
 
 def warm_up_service(decider: Decider) -> None:
+    """Compile what requests need, those with other mechanisms too: they come with a limit of time."""
+    use_everything()
     instance = tiny_instance()
     for name in decider.policies.names:
         if can_decide(decider.policies.make(name), instance):

@@ -16,6 +16,7 @@ from gpusched_env.envs.source import USUAL, AnyScenario, arguments_of, draw_seed
 from gpusched_env.envs.vector.prefetch import Prefetch
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
+from gpusched_env.simulator.builds import common_build
 from gpusched_env.simulator.policy import environment_columns
 from gpusched_env.simulator.state import Common
 
@@ -68,6 +69,7 @@ class Episodes:
                 of = "scenario" if instance is None else "instance"
                 allowed = f"the GPU types and configurations of {of}[0]"
                 raise InputError(f"{of}[{k}]", single.source.name, allowed)
+        self._build = common_build({type(single.view.board) for single in self.singles})
         self._keywords = {name: value for name, value in keywords.items() if name != "reward"}
         self.common, self._prefetch_queue = Common(), Prefetch()
         self.seeds = [REPLAYED] * size
@@ -115,8 +117,10 @@ class Episodes:
         return self.singles[i % len(self.singles)].source.make(seed)
 
     def state(self, instance: Instance) -> State:
-        columns = environment_columns(instance)
-        return State(instance, self.singles[0].asking, record=False, common=self.common, memory_columns=columns)
+        columns, asking = environment_columns(instance), self.singles[0].asking
+        made = State(instance, asking, record=False, common=self.common, memory_columns=columns, build=self._build)
+        self._build = type(made.board)
+        return made
 
     def generator(self, i: int) -> Generator:
         generator = self._generators[i]

@@ -21,7 +21,7 @@ from gpusched_env.envs.vector.work_queue import (
     take,
 )
 from gpusched_env.kernel import lean_kernel, unlocked_kernel
-from gpusched_env.named_arrays import element_of
+from gpusched_env.named_arrays import element_like, element_of
 from gpusched_env.observation.groups import write_groups
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe, write_mask
@@ -77,16 +77,19 @@ class Handles(NamedTuple):
 # Kernels get these as plain tuples: beside a compiled function Numba stores the types of its arguments, and would not
 # find a class there that has moved since.
 
-board_at, hidden_at, notes_at = element_of(Board), element_of(Hidden), element_of(Notes)
+hidden_at, notes_at = element_of(Hidden), element_of(Notes)
 
 
 @unlocked_kernel
-def work(thread: int, queue: Ints, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
+def work(
+    thread: int, queue: Ints, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints, like: Board
+) -> None:
     """Do a thread's part of a step: apply the actions, count those that cannot be placed, and observe.
 
     Thread 0 opens the step with `actions` and `seen`, unless it has before and calls itself `OPENED`, and returns when
     all environments are done, or another thread has failed. Other threads help in one step after the other, and return
-    when none has begun for a moment; they read only the shapes of `actions` and `seen`.
+    when none has begun for a moment; they read only the shapes of `actions` and `seen`. All boards are of the build of
+    `like`.
     """
     if thread == 0:
         open_step(queue, actions, seen)
@@ -103,7 +106,7 @@ def work(thread: int, queue: Ints, actions: Ints, seen: tuple[Any, ...], handles
                     elsewhere(seen[3], where[4]), elsewhere(seen[4], where[5]), elsewhere(seen[5], where[6]),
                     elsewhere(seen[6], where[7]), elsewhere(seen[7], where[8]), elsewhere(seen[8], where[9]),
                     elsewhere(seen[9], where[10]), elsewhere(seen[10], where[11]), elsewhere(seen[11], where[12]),
-                ), handles, invalid,
+                ), handles, invalid, like,
             )  # fmt: skip
             add(queue, DONE, 0, last - first)
         elif thread == 0:
@@ -138,15 +141,17 @@ def open_step(queue: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
 
 
 @lean_kernel
-def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
+def step_some(
+    first: int, last: int, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints, like: Board
+) -> None:
     """Step the environments `first` to `last` - 1."""
     boards, hidden, notes = handles
     job, options, cluster, queue, jobs, mask, money, current_job, idle, prices, cap, limits = seen
     for i in range(first, last):
         if actions[i] == SKIP:
             continue
-        prefetch_lines(boards, notes, i)
-        board = board_at(boards, i)
+        prefetch_lines(boards, notes, i, like)
+        board = element_like(like, boards, i)
         clock = board.clock
         before, costs = clock[at.NOW], (0.0, 0.0, 0.0)
         if actions[i] != LOOK and not decide(board, hidden_at(hidden, i), actions[i]):
@@ -175,10 +180,10 @@ def _take_costs(clock: Floats) -> tuple[float, float, float]:
 
 
 @lean_kernel
-def mask_all(boards: Ints, masks: Mask) -> None:
+def mask_all(boards: Ints, masks: Mask, like: Board) -> None:
     """Write what can be placed now in every environment to `masks`, (N, 1 + C)."""
     for i in range(masks.shape[0]):
-        board = board_at(boards, i)
+        board = element_like(like, boards, i)
         job = _current_job(board)
         if job >= 0:
             write_mask(board, job, masks[i])
@@ -188,16 +193,16 @@ def mask_all(boards: Ints, masks: Mask) -> None:
 
 
 @lean_kernel
-def write_all_current(boards: Ints, current_job: Ints) -> None:
+def write_all_current(boards: Ints, current_job: Ints, like: Board) -> None:
     for i in range(current_job.shape[0]):
-        current_job[i] = _current_job(board_at(boards, i))
+        current_job[i] = _current_job(element_like(like, boards, i))
 
 
 @lean_kernel
-def write_left(boards: Ints, left: Floats) -> None:
+def write_left(boards: Ints, left: Floats, like: Board) -> None:
     """Write the share of its jobs that are not done in every environment to `left`, (N,)."""
     for i in range(left.shape[0]):
-        board = board_at(boards, i)
+        board = element_like(like, boards, i)
         left[i] = 1.0 - board.count[at.DONE] / board.jobs.shape[0]
 
 

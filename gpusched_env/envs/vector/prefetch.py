@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 from gpusched_env.envs.source import draw_seed
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.named_arrays import PLAIN, element_of
+from gpusched_env.named_arrays import PLAIN, element_like
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
@@ -106,7 +106,6 @@ READ, KEEP, DATA = 0, 3, 1  # LLVM's prefetch: to be read, soon and often, no in
 BOARD, NOTES = 1280, 640  # bytes that are fetched of a board and of notes: enough for small clusters, without the order
 
 build: Any = cgutils  # it has no types
-board_at = element_of(Board)
 
 
 def _prefetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001 - as Numba calls it
@@ -127,7 +126,7 @@ prefetch: Any = (lambda _: None) if PLAIN else intrinsic(_prefetch)
 
 
 @lean_kernel
-def prefetch_lines(boards: Ints, notes: Ints, i: int) -> None:
+def prefetch_lines(boards: Ints, notes: Ints, i: int, like: Board) -> None:
     """Fetch what the observations of the next three environments will read.
 
     First the contiguous part of a board; then the row of the current job, and from that the row of its survival
@@ -140,14 +139,14 @@ def prefetch_lines(boards: Ints, notes: Ints, i: int) -> None:
         _fetch(boards[i + 3], BOARD)
         _fetch(notes[i + 3], NOTES)
     if i + 2 < boards.shape[0]:
-        board = board_at(boards, i + 2)
+        board = element_like(like, boards, i + 2)
         asked = board.count[at.ASKED] + 1
         if asked < board.count[at.TO_ASK]:
             job = board.order[asked]
             _fetch(board.jobs[job].ctypes.data, 8 * board.jobs.shape[1])
             _fetch(board.tau[job].ctypes.data, 8 * board.tau.shape[1])
     if i + 1 < boards.shape[0]:
-        board = board_at(boards, i + 1)
+        board = element_like(like, boards, i + 1)
         asked = board.count[at.ASKED] + 1
         if asked < board.count[at.TO_ASK]:
             row = int(board.jobs[board.order[asked], at.DISTRIBUTION])

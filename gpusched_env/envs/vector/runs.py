@@ -33,6 +33,7 @@ from gpusched_env.observation import (
     QUEUE_FEATURES,
     Notes,
 )
+from gpusched_env.simulator.builds import common_build
 from gpusched_env.simulator.rounds import run_to_round
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class EpisodeRuns:
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
         # Of flat observations callers get the parts end to end, so that the parts can be written again.
         self._kept = self._new_parts() if single.flat else None
-        self._notes = [Notes.of(state.board, common, single.job_features) for state in states]
+        self._use_one_build()
+        self._notes = [Notes.of(state.board, common, single.job_features) for state in self.states]
         self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
         own = zip(self.states, self._notes, strict=True)
         self._memory = aligned(len(states), max(state.words + notes.words for state, notes in own))
@@ -83,8 +85,10 @@ class EpisodeRuns:
     def begin(self, states: Mapping[int, State]) -> None:
         for i, state in states.items():
             self.states[i] = state
+        changed = self._use_one_build()
+        for i, state in states.items():
             self._notes[i] = Notes.of(state.board, self._common, self.single.job_features)
-        self._move(states)
+        self._move(range(len(self.states)) if changed else states)
         self.open(states)
 
     def open(self, environments: Iterable[int]) -> None:
@@ -127,17 +131,17 @@ class EpisodeRuns:
 
     def masks(self) -> NDArray[np.bool_]:
         masks = np.empty((len(self.invalid), 1 + self._shape[0]), np.int8)
-        mask_all(self._handles.boards, masks)
+        mask_all(self._handles.boards, masks, self.states[0].board)
         return masks.view(np.bool_)
 
     def current_jobs(self) -> NDArray[np.int64]:
         current_job = np.empty(len(self.invalid), np.int64)
-        write_all_current(self._handles.boards, current_job)
+        write_all_current(self._handles.boards, current_job, self.states[0].board)
         return current_job
 
     def share_left(self) -> NDArray[np.float64]:
         left = np.empty(len(self.invalid))
-        write_left(self._handles.boards, left)
+        write_left(self._handles.boards, left, self.states[0].board)
         return left
 
     def __getstate__(self) -> dict[str, Any]:
@@ -169,6 +173,14 @@ class EpisodeRuns:
             notes.forget()
         self._pool.step(actions, seen, self._stable, meanwhile)
 
+    def _use_one_build(self) -> bool:
+        """Let all runs use one build of the compiled code, the smallest for all; return whether a board has changed."""
+        builds = [type(state.board) for state in self.states]
+        build = common_build(set(builds))
+        for state in self.states:
+            state.use_build(build)
+        return set(builds) != {build}
+
     def _move(self, some: Iterable[int]) -> None:
         """Place some runs in the common memory, larger ones elsewhere, and write their handles."""
         for i in some:
@@ -180,7 +192,7 @@ class EpisodeRuns:
             self._notes[i] = notes.placed(memory[own:])
             for handles, value in zip(self._handles, (state.board, state.hidden, self._notes[i]), strict=True):
                 handles[i] = value.handle
-        self._stable = tuple(self._handles), self.invalid
+        self._stable = tuple(self._handles), self.invalid, self.states[0].board
 
 
 KEYS = (

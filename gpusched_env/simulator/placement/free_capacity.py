@@ -17,7 +17,7 @@ from gpusched_env.simulator.site_power import measure_power
 def clear(board: Board, holders: Ints) -> None:
     """Empty the cluster; `holders` are all jobs that may hold something."""
     jobs, nodes = board.jobs, board.nodes
-    shared = slots(board)
+    shared = slots(board) if board.has_shares else 0
     for n in range(nodes.shape[0]):
         nodes[n, at.FREE] = nodes[n, at.USABLE]
         nodes[n, at.NEXT] = -1
@@ -33,15 +33,18 @@ def clear(board: Board, holders: Ints) -> None:
 @kernel
 def measure(board: Board) -> None:
     """Write the free capacity of every GPU type to `capacity`, what tenants hold to `quota`, and the site's power."""
-    recount(board)
-    measure_power(board)
-    if board.cells.shape[0] > 0:
+    if board.has_quotas:
+        recount(board)
+    if board.has_site:
+        measure_power(board)
+    if board.has_cells and board.cells.shape[0] > 0:
         recount_hosts(board)
     nodes, capacity = board.nodes, board.capacity
     for v in range(capacity.shape[0]):
         for column in range(at.SIZES):
             capacity[v, column] = 0
         capacity[v, at.FREE_GPUS] = 0
+        capacity[v, at.FREE_SHARE] = largest_free_share(board, v) if board.has_shares else 0
     for n in range(nodes.shape[0]):
         v, free = nodes[n, at.NODE_TYPE], nodes[n, at.FREE]
         capacity[v, at.LARGEST] = max(capacity[v, at.LARGEST], nodes[n, at.NODE_GPUS])
@@ -50,9 +53,6 @@ def measure(board: Board) -> None:
     for n in range(nodes.shape[0]):
         v = nodes[n, at.NODE_TYPE]
         capacity[v, at.EMPTY] += 1 if nodes[n, at.FREE] == capacity[v, at.LARGEST] else 0
-    if slots(board) > 0:
-        for v in range(capacity.shape[0]):
-            capacity[v, at.FREE_SHARE] = largest_free_share(board, v)
     if capacity[0, at.SIZES] > 0:
         clear_index(board)
         for n in range(nodes.shape[0]):

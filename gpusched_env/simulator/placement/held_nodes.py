@@ -33,10 +33,10 @@ def next_node(board: Board, job: int, config: int, node: int, old: bool) -> int:
         old: Whether it is what the job held when the round began.
     """
     configs = board.facts.configs
-    if configs[config, at.CONFIG_UNITS] > 0:
+    if board.has_shares and configs[config, at.CONFIG_UNITS] > 0:
         last = int(board.jobs[job, at.OLD_NODE if old else at.NODE]) + configs[config, at.CONFIG_NODES] - 1
         return node + 1 if node < last else -1
-    if configs[config, at.CONFIG_SPREAD] == 0:
+    if not board.has_spread or configs[config, at.CONFIG_SPREAD] == 0:
         return board.nodes[node, at.OLD_NEXT if old else at.NEXT]
     first = at.JOB_COLUMNS + (most_spread(board) if old else 0)
     for i in range(configs[config, at.CONFIG_NODES]):
@@ -48,7 +48,7 @@ def next_node(board: Board, job: int, config: int, node: int, old: bool) -> int:
 @lean_kernel
 def gpus_on(board: Board, job: int, config: int, node: int, old: bool) -> int:
     """Count the GPUs that a job holds with `config`, or has a share of, on one of its nodes; arguments as above."""
-    if board.facts.configs[config, at.CONFIG_SPREAD] == 0:
+    if not board.has_spread or board.facts.configs[config, at.CONFIG_SPREAD] == 0:
         return board.facts.configs[config, at.CONFIG_GPUS]
     first, gpus = at.JOB_COLUMNS + (most_spread(board) if old else 0), 0
     for i in range(board.facts.configs[config, at.CONFIG_NODES]):

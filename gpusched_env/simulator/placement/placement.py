@@ -19,7 +19,11 @@ from gpusched_env.simulator.run import Board
 @lean_kernel
 def can_place(board: Board, job: int, config: int) -> bool:
     """Whether a job can get a configuration now: it fits somewhere, within its tenant's quota and the site's cap."""
-    return fits(board, config) and within_quota(board, job, config) and within_cap(board, job, config)
+    if not fits(board, config) or (board.has_quotas and not within_quota(board, job, config)):
+        return False
+    if board.has_site:
+        return within_cap(board, job, config)
+    return True
 
 
 @lean_kernel
@@ -27,11 +31,11 @@ def fits(board: Board, config: int) -> bool:
     """Whether a configuration fits somewhere now."""
     configs, capacity = board.facts.configs, board.capacity
     v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
-    if of_several(board, config):
+    if board.has_several_shares and of_several(board, config):
         return block_fits(board, config)
-    if configs[config, at.CONFIG_UNITS] > 0:
+    if board.has_shares and configs[config, at.CONFIG_UNITS] > 0:
         return (capacity[v, at.FREE_BLOCK] > 0) | (capacity[v, at.FREE_SHARE] >= configs[config, at.CONFIG_UNITS])
-    if configs[config, at.CONFIG_SPREAD] > 0:
+    if board.has_spread and configs[config, at.CONFIG_SPREAD] > 0:
         return capacity[v, at.FREE_GPUS] >= configs[config, at.CONFIG_NODES]
     if configs[config, at.CONFIG_NODES] > 1:
         return (capacity[v, at.LARGEST] == gpus) & (capacity[v, at.EMPTY] >= configs[config, at.CONFIG_NODES])
@@ -42,9 +46,9 @@ def fits(board: Board, config: int) -> bool:
 def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
     """Place `job` on `node`, where it must fit: whole GPUs of the node, or a share of its GPUs from `slot` on."""
     jobs, configs = board.jobs, board.facts.configs
-    if board.cells.shape[0] > 0:
+    if board.has_cells and board.cells.shape[0] > 0:
         bind(board, node)
-    if configs[config, at.CONFIG_UNITS] > 0:
+    if board.has_shares and configs[config, at.CONFIG_UNITS] > 0:
         join_all(board, config, node, slot)
     else:
         hold(board, node, configs[config, at.CONFIG_GPUS])
@@ -94,11 +98,11 @@ def _replace(board: Board, job: int, config: int) -> bool:
 @kernel
 def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> None:
     """Restore what `job` held before its release, if anything; `chain` is the `chain_of` then."""
-    if config >= 0 and board.facts.configs[config, at.CONFIG_SPREAD] > 0:
+    if board.has_spread and config >= 0 and board.facts.configs[config, at.CONFIG_SPREAD] > 0:
         for i in range(chain.shape[0]):
             _hold_one(board, job, i, chain[i])
         _enter_spread(board, job, config)
-    elif config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1 and slot < 0:
+    elif board.has_nodes and config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1 and slot < 0:
         for n in range(chain.shape[0]):
             board.nodes[n, at.NEXT] = chain[n]
         _hold_all(board, node)
@@ -111,9 +115,10 @@ def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: I
 @kernel
 def _hold_all(board: Board, first: int) -> None:
     n = first
-    while n >= 0 and board.cells.shape[0] > 0:
-        bind(board, n)
-        n = board.nodes[n, at.NEXT]
+    if board.has_cells and board.cells.shape[0] > 0:
+        while n >= 0:
+            bind(board, n)
+            n = board.nodes[n, at.NEXT]
     hold_nodes(board, first)
 
 
@@ -123,7 +128,8 @@ def exchange(board: Board, job: int, other: int) -> None:
     jobs = board.jobs
     for column in (at.CONFIG, at.NODE, at.SLOT):
         jobs[job, column], jobs[other, column] = jobs[other, column], jobs[job, column]
-    exchange_spread(board, job, other)
+    if board.has_spread:
+        exchange_spread(board, job, other)
 
 
 @kernel
@@ -143,12 +149,12 @@ def _put(board: Board, job: int, config: int) -> None:
     """Place `job`, which holds nothing, with `config`, which fits."""
     jobs, configs = board.jobs, board.facts.configs
     gpu_type, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
-    if configs[config, at.CONFIG_UNITS] > 0:
+    if board.has_shares and configs[config, at.CONFIG_UNITS] > 0:
         node, slot = best_slot(board, job, config)
         take(board, job, config, node, slot)
-    elif configs[config, at.CONFIG_SPREAD] > 0:
+    elif board.has_spread and configs[config, at.CONFIG_SPREAD] > 0:
         _put_spread(board, job, config)
-    elif configs[config, at.CONFIG_NODES] > 1:
+    elif board.has_nodes and configs[config, at.CONFIG_NODES] > 1:
         node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], preferred)
         _hold_all(board, node)
         count_in(board, job, config, 1)
@@ -183,7 +189,7 @@ def _put_spread(board: Board, job: int, config: int) -> None:
 
 @kernel
 def _hold_one(board: Board, job: int, i: int, node: int) -> None:
-    if board.cells.shape[0] > 0:
+    if board.has_cells and board.cells.shape[0] > 0:
         bind(board, node)
     hold(board, node, 1)
     at_i = at.JOB_COLUMNS + i
@@ -205,7 +211,7 @@ def powers_on_node(board: Board, job: int, config: int) -> bool:
     jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
     units = configs[config, at.CONFIG_UNITS]
-    if of_several(board, config):
+    if board.has_several_shares and of_several(board, config):
         if not block_fits(board, config):
             return False
         n, _ = best_slot(board, job, config)

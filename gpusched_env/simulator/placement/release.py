@@ -27,8 +27,9 @@ def within_quota(board: Board, job: int, config: int) -> bool:
 def count_in(board: Board, job: int, config: int, times: int) -> None:
     """Add what a job gets (`times` 1), or subtract what it returns (-1), in quotas and in the power of the site."""
     quota = board.quota
-    count_saved(board, job, config, times)
-    if quota.shape[0] > 0:
+    if board.has_site:
+        count_saved(board, job, config, times)
+    if board.has_quotas and quota.shape[0] > 0:
         v, units = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE]
         quota[int(board.jobs[job, at.TENANT]), quota.shape[1] // 2 + v] += times * units
 
@@ -72,11 +73,11 @@ def release(board: Board, job: int) -> None:
     if config < 0:
         return
     node = int(jobs[job, at.NODE])
-    if configs[config, at.CONFIG_UNITS] > 0:
+    if board.has_shares and configs[config, at.CONFIG_UNITS] > 0:
         leave_all(board, config, node, int(jobs[job, at.SLOT]))
-    elif configs[config, at.CONFIG_SPREAD] > 0:
+    elif board.has_spread and configs[config, at.CONFIG_SPREAD] > 0:
         let_spread_go(board, job, config)
-    elif configs[config, at.CONFIG_NODES] > 1:
+    elif board.has_nodes and configs[config, at.CONFIG_NODES] > 1:
         let_nodes_go(board, node)
     else:
         let_go(board, node, configs[config, at.CONFIG_GPUS])

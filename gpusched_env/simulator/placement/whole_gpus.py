@@ -19,7 +19,8 @@ def hold(board: Board, node: int, gpus: int) -> None:
     if capacity[gpu_type, at.SIZES] > 0:
         take_out(board, node)
     nodes[node, at.FREE] = before - gpus
-    count_power(board, node, before, before - gpus)
+    if board.has_site:
+        count_power(board, node, before, before - gpus)
     capacity[gpu_type, at.FREE_GPUS] -= gpus
     if capacity[gpu_type, at.SIZES] > 0:
         enter(board, node)
@@ -37,7 +38,8 @@ def let_go(board: Board, node: int, gpus: int) -> None:
     if capacity[gpu_type, at.SIZES] > 0:
         take_out(board, node)
     nodes[node, at.FREE] += gpus
-    count_power(board, node, nodes[node, at.FREE] - gpus, nodes[node, at.FREE])
+    if board.has_site:
+        count_power(board, node, nodes[node, at.FREE] - gpus, nodes[node, at.FREE])
     capacity[gpu_type, at.FREE_GPUS] += gpus
     if capacity[gpu_type, at.SIZES] > 0:
         enter(board, node)

@@ -1,0 +1,161 @@
+"""Every build of the compiled code gives the same, to the last bit, on what the smallest one covers."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+import recorded_runs as recorded
+from gpusched_env import GpuClusterVectorEnv
+from gpusched_env.errors import InputError
+from gpusched_env.model import Cells, Instance, Tenant
+from gpusched_env.simulator import Board, State
+from gpusched_env.simulator.builds import (
+    BUILDS,
+    FORCED,
+    EnergyBoard,
+    NodesBoard,
+    PlainBoard,
+    SharedBoard,
+    common_build,
+)
+from gpusched_env.workload import make_instance
+from gpusched_experiments.forecast import ForecastSettings, forecast
+from gpusched_experiments.report.warm_up import tiny_instance
+from instances import by_utilisation, random_instance, with_host_memory, with_switching
+from vector_twins import assert_same, few_jobs, helped, priced, profiled, random_actions
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusched_env import Scenario
+
+POLICIES = ("edf", "sts", "sts-x")
+
+
+def of_random(**more: Any) -> Instance:
+    return random_instance(3, jobs=8, **more)
+
+
+INSTANCES = {
+    "plain": (PlainBoard, of_random),
+    "nodes": (NodesBoard, lambda: make_instance(helped(), 1)),
+    "spread": (NodesBoard, lambda: of_random(spread=True)),
+    "prices, cap and limits": (EnergyBoard, lambda: tiny_instance(energy=True)),
+    "pairs": (Board, lambda: of_random(kinds=True, interference=True)),
+    "shares of several": (SharedBoard, lambda: of_random(blocks=(1,))),
+    "utilisation": (SharedBoard, lambda: by_utilisation(of_random(blocks=(1,)))),
+    "switching": (SharedBoard, lambda: with_host_memory(with_switching(of_random(), 3), 3)),
+}
+SCENARIOS: dict[str, tuple[type[Board], list[Scenario]]] = {
+    "plain": (PlainBoard, [few_jobs()]),
+    "nodes": (NodesBoard, [helped()]),
+    "energy": (EnergyBoard, [few_jobs(), priced()]),
+    "shared": (SharedBoard, [profiled()]),
+}
+
+
+@pytest.fixture
+def builds(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Give the values of `GPUSCHED_BUILD`, each while it holds."""
+
+    def each() -> Iterator[str]:
+        for build in ("", "everything"):
+            monkeypatch.setenv(FORCED, build)
+            yield build
+
+    return each()
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_policies_environment_and_forecast_are_the_same_in_the_smallest_build_and_in_everything(name, builds):
+    smallest, make = INSTANCES[name]
+    instance, texts, arrays = make(), [], []
+    for build in builds:
+        assert type(State(instance).board) is (smallest if build == "" else Board)
+        of_policies = [recorded.of_policy(instance, policy) for policy in POLICIES]
+        texts.append([of_policies, [recorded.of_episode(instance, more) for more in recorded.SETTINGS.values()]])
+        arrays.append({"forecast": forecast_of(instance), "board": board_after(instance, 3)})
+    assert texts[0] == texts[1]
+    assert_same(*arrays)
+
+
+def forecast_of(instance: Instance) -> dict[str, Any]:
+    """Forecast from the first round."""
+    state, policy = State(instance, record=False), recorded.policy("edf")
+    state.advance()
+    made = forecast(state, policy, np.random.default_rng(0), ForecastSettings(samples=3))
+    return {name: getattr(made, name) for name in made.__slots__ if isinstance(getattr(made, name), np.ndarray)}
+
+
+def board_after(instance: Instance, rounds: int) -> dict[str, Any]:
+    """Return all arrays of the board after some rounds of EDF."""
+    state, policy = State(instance), recorded.policy("edf")
+    for _ in range(rounds):
+        state.advance()
+        state.begin_round(policy.preemption)
+        policy.decide(state.view, np.random.default_rng(0))
+        state.commit_round()
+    arrays = state.board.__getstate__()
+    return arrays | {"facts": arrays["facts"].__getstate__()}
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+@pytest.mark.parametrize("shared_features", [False, True])
+def test_environments_at_once_are_the_same_in_the_smallest_build_of_all_and_in_everything(
+    name, shared_features, builds
+):
+    smallest, scenarios = SCENARIOS[name]
+    if shared_features:
+        smallest = common_build({smallest, SharedBoard})
+    runs = []
+    for build in builds:
+        env = GpuClusterVectorEnv(3, scenarios, shared_features=shared_features)
+        seen, rng = [env.reset(seed=4)], np.random.default_rng(1)
+        assert {type(view.board) for view in env.views} == {smallest if build == "" else Board}
+        seen += [env.step(random_actions(env.action_masks(), rng)) for _ in range(40)]
+        runs.append(seen)
+    assert_same(*map(tuple, runs))
+
+
+def test_environments_at_once_go_over_to_a_larger_build_when_an_instance_needs_it_and_stay(monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    plain, rented = make_instance(few_jobs(), 1), replace(make_instance(few_jobs(), 2), gpu_hour_eur=1.0)
+    env = GpuClusterVectorEnv(2, instance=plain)
+    kinds = []
+    for given in (None, [plain, rented], [plain, plain]):
+        env.reset(seed=0, options=None if given is None else {"instance": given})
+        env.step(np.zeros(2, dtype=np.int64))
+        kinds.append({type(view.board) for view in env.views})
+    assert kinds == [{PlainBoard}, {EnergyBoard}, {EnergyBoard}]
+
+
+def test_copies_of_a_board_stay_of_its_build(monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    board = State(of_random()).board
+    copies = [deepcopy(board), board.replaced(tau=board.tau.copy())]
+    copies.append(board.placed(np.zeros(board.words, dtype=np.int64)))
+    assert {type(copy) for copy in copies} == {PlainBoard}
+    assert copies[1].tau is not board.tau
+    assert copies[1].jobs is board.jobs
+
+
+def test_a_mixture_of_mechanisms_takes_the_build_that_has_all(monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    assert common_build([PlainBoard, EnergyBoard]) is EnergyBoard
+    assert common_build([NodesBoard, EnergyBoard]) is Board
+    assert {common_build([build, PlainBoard]) for build in BUILDS} == set(BUILDS)
+    shared = replace(of_random(blocks=(1,)), gpu_hour_eur=1.0)
+    assert type(State(shared).board) is Board
+    quotas = replace(of_random(), tenants=(Tenant("a", (Cells("T0", 1, 1),)),), tenancy="quota")
+    assert type(State(quotas).board) is Board
+
+
+def test_another_value_of_the_setting_is_refused(monkeypatch):
+    monkeypatch.setenv(FORCED, "all")
+    with pytest.raises(InputError, match=r"GPUSCHED_BUILD = 'all'; allowed: everything, or nothing"):
+        State(of_random())
