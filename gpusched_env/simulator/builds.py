@@ -66,18 +66,16 @@ def build_of(instance: Instance, facts: Facts, tenants: int, least: type[Board] 
     """
     if _is_forced():
         return Board
-    return covering([*(name for name, there in _mechanisms(instance, facts, tenants).items() if there), *_flags(least)])
+    return _covering(_flags(least) | _mechanisms(instance, facts, tenants))
 
 
 def common_build(builds: Iterable[type[Board]]) -> type[Board]:
     """Return the smallest build that has what each of these has."""
-    return covering(flag for build in builds for flag in _flags(build))
+    return _covering(set().union(*map(_flags, builds)))
 
 
-def covering(flags: Iterable[str]) -> type[Board]:
-    """Return the smallest build in which these flags are True."""
-    wanted = set(flags)
-    return next(build for build in BUILDS if wanted <= _flags(build))
+def _covering(flags: set[str]) -> type[Board]:
+    return next(build for build in BUILDS if flags <= _flags(build))
 
 
 def use_everything() -> None:
@@ -96,12 +94,12 @@ def _is_forced() -> bool:
     return value == "everything"
 
 
-def _mechanisms(instance: Instance, facts: Facts, tenants: int) -> dict[str, bool]:
+def _mechanisms(instance: Instance, facts: Facts, tenants: int) -> set[str]:
     configs, host, series = facts.configs, instance.host_memory, instance.prices
     shared, spread = configs[:, at.CONFIG_UNITS] > 0, configs[:, at.CONFIG_SPREAD] > 0
     several, network = configs[:, at.CONFIG_NODES] > 1, len(facts.network) > 0
     interference = len(facts.slowdown) > 0 or len(facts.utilisation) > 0
-    return {
+    there = {
         "has_cells": instance.hosts > 0,
         "has_quotas": tenants > 0,
         "has_prices": series is not None or instance.gpu_hour_eur > 0.0,
@@ -119,3 +117,4 @@ def _mechanisms(instance: Instance, facts: Facts, tenants: int) -> dict[str, boo
         "has_distances": instance.jobs.resume_s is not None,
         "has_pool": host is not None and host.pool_gib < float("inf"),
     }
+    return {name for name in there if there[name]}

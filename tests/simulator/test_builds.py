@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from gymnasium.vector import AutoresetMode
 
 import recorded_runs as recorded
 from gpusched_env import GpuClusterVectorEnv
@@ -47,7 +48,7 @@ INSTANCES = {
     "spread": (NodesBoard, lambda: of_random(spread=True)),
     "prices, cap and limits": (EnergyBoard, lambda: tiny_instance(energy=True)),
     "pairs": (Board, lambda: of_random(kinds=True, interference=True)),
-    "shares of several": (SharedBoard, lambda: of_random(blocks=(1,))),
+    "shares of several": (SharedBoard, lambda: of_random(blocks=(1, 2))),
     "utilisation": (SharedBoard, lambda: by_utilisation(of_random(blocks=(1,)))),
     "switching": (SharedBoard, lambda: with_host_memory(with_switching(of_random(), 3), 3)),
 }
@@ -122,16 +123,20 @@ def test_environments_at_once_are_the_same_in_the_smallest_build_of_all_and_in_e
     assert_same(*map(tuple, runs))
 
 
-def test_environments_at_once_go_over_to_a_larger_build_when_an_instance_needs_it_and_stay(monkeypatch):
-    monkeypatch.setenv(FORCED, "")
+def test_environments_at_once_go_over_to_a_larger_build_when_an_instance_needs_it_and_stay(builds):
     plain, rented = make_instance(few_jobs(), 1), replace(make_instance(few_jobs(), 2), gpu_hour_eur=1.0)
-    env = GpuClusterVectorEnv(2, instance=plain)
-    kinds = []
-    for given in (None, [plain, rented], [plain, plain]):
-        env.reset(seed=0, options=None if given is None else {"instance": given})
-        env.step(np.zeros(2, dtype=np.int64))
-        kinds.append({type(view.board) for view in env.views})
-    assert kinds == [{PlainBoard}, {EnergyBoard}, {EnergyBoard}]
+    kinds, runs = {}, []
+    for build in builds:
+        env = GpuClusterVectorEnv(2, instance=plain, autoreset_mode=AutoresetMode.DISABLED)
+        seen, rng, kinds[build] = [env.reset(seed=0)], np.random.default_rng(1), []
+        for given in (None, rented, plain):  # the first environment goes on in all of them
+            options = {"instance": [plain, given], "reset_mask": np.array([False, True])}
+            seen += [] if given is None else [env.reset(options=options)]
+            seen += [env.step(random_actions(env.action_masks(), rng)) for _ in range(2)]
+            kinds[build].append({type(view.board) for view in env.views})
+        runs.append(tuple(seen))
+    assert kinds == {"": [{PlainBoard}, {EnergyBoard}, {EnergyBoard}], "everything": [{Board}] * 3}
+    assert_same(*runs)
 
 
 def test_copies_of_a_board_stay_of_its_build(monkeypatch):
