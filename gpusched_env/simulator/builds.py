@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
@@ -95,26 +96,33 @@ def _is_forced() -> bool:
 
 
 def _mechanisms(instance: Instance, facts: Facts, tenants: int) -> set[str]:
-    configs, host, series = facts.configs, instance.host_memory, instance.prices
-    shared, spread = configs[:, at.CONFIG_UNITS] > 0, configs[:, at.CONFIG_SPREAD] > 0
-    several, network = configs[:, at.CONFIG_NODES] > 1, len(facts.network) > 0
-    interference = len(facts.slowdown) > 0 or len(facts.utilisation) > 0
+    host = instance.host_memory
     there = {
         "has_cells": instance.hosts > 0,
         "has_quotas": tenants > 0,
-        "has_prices": series is not None or instance.gpu_hour_eur > 0.0,
-        "has_site": len(facts.site) > 0,
-        "has_savings": len(facts.idle_saving) > 0 or len(facts.saved_kw) > 0,
-        "has_shares": bool(shared.any()),
-        "has_several_shares": bool((shared & (several | (configs[:, at.CONFIG_GPUS] > 1))).any()),
-        "has_interference": interference,
-        "has_memory": len(facts.memory) > 0 or facts.sharing[at.ADAPT_S] > 0.0,
-        "has_profiling": facts.sharing[at.PROFILE_S] > 0.0,
-        "has_nodes": bool((several & ~shared & ~spread).any()),
-        "has_spread": bool(spread.any()),
-        "has_network": network,
-        "has_slowdowns": interference or network or bool(spread.any()),
+        "has_prices": instance.prices is not None or instance.gpu_hour_eur > 0.0,
         "has_distances": instance.jobs.resume_s is not None,
         "has_pool": host is not None and host.pool_gib < float("inf"),
     }
-    return {name for name in there if there[name]}
+    return {name for name in there if there[name]} | _of_facts(facts)
+
+
+@lru_cache(maxsize=64)  # many runs have the same facts
+def _of_facts(facts: Facts) -> frozenset[str]:
+    configs, network = facts.configs, len(facts.network) > 0
+    shared, spread = configs[:, at.CONFIG_UNITS] > 0, configs[:, at.CONFIG_SPREAD] > 0
+    several, interference = configs[:, at.CONFIG_NODES] > 1, len(facts.slowdown) + len(facts.utilisation) > 0
+    there = {
+        "has_site": len(facts.site) > 0,
+        "has_savings": len(facts.idle_saving) > 0 or len(facts.saved_kw) > 0,
+        "has_shares": shared.any(),
+        "has_several_shares": (shared & (several | (configs[:, at.CONFIG_GPUS] > 1))).any(),
+        "has_interference": interference,
+        "has_memory": len(facts.memory) > 0 or facts.sharing[at.ADAPT_S] > 0.0,
+        "has_profiling": facts.sharing[at.PROFILE_S] > 0.0,
+        "has_nodes": (several & ~shared & ~spread).any(),
+        "has_spread": spread.any(),
+        "has_network": network,
+        "has_slowdowns": interference or network or spread.any(),
+    }
+    return frozenset(name for name in there if there[name])
