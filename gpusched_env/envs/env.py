@@ -176,7 +176,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             self.reward_space, self.reward_dim = reward_space(), len(OBJECTIVES)
         self.reward_scale, self.discount_rate = reward_scale, checks.not_negative("discount_rate", discount_rate)
         self.scenario: Scenario | None = self.source.scenario
-        self._build = SharedBoard if shared_features else PlainBoard
+        self._build = SharedBoard if shared_features else PlainBoard  # the least: only the first writes such features
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         types = self._state.instance.gpu_types

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 import recorded_runs as recorded
-from gpusched_env import GpuClusterVectorEnv
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.errors import InputError
 from gpusched_env.model import Cells, Instance, Tenant
 from gpusched_env.simulator import Board, State
@@ -26,8 +26,10 @@ from gpusched_env.simulator.builds import (
 )
 from gpusched_env.workload import make_instance
 from gpusched_experiments.forecast import ForecastSettings, forecast
+from gpusched_experiments.live.env import LiveSlurmEnv
 from gpusched_experiments.report.warm_up import tiny_instance
 from instances import by_utilisation, random_instance, with_host_memory, with_switching
+from simulated_cluster import SimulatedCluster
 from vector_twins import assert_same, few_jobs, helped, priced, profiled, random_actions
 
 if TYPE_CHECKING:
@@ -137,6 +139,15 @@ def test_environments_at_once_go_over_to_a_larger_build_when_an_instance_needs_i
         runs.append(tuple(seen))
     assert kinds == {"": [{PlainBoard}, {EnergyBoard}, {EnergyBoard}], "everything": [{Board}] * 3}
     assert_same(*runs)
+
+
+def test_a_live_environment_with_features_of_shared_gpus_has_the_build_that_writes_them(monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    more = {"instance": of_random(), "shared_features": True}
+    live, simulated = LiveSlurmEnv(conf=SimulatedCluster(), **more), GpuClusterEnv(**more)
+    seen = [env.reset(seed=0)[0]["options"] for env in (live, simulated)]
+    np.testing.assert_allclose(seen[0], seen[1], rtol=0.0, atol=1e-6)
+    assert {type(env.view.board) for env in (live, simulated)} == {SharedBoard}
 
 
 def test_copies_of_a_board_stay_of_its_build(monkeypatch):

@@ -13,6 +13,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.observation import Notes
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.builds import common_build
 from gpusched_experiments.live.rounds import LiveRounds, RunningCluster
 from gpusched_experiments.live.slurm_cluster import SlurmCluster
 
@@ -150,5 +151,6 @@ class LiveSlurmEnv(GpuClusterEnv):
     def _show(self, state: State) -> None:
         paid = [at.PAID_EUR, at.PAID_TARDINESS, at.PAID_KG]
         state.board.clock[paid] = self._state.board.clock[paid]  # each round has a state of its own
+        state.use_build(common_build({type(state.board), self._build}))
         self._state = state
         self._notes = Notes.of(state.board, job_features=self.job_features)
