@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+PATIENCE_S = 10.0
 REPOSITORY = Path(__file__).resolve().parents[1]
 
 
@@ -67,12 +68,18 @@ class Contender:
             raise RuntimeError(f"{self._name} ended before it had measured") from None
 
     def close(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.communicate()
+        """End it: its input ends, so that it ends its own processes; one that does not is killed."""
+        try:
+            self._process.communicate(timeout=PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
 
 
 def answer(measure: Callable[[], float]) -> None:
-    """Measure for each line of the input, and print the result: the program of a `Contender`."""
+    """Measure for each line of the input, and print the result: the program of a `Contender`; then close it."""
     for _ in sys.stdin:
         print(measure(), flush=True)
+    close = getattr(measure, "close", None)
+    if close is not None:
+        close()

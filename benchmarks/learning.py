@@ -42,7 +42,7 @@ def measure(envs: int = 64, steps: int = 64, repetitions: int = 5, *, apart: boo
 
 
 def _ours(envs: int) -> Any:
-    return import_module("gpusched_agents.sb3").make_sb3_vec_env(envs, "default")
+    return import_module("gpusched_agents.sb3").make_sb3_vec_env("default", envs)
 
 
 def _dummy(envs: int) -> Any:

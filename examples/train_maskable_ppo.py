@@ -9,12 +9,11 @@ import argparse
 import warnings
 from pathlib import Path
 
-import gymnasium
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
 
-from gpusched_agents import SchedulerVecEnv, make_any_policy
+from gpusched_agents import SchedulerVecEnv, make_any_policy, make_sb3_vec_env, save_sb3
 from gpusched_baselines import make_policy
 from gpusched_env import make_instance, simulate
 from gpusched_env.workload import load_track
@@ -62,12 +61,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("runs/maskable"))
     args = parser.parse_args()
     torch.set_num_threads(1)  # the networks are small: more threads only wait for each other
-    envs = SchedulerVecEnv(gymnasium.make_vec(ID, ENVS, autoreset_mode="SameStep"))
+    envs = make_sb3_vec_env(ID, ENVS)
     model = MaskablePPO("MultiInputPolicy", envs, 1e-4, seed=TRAINING, policy_kwargs=POLICY, device="cpu", **LEARNING)
     args.out.mkdir(parents=True, exist_ok=True)
     imitate(model, envs, args.expert, args.imitated)
-    model.save(args.out / "imitated.zip")
-    model.learn(args.steps).save(args.out / "learnt.zip")
+    save_sb3(model, args.out / "imitated.zip")
+    save_sb3(model.learn(args.steps), args.out / "learnt.zip")
     warnings.simplefilter("ignore")  # both archives are our own
     track = load_track("slack")
     instances = [make_instance(track.scenario, seed) for seed in track.seeds("test")[: args.seeds]]

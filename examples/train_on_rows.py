@@ -39,7 +39,7 @@ def main() -> None:
         env = {"scenario": scenario, "reward_scale": 33.2, "job_features": rows}  # that of the track
         for k in range(args.trainings):
             more = {"seed": TRAINING + 1000 * k, "policy_kwargs": kwargs, **SETTINGS}
-            model = MaskablePPO("MultiInputPolicy", make_sb3_vec_env(8, **env), **more)
+            model = MaskablePPO("MultiInputPolicy", make_sb3_vec_env(n_envs=8, **env), **more)
             runs = evaluate(model.learn(args.steps), GpuClusterEnv(**env), seeds)
             cost, forced = np.mean([(run.result.total_eur, run.forced) for run in runs], axis=0)
             print(f"rows: {name:10}training {k:3}{cost:8.2f}   {forced:.1f} decisions forced", flush=True)

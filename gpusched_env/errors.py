@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 SHOWN = 80
@@ -33,7 +34,7 @@ class InputError(ValueError):
 def _shown(value: object) -> str:
     try:
         text = " ".join(line.strip() for line in repr(value).splitlines())
-    except ValueError:  # Python writes no whole number of more than 4300 digits
+    except (ValueError, RecursionError):  # Python writes no whole number of more than 4300 digits
         text = f"a very long {type(value).__name__}"
     if len(text) <= SHOWN:
         return text
@@ -54,6 +55,16 @@ def _hint(field: str, value: object, allowed: str) -> str:
     known = {name.lower(): name for name in re.findall(r"[\w.:-]+", listed)}
     near = get_close_matches(given.strip().lower(), known, n=1, cutoff=0.65)
     return f"; did you mean {known[near[0]]}?" if near else ""
+
+
+def nearest_first(given: str, names: Iterable[str], room: int = 120) -> str:
+    """List names, those like `given` first, in about `room` characters; then how many there are in all."""
+    known = list(dict.fromkeys(names))
+    ordered = dict.fromkeys([*get_close_matches(given, known, n=len(known) or 1, cutoff=0.4), *known])
+    listed = ", ".join(ordered)
+    if len(listed) <= room:
+        return listed
+    return f"{listed[:room].rpartition(',')[0] or listed[:room]}, … ({len(known)} in all)"
 
 
 class MissingExtraError(ImportError):

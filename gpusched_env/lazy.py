@@ -8,13 +8,15 @@ from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
 def lazy_names(package: str, file: str) -> Callable[[str], Any]:
     """Return the `__getattr__` of a package: it returns what its file imports under `if TYPE_CHECKING:`.
 
-    Type checkers, linters and documentation find the same names as a program, and a program loads only what it uses.
+    The package also gets a `__dir__`: `dir`, `help` and TAB list its public names and the modules imported so far. Type
+    checkers, linters and documentation find the same names as a program, and a program loads only what it uses.
     """
 
     def get(name: str) -> Any:
@@ -25,6 +27,12 @@ def lazy_names(package: str, file: str) -> Callable[[str], Any]:
         setattr(sys.modules[package], name, value)
         return value
 
+    def names() -> list[str]:
+        known = vars(sys.modules[package])
+        own = (name for name, value in known.items() if name.startswith("__") or isinstance(value, ModuleType))
+        return sorted({*own, *known.get("__all__", _modules(file))})
+
+    vars(sys.modules[package])["__dir__"] = names
     return get
 
 

@@ -6,7 +6,7 @@ import ast
 import contextlib
 import io
 import re
-from dataclasses import fields
+from inspect import signature
 from pathlib import Path
 
 import gymnasium
@@ -28,7 +28,7 @@ from gpusched_env.observation import (
     PRICE_FEATURES,
     QUEUE_FEATURES,
 )
-from gpusched_env.simulator import Asking, kernels
+from gpusched_env.simulator import kernels
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -126,7 +126,7 @@ def test_the_environments_page_names_every_key_of_info_and_every_parameter():
     named = set(re.findall(r"`(\w+)`", section("docs/environment.md", "## Info").strip().split("\n\n")[0]))
     assert named == set(info)
     parameters = set(re.findall(r"^\| `(\w+)` \|", section("docs/environment.md", "## Parameters"), re.MULTILINE))
-    assert parameters == set(GpuClusterEnv.__init__.__kwdefaults__) | {f.name for f in fields(Asking)} | {"scenario"}
+    assert parameters == set(signature(GpuClusterEnv).parameters)
 
 
 def test_the_pages_name_every_policy_and_every_scenario():
@@ -150,6 +150,14 @@ def test_the_reference_names_everything_public():
     )
     agents = {name for listed, single in members for name in (listed.split(", ") if listed else [single])}
     assert set(gpusched_agents.__all__) <= agents
+
+
+@pytest.mark.parametrize("package", [gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments])
+def test_dir_and_so_tab_list_the_public_names_and_not_what_makes_them(package):
+    listed = dir(package)
+    assert set(package.__all__) <= set(listed)
+    assert "__version__" in listed
+    assert not {"TYPE_CHECKING", "lazy_names", "Any"} & set(listed)
 
 
 def exports(package: Path) -> dict[str, str]:

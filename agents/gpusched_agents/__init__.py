@@ -1,8 +1,8 @@
 """Learned agents: training, folders of agents, and evaluation on held-out seeds.
 
 Only training in an environment and its parts (`ControlTraining` and its `AdaptationConfig`, `SchedulerVecEnv`,
-`make_sb3_vec_env`, `load_sb3`) need torch and Stable-Baselines3, the extra `agents`, and import them at first use.
-Decisions of an agent and `AdaptationTraining` do not need them.
+`make_sb3_vec_env`, `save_sb3`, `load_sb3`) need torch and Stable-Baselines3, the extra `agents`, and import them at
+first use. Decisions of an agent and `AdaptationTraining` do not need them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpusched_agents.network.control_policy import ControlPolicy
     from gpusched_agents.policy import load_policy
     from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
+    from gpusched_agents.sb3_files import SaveSb3, save_sb3
     from gpusched_agents.sb3_models import load_sb3
     from gpusched_agents.spec import AgentSpec, NetworkConfig
     from gpusched_agents.study import make_training
@@ -42,6 +43,7 @@ __all__ = [
     "JobSetExtractor",
     "Model",
     "NetworkConfig",
+    "SaveSb3",
     "SchedulerVecEnv",
     "TrainingConfig",
     "evaluate",
@@ -53,6 +55,7 @@ __all__ = [
     "make_sb3_vec_env",
     "make_training",
     "save_agent",
+    "save_sb3",
 ]
 
 __version__ = VERSION

@@ -31,6 +31,7 @@ from gpusched_env.simulator.policy import Choice
 from gpusched_env.simulator.rounds import act
 
 if TYPE_CHECKING:
+    from collections import Counter
     from collections.abc import Mapping
 
     from numpy.random import Generator
@@ -79,7 +80,7 @@ DEFAULT = Asking()
 class JobModelPolicy:
     """The action with the best score for one job after the other; an action that cannot be placed means wait.
 
-    When every job has waited for `MAX_IDLE_REVIEWS` reviews, and none is still to be submitted, EDF decides the current
+    When every job has waited for `patience` reviews, and none is still to be submitted, EDF decides the current
     job, as in `gpusched_agents.evaluation`: so every run ends, and the costs include the wait.
 
     Args:
@@ -88,6 +89,8 @@ class JobModelPolicy:
         parts: The order of the parts of its observation; None: that of a flat one.
         masks: Whether it chooses only among actions that can be placed, as `MaskablePPO` does.
         asking: How rounds ask it, as in its training.
+        patience: Idle reviews in a row before EDF decides, ≥ 1.
+        counts: Where it counts decisions, those of them that could not be placed, and those of EDF; None: nowhere.
     """
 
     name: str
@@ -95,6 +98,8 @@ class JobModelPolicy:
     parts: tuple[str, ...] | None = None
     masks: bool = False
     asking: Asking = DEFAULT
+    patience: int = MAX_IDLE_REVIEWS
+    counts: Counter[str] | None = None
 
     @property
     def preemption(self) -> bool:
@@ -117,13 +122,17 @@ class JobModelPolicy:
         notes, count = self._notes(view), view.count
         for k, job in enumerate(order):
             view.board.count[at.ASKED] = k
-            action = self._action(view, notes)
-            if count[at.IDLE] >= MAX_IDLE_REVIEWS:
+            action, _ = self._action(view, notes)
+            forced = bool(count[at.IDLE] >= self.patience)
+            if forced:
                 action = edf().choose(view, int(job)).config + 1
-            act(view.board, action)
+            placed = act(view.board, action)
+            if self.counts is not None:
+                self.counts.update(steps=1, invalid_actions=int(not placed), forced=int(forced))
 
     def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the current job is the one that the round asks
-        return Choice(self._action(view, self._notes(view)) - 1)
+        action, fits = self._action(view, self._notes(view))
+        return Choice(action - 1 if fits else -1)
 
     def _rows(self, configs: int, types: int) -> tuple[int, int]:
         """Return the number of rows of other jobs in its observation, and how many numbers then are too many."""
@@ -135,7 +144,8 @@ class JobModelPolicy:
         board = view.board
         return Notes.of(board, job_features=self._rows(board.facts.configs.shape[0], board.capacity.shape[0])[0])
 
-    def _action(self, view: View, notes: Notes) -> int:
+    def _action(self, view: View, notes: Notes) -> tuple[int, bool]:
+        """Return the action with the best score, and whether it can be placed."""
         board = view.board
         configs, types = board.facts.configs.shape[0], board.capacity.shape[0]
         seen = {
@@ -150,4 +160,4 @@ class JobModelPolicy:
         weight, bias = self.actor.last
         scores = weight @ self.actor.hidden(np.concatenate([seen[part].ravel() for part in self.parts or PARTS])) + bias
         action = int(np.argmax(np.where(mask > 0, scores, -np.inf) if self.masks else scores))
-        return action if mask[action] else 0
+        return action, bool(mask[action])

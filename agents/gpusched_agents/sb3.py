@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import time
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -12,8 +14,11 @@ from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
 from gpusched_baselines.adaptation_env import GpuAdaptationVectorEnv
+from gpusched_env.envs.registration import ENVIRONMENT_ID
+from gpusched_env.envs.source import USUAL
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.errors import InputError
+from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +33,7 @@ EPISODE_KEYWORDS = ("total_energy_eur", "total_tardiness_eur", "invalid_actions"
 """Keys of `info["episode"]` besides return `r`, length `l` and time `t` [s], where the environment has them."""
 ONE_OF_MANY = {"instance": "instances", "job": "jobs", "view": "views"}
 SAME_FOR_ALL = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
+_AN_ID = re.compile(r"-v\d+$")
 FINAL = ("final_obs", "final_info")
 
 
@@ -197,6 +203,8 @@ class SchedulerVecEnv(VecEnv):
             return self._attribute("view", i).set_timer
         if name in ONE_OF_MANY:
             return getattr(self.vector, ONE_OF_MANY[name])[i]
+        if name == "spec" and self.vector.spec is None and hasattr(self.vector, "envs"):
+            return self.vector.envs[i].spec
         return getattr(self.vector, SAME_FOR_ALL.get(name, name))
 
     def _end(self, i: int, infos: dict[str, Any], *, truncated: bool) -> dict[str, Any]:
@@ -216,19 +224,42 @@ class SchedulerVecEnv(VecEnv):
 
 
 def make_sb3_vec_env(
-    num_envs: int, scenario: str | Path | Scenario | Sequence[Any] = "default", seed: int | None = None, **keywords: Any
+    env_id: str | Path | Scenario | Sequence[Any] = "default",
+    n_envs: int = 1,
+    seed: int | None = None,
+    *,
+    env_kwargs: Mapping[str, Any] | None = None,
+    **keywords: Any,
 ) -> SchedulerVecEnv:
-    """Make `num_envs` environments for an algorithm of Stable-Baselines3.
+    """Make environments for an algorithm of Stable-Baselines3, as its `make_vec_env` does: by the compiled ones.
 
     Args:
-        num_envs: Number of environments, ≥ 1.
-        scenario: The scenario, or several, as `GpuClusterVectorEnv` takes them.
-        seed: The first episode of environment i runs the instance of seed + i; None: of any seed. An algorithm with its
+        env_id: A registered id, such as `gpusched_env/SlackAdaptation-v0`; or a scenario, or several, as
+            `GpuClusterVectorEnv` takes them.
+        n_envs: Number of environments, ≥ 1.
+        seed: The first episode of environment i runs the workload of seed + i; None: of any seed. An algorithm with its
             own seed sets that one instead.
-        keywords: Other arguments of `GpuClusterVectorEnv`, such as `settings` and `instance`, except `autoreset_mode`.
+        env_kwargs: Parameters of the environments, such as `settings`, `seeds` and `instance`, except `autoreset_mode`.
+        keywords: The same as `env_kwargs`.
+
+    Raises:
+        InputError: There is no such id or scenario, or a parameter is not allowed.
     """
-    vector = GpuClusterVectorEnv(num_envs, scenario, autoreset_mode=AutoresetMode.SAME_STEP, **keywords)
-    env = SchedulerVecEnv(vector)
+    if isinstance(env_id, int):
+        raise InputError("env_id", env_id, "an id such as gpusched_env/Slack-v0, or a scenario; then comes n_envs")
+    given: dict[str, Any] = {**(env_kwargs or {}), **keywords}
+    if isinstance(env_id, str) and _AN_ID.search(env_id):
+        module, _, name = env_id.rpartition(":")
+    else:
+        module, name, given = "", ENVIRONMENT_ID, {"scenario": env_id, **given} if env_id != USUAL else given
+    try:
+        _ = import_module(module) if module else None
+        compiled = str(gymnasium.spec(name).vector_entry_point).startswith("gpusched_")
+    except (ImportError, gymnasium.error.Error) as error:
+        raise InputError("env_id", env_id, f"an id that is registered, or a scenario ({error})") from None
+    mode = {"autoreset_mode": AutoresetMode.SAME_STEP}
+    more = mode if compiled else {"vectorization_mode": "sync", "vector_kwargs": mode}
+    env = SchedulerVecEnv(gymnasium.make_vec(name, checks.whole("n_envs", n_envs), **more, **given))
     if seed is not None:
         env.seed(seed)
     return env

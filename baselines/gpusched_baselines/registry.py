@@ -8,7 +8,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Literal
 
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, nearest_first
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -392,6 +392,12 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
 )
 """Every name that `make_policy` knows, in the order of tables."""
 
+KEEP_DUE_DATES = frozenset({
+    "fifo", "edf", "edf-preemptive", "priority", "greedy", "greedy-fill", "random-greedy", "random-greedy-fill", "sts",
+    "sts-published", "sts-ipopt", "sts-highs", "local-search", "path-relinking",
+})  # fmt: skip
+"""Those that take configurations that meet the due date if all epochs are needed: the non-clairvoyant bound holds."""
+
 
 def policy_names() -> tuple[str, ...]:
     """List the names of the shipped policies that decide on any workload: all but replays and ablations."""
@@ -420,5 +426,5 @@ def make_policy(name: str) -> Policy:
         InputError: There is no such policy.
     """
     if name not in POLICIES:
-        raise InputError("policy", name, f"one of {', '.join(policy_descriptions())}")
+        raise InputError("policy", name, f"one of {nearest_first(str(name), policy_descriptions())}")
     return POLICIES[name].make()

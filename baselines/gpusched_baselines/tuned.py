@@ -19,6 +19,7 @@ from gpusched_env import Instance, Policy, simulate
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
+from gpusched_env.parsing import parse_json
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator.kernels import Board, Floats, View, at
 
@@ -62,7 +63,7 @@ def action_of(constants: Mapping[str, float], gpu_types: Sequence[str], controls
 
 def load_tuned(path: str | Path) -> TunedStsX:
     try:
-        constants = json.loads(Path(path).read_text(encoding="utf-8"))["constants"].items()
+        constants = parse_json(Path(path).read_bytes())["constants"].items()
         values = tuple((str(name), float(value)) for name, value in constants)
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError("tuned", str(path), f"a file that `gpusched tune` wrote ({error})") from None

@@ -19,3 +19,8 @@ def __getattr__(name: str) -> Any:
 
         return compare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Return the public names, for `dir`, `help` and TAB."""
+    return sorted({*__all__, "__version__", *(name for name in globals() if name.startswith("__"))})

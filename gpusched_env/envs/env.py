@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from gpusched_env import rendering
 from gpusched_env.envs.factored import FactoredActions
+from gpusched_env.envs.parameters import takes_parameters_of
+from gpusched_env.envs.seeds import Seeds, seed_round
 from gpusched_env.envs.source import (
     MAX_IDLE_REVIEWS,
     NEVER,
@@ -62,6 +64,12 @@ ROWS = {"jobs": len(JOBS_FEATURES)} | {name: len(features) for name, features in
 """Length of a row of the parts that an observation may be without."""
 
 
+def check_render_mode(mode: Any) -> None:
+    if mode is not None and mode not in RENDER_MODES:
+        allowed = f"None, {' or '.join(RENDER_MODES)}; human: by gymnasium.make, with the extra human (pygame)"
+        raise InputError("render_mode", mode, allowed)
+
+
 class GpuClusterEnv(gymnasium.Env[Any, Any]):
     """Schedule training jobs on a GPU cluster, one decision per job and round (`docs/design.md`).
 
@@ -83,6 +91,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             `Scenario.replace`.
         instance: An instance, with any GPU types and configurations, that every episode replays, whatever its seed.
             `scenario` and `settings` are then left alone.
+        seeds: The workloads that episodes without a seed go round: `training`, `validation` or `test`, those of the
+            track or of scenarios, or their seeds; None: each episode draws its own. See `reset`.
         reward_scale: Cost that counts as a reward of -1 [€], > 0; None: that of the track, if `scenario` names one
             (an episode of EDF then returns about -10), else 1.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone. With `vector`
@@ -120,12 +130,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         "render_fps": 8,
     }
 
+    @takes_parameters_of(Asking)
     def __init__(
         self,
         scenario: str | Path | Scenario = "default",
         *,
         settings: Mapping[str, object] | None = None,
         instance: Instance | None = None,
+        seeds: Seeds = None,
         reward_scale: float | None = 1.0,
         reward: Reward | Literal["vector"] | None = None,
         render_mode: str | None = None,
@@ -140,8 +152,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         discount_rate: float = 0.0,
         **asking: Unpack[AskingSettings],
     ) -> None:
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
+        check_render_mode(render_mode)
         check_reward(reward, reward_scale)
         if not isinstance(shared_features, bool) and shared_features != "memory":
             raise InputError("shared_features", shared_features, "True, False or memory")
@@ -155,6 +166,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.asking = Asking(**asking)
         self.render_mode = render_mode
         self.source = source_of(scenario, settings, instance)
+        self.seeds = seed_round(seeds, scenario, self.source)
         if reward_scale is None:
             reward_scale = reward_scale_of(scenario) if instance is None and reward is None else 1.0
         self._reward: Reward = CostReward(reward_scale) if reward is None or isinstance(reward, str) else reward
@@ -193,7 +205,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         Args:
             seed: The episode runs the scenario's instance of this seed, ≥ 0 and < 2^63, as `gpusched compare --seeds`
                 does; without a seed, the instance's seed is drawn from the environment's generator,
-                `FIRST_SAMPLED_SEED` or above. An environment of one instance runs that.
+                `FIRST_SAMPLED_SEED` or above. An environment of one instance runs that. One with `seeds` runs only
+                these, one after the other: a seed here chooses where it goes on, at this seed if it is one of them,
+                else at place `seed` modulo their number.
             options: `{"instance": instance}` replays a given instance, with the GPU types and configurations of
                 the scenario, or of the environment's own instance.
 
@@ -210,9 +224,10 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if unknown:
             raise InputError("options", unknown[0], f"one of {', '.join(ALLOWED_OPTIONS)}")
         instance = (options or {}).get("instance")
+        if self.seeds is not None and seed is not None:
+            self.seeds.go_to(seed)
         if instance is None:
-            chosen = draw_seed(self.np_random) if seed is None else seed
-            instance = self.source.make(chosen)
+            instance = self.source.make(self._next_seed(seed))
         check_shape(instance, self._shape)
         self._begin(instance)
         self._first_round()
@@ -342,6 +357,11 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if self._running or self._state.board.count[at.DONE] == 0:
             raise gymnasium.error.ResetNeeded("the episode is not over: step() until terminated")
         return Result.of(self._state, policy, seed, float("nan"))
+
+    def _next_seed(self, seed: int | None) -> int:
+        if self.seeds is not None:
+            return self.seeds.take()
+        return draw_seed(self.np_random) if seed is None else seed
 
     def _begin(self, instance: Instance) -> None:
         self._state = State(instance, self.asking, memory_columns=environment_columns(instance))

@@ -31,6 +31,7 @@ from gpusched_env.model import (
     Tenant,
     UtilisationModel,
 )
+from gpusched_env.parsing import parse_json
 
 T = TypeVar("T")
 
@@ -278,10 +279,10 @@ def load_instance(path: str | Path) -> Instance:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+        document = parse_json(path.read_bytes(), _no_constant)
     except OSError as error:
         raise InputError("file", error.strerror or str(error), "an instance file that can be read") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         if isinstance(error, InputError):
             raise
         raise InputError("file", str(error), "a whole JSON file, as save_instance writes it") from error

@@ -76,6 +76,12 @@ def value_of(where: str, value: Any, kind: type) -> Any:
     return float(value) if kind is float else value
 
 
+def check_provenance(where: str, value: Any) -> None:
+    """Check that `value` is an object, and so are its `facts`, if there are any."""
+    if not isinstance(value, dict) or not isinstance(value.get("facts", {}), dict):
+        raise InputError(f"{where}: provenance", value, "an object, with `facts` that are one")
+
+
 def check_lengths(where: str, columns: Mapping[str, list[Any]]) -> None:
     first, *others = columns
     for name in others:

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.formats.instance_file import load_instance, save_instance
+from gpusched_env.formats.json_fields import check_provenance, value_of
 from gpusched_env.model import Instance
+from gpusched_env.parsing import parse_json
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
@@ -42,6 +44,7 @@ _FACTS = (
     "policy", "seed", "energy_eur", "tardiness_eur", "total_eur", "late_jobs", "mean_completion_s", "rounds",
     "decision_s", "provenance",
 )  # fmt: skip
+_COUNTS = ("seed", "late_jobs", "rounds")
 SITE_FACTS = ("cap_forced_s", "over_cap_eur", "gpu_eur")
 """Fields of `run.json` where the power of the site has a cap, or GPU-hours have a price."""
 _METERED = ("energy_kwh", "co2_kg", "demand_eur")
@@ -149,10 +152,10 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
 
 def _read_facts(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))
+        facts = parse_json(path.read_bytes())
     except OSError as error:
         raise InputError(str(path), error.strerror or str(error), "a file of a run folder") from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError(str(path), str(error), "a whole JSON file, as write_run writes it") from error
     if not isinstance(facts, dict) or facts.get("format") != FORMAT:
         raise InputError(f"{path}: format", facts.get("format") if isinstance(facts, dict) else facts, repr(FORMAT))
@@ -161,6 +164,11 @@ def _read_facts(path: Path) -> dict[str, Any]:
     for name in _FACTS:
         if name not in facts:
             raise InputError(f"{path}: {name}", None, "a value: the field is missing")
+    for name in {*_FACTS, *SITE_FACTS, *_METERED} & facts.keys() - {"provenance"}:
+        kind = str if name == "policy" else int if name in _COUNTS else float
+        if name != "decision_s" or facts[name] is not None:
+            value_of(f"{path}: {name}", facts[name], kind)
+    check_provenance(str(path), facts["provenance"])
     return facts
 
 

@@ -45,7 +45,8 @@ class DemandCharge:
         before = 0.0
         for index, month_s in enumerate(self.months_s):
             where = f"prices.demand.months_s[{index}]"
-            if checks.duration(where, month_s) <= before or month_s % self.interval_s:
+            number = round(checks.duration(where, month_s) / self.interval_s)
+            if month_s <= before or abs(month_s - number * self.interval_s) > 1e-12 * month_s:
                 raise InputError(where, month_s, f"a larger time than those before it, a multiple of {self.interval_s}")
             before = month_s
 

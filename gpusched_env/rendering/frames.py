@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
+from dataclasses import replace
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
+from gpusched_env.rendering.colours import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
 from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, GanttDrawing, pixels_of, resting_parts, scene_of
 from gpusched_env.rendering.gantt_marks import Scene
-from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
 from gpusched_env.rendering.plotting import Figure, Image
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -28,18 +29,25 @@ class GanttFrames:
     """Draws frames of runs, and keeps the parts that stay the same: nodes, scales, grid and legend.
 
     Copies and pickles of it start without a drawing.
+
+    Args:
+        policy: Name of the policy, for the title; by default it is not named.
+
+    Attributes:
+        note: A line on the present round, beside costs and jobs, such as the controls of an agent.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, policy: str = "") -> None:
+        self.policy, self.note = policy, ""
         self._drawing: GanttDrawing | None = None
         self._parts: tuple[object, ...] = ()
         self._background: Any = None
         self._state: State | None = None
-        self._round: tuple[int, ...] = ()
+        self._round: tuple[object, ...] = ()
         self._frame: NDArray[np.uint8] = np.zeros((0, 0, 3), np.uint8)
 
-    def __reduce__(self) -> tuple[type[GanttFrames], tuple[()]]:
-        return GanttFrames, ()
+    def __reduce__(self) -> tuple[type[GanttFrames], tuple[str]]:
+        return GanttFrames, (self.policy,)
 
     def frame(self, state: State) -> NDArray[np.uint8]:
         """Return the frame of the present round: a second call in a round returns the frame of the first.
@@ -48,7 +56,7 @@ class GanttFrames:
             Red, green and blue, shape (720, 1280, 3), uint8.
         """
         count = state.board.count
-        present = int(count[at.ROUND]), int(count[at.DONE]), int(count[at.SUBMITTED])
+        present = int(count[at.ROUND]), int(count[at.DONE]), int(count[at.SUBMITTED]), self.note
         if state is not self._state or present != self._round:
             self._frame, self._state, self._round = self.draw(state), state, present
         return self._frame.copy()
@@ -56,6 +64,7 @@ class GanttFrames:
     def draw(self, state: State) -> NDArray[np.uint8]:
         """Draw the state as it is now; see `frame`."""
         scene = scene_of(state, FRAME_INCHES, FRAME_DPI)
+        scene = replace(scene, whole=replace(scene.whole, policy=self.policy), note=self.note)
         drawing = self._rest(scene)
         resting = {id(artist) for artist in _artists(drawing.figure)}
         drawing.draw(scene)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
+from gpusched_env.rendering.colours import INK, JOB_COLOURS, LATE, PAPER, SUBTLE
 from gpusched_env.rendering.gantt_marks import (
     DOTS,
     MOST_MARKS,
+    MOST_MET,
     TIES,
     GanttChart,
     Scene,
@@ -24,9 +26,10 @@ from gpusched_env.rendering.gantt_marks import (
     draw_switches,
     draw_usage,
     dress_usage,
+    due_dates,
     waiting_top,
 )
-from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, NODE_GAP, PAPER, SUBTLE
+from gpusched_env.rendering.lanes import NODE_GAP
 from gpusched_env.rendering.plotting import Figure, FigureCanvasAgg, Line2D, Patch
 from gpusched_env.rendering.power import power_over_time
 from gpusched_env.rendering.text import duration_text
@@ -153,7 +156,7 @@ class GanttDrawing:
             axes = self.figure.add_axes(place, sharex=self._axes)
             draw_power(axes, axes.twinx(), chart, scene.power)
         self.figure.legend(
-            handles=legend_of(scene.timeline), loc="upper left",
+            handles=legend_of(scene.timeline, scene.window), loc="upper left",
             bbox_to_anchor=((LEFT - 0.08) / width, 1 - 0.64 / height), ncols=10, fontsize=7.5, frameon=False,
             handlelength=1.6, columnspacing=1.5, handletextpad=0.5, labelcolor=INK, borderpad=0.2,
         )  # fmt: skip
@@ -169,6 +172,8 @@ class GanttDrawing:
         name, facts = _heading(scene.whole, scene.title)
         self.figure.text(LEFT / width, 1 - 0.16 / height, name, fontsize=12.5, fontweight="bold", color=INK, va="top")
         self.figure.text(LEFT / width, 1 - 0.45 / height, facts, fontsize=8.5, color=SUBTLE, va="top")
+        look: dict[str, Any] = {"fontsize": 8.0, "color": INK, "va": "top", "ha": "right"}
+        self.figure.text(1 - LEFT / width, 1 - 0.18 / height, scene.note, **look)
 
     def _chart(self, scene: Scene) -> GanttChart:
         return GanttChart(self._axes, scene, self._panel_px)
@@ -188,35 +193,49 @@ def _heading(timeline: Timeline, title: str | None) -> tuple[str, str]:
     return name, "   |   ".join([duration_text(timeline.now_s), cost, state + late])
 
 
-def legend_of(timeline: Timeline) -> list[Patch | Line2D]:
-    """Add the legend of the chart; some entries only if the chart has such marks."""
+def legend_of(timeline: Timeline, window: Window) -> list[Patch | Line2D]:
+    """Return the legend of the chart: of what it may have, what is drawn."""
     jobs, bars = timeline.instance.jobs, timeline.bars
+    late, due = [bar for bar in bars if timeline.late[bar.job]], jobs.due_s
     handles: list[Patch | Line2D] = [
-        Patch(facecolor=JOB_COLOURS[0], edgecolor=PAPER, label="GPUs held by job (number)"),
-        Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, linewidth=1.2, label="late job"),
-        Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, hatch="//////", label="after its due date"),
-        _marker("v", JOB_COLOURS[0], 5.0, "due date"),
+        Patch(facecolor=JOB_COLOURS[0], edgecolor=PAPER, label="GPUs held by job (number)")
     ]
-    if timeline.running:
-        handles.append(_marker(">", JOB_COLOURS[0], 5.0, "due later"))
-    changes = sum(len(held) - 1 for held in timeline.bars_of_jobs().values())
-    if changes > MOST_MARKS:
-        count = "" if timeline.running else f"{changes:,} "
-        handles.append(Line2D([], [], linestyle="none", label=f"{count}changes, moves and pauses, not marked"))
-    else:
-        handles.append(_marker("D", PAPER, 3.4, "change of GPUs or node"))
-        handles.append(Line2D([], [], color=SUBTLE, linewidth=1, linestyle=DOTS, label="move or pause"))
+    if late:
+        handles.append(Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, linewidth=1.2, label="late job"))
+    if any(bar.end_s > due[bar.job] for bar in late):
+        handles.append(Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, hatch="//////", label="after its due date"))
+    handles += [*_due_handles(timeline, window), *_change_handles(timeline)]
     if any(bar.gpu >= 0 for bar in bars):
         handles.append(Line2D([], [], color=JOB_COLOURS[0], linewidth=2.2, label="share of a GPU"))
     if any(len(bar.nodes) > 1 for bar in bars):
         handles.append(_marker("s", JOB_COLOURS[2], 5.0, "job on several nodes"))
         handles[-1].set(linestyle=TIES, linewidth=1.8)
-    costs = [column for column in (jobs.start_s, jobs.resume_s, jobs.restart_s) if column is not None]
-    if any(bool(column[timeline.submitted].any()) for column in costs):
+    if any(bar.ready_s > bar.start_s for bar in bars):
         handles.append(Patch(facecolor=INK, alpha=0.45, label="restart, no progress"))
     if timeline.running:
         handles.append(Line2D([], [], color=INK, linewidth=1.1, label="now"))
     return handles
+
+
+def _due_handles(timeline: Timeline, window: Window) -> Iterator[Line2D]:
+    beyond = {one[2] for one in due_dates(timeline, window)}
+    if False in beyond:
+        missed = not timeline.running and int(timeline.submitted.sum()) > MOST_MET
+        colour, label = (LATE, "due date that was missed") if missed else (JOB_COLOURS[0], "due date")
+        yield _marker("v", colour, 5.0, label)
+    if True in beyond:
+        yield _marker(">", JOB_COLOURS[0], 5.0, "due later")
+
+
+def _change_handles(timeline: Timeline) -> Iterator[Line2D]:
+    changes = sum(len(held) - 1 for held in timeline.bars_of_jobs().values())
+    if changes > MOST_MARKS:
+        count = "" if timeline.running else f"{changes:,} "
+        yield Line2D([], [], linestyle="none", label=f"{count}changes, moves and pauses, not marked")
+    elif changes:
+        yield _marker("D", PAPER, 3.4, "change of GPUs or node")
+        if any(True for _ in timeline.moves()):
+            yield Line2D([], [], color=SUBTLE, linewidth=1, linestyle=DOTS, label="move or pause")
 
 
 def _marker(shape: str, colour: str, size: float, label: str) -> Line2D:
@@ -226,6 +245,6 @@ def _marker(shape: str, colour: str, size: float, label: str) -> Line2D:
 
 def resting_parts(scene: Scene) -> tuple[object, ...]:
     """Return the key that two scenes must share to be drawn on one `GanttDrawing`; parts with equal keys look equal."""
-    legend = tuple(str(handle.get_label()) for handle in legend_of(scene.timeline))
+    legend = tuple(str(handle.get_label()) for handle in legend_of(scene.timeline, scene.window))
     nodes = tuple((node.gpus, node.gpu_type) for node in scene.whole.instance.nodes)
     return scene.window, nodes, waiting_top(scene), legend

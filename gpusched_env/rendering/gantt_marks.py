@@ -8,22 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.rendering.lanes import (
+from gpusched_env.rendering.colours import (
     ENERGY,
     GRID,
     INK,
     JOB_COLOURS,
     LATE,
-    NODE_GAP,
     PAPER,
     STRIPES,
     SUBTLE,
     WAITING,
-    GanttBar,
-    Rows,
     colour_of,
     ink_on,
 )
+from gpusched_env.rendering.lanes import NODE_GAP, GanttBar, Rows
 from gpusched_env.rendering.plotting import Axes, FuncFormatter, LineCollection, MaxNLocator, PolyCollection, withStroke
 from gpusched_env.rendering.power import prices_over_time
 from gpusched_env.rendering.text import axis_unit
@@ -57,6 +55,7 @@ class Scene:
         size_inches: Width and height of the figure [inches].
         dpi: Pixels per inch.
         title: The title; None: policy and size.
+        note: A line on the present round; empty: none.
         power: Times [s], and from each on the power of all nodes [kW], to draw with the price; None: neither.
     """
 
@@ -68,6 +67,7 @@ class Scene:
     dpi: float
     title: str | None = None
     power: Curve | None = None
+    note: str = ""
 
 
 class GanttChart:
@@ -133,7 +133,7 @@ def draw_places(chart: GanttChart) -> None:
         if not below.is_first:
             x = (above.start_s + above.end_s) / 2 / chart.unit_s
             ties.append([(x, chart.rows.middle(above)), (x, chart.rows.middle(below))])
-            colours.append(colour_of(above.job))
+            colours.append(colour_of(chart.timeline.colour(above.job)))
     chart.lines(ties, colors=colours, linewidths=1.8, linestyles=TIES, zorder=1.5)
 
 
@@ -147,7 +147,7 @@ def draw_bars(chart: GanttChart) -> None:
             least_px = min((high - low) * chart.row_px, (bar.end_s - bar.start_s) * chart.second_px)
             slim = thin * min(1.0, least_px / 6)  # edges must not hide the bar
             boxes.append(chart.box(bar.start_s, bar.end_s, low, high))
-            colours.append(colour_of(bar.job))
+            colours.append(colour_of(chart.timeline.colour(bar.job)))
             edges.append(LATE if late[bar.job] else PAPER)
             widths.append((1.1 if late[bar.job] else 0.6) * slim)
             if late[bar.job] and bar.end_s > due[bar.job]:
@@ -204,10 +204,10 @@ def draw_labels(chart: GanttChart) -> None:
             continue
         label = chart.axes.text(
             (start_s + end_s) / 2 / chart.unit_s, (low + high) / 2, str(bar.job), fontsize=size,
-            ha="center", va="center_baseline", color=ink_on(bar.job), zorder=4, clip_on=True,
+            ha="center", va="center_baseline", color=ink_on(chart.timeline.colour(bar.job)), zorder=4, clip_on=True,
         )  # fmt: skip
         if chart.late[bar.job]:
-            label.set_path_effects([withStroke(linewidth=2.0, foreground=colour_of(bar.job))])
+            label.set_path_effects([withStroke(linewidth=2.0, foreground=colour_of(chart.timeline.colour(bar.job)))])
 
 
 Curve = tuple["NDArray[np.float64]", "NDArray[Any]"]
@@ -302,7 +302,7 @@ def draw_due_dates(chart: GanttChart) -> None:
         alike = [due for due in shown if bool(chart.late[due.job]) == is_late]
         chart.lines(
             [[(due.bar.end_s / chart.unit_s, due.place[1]), due.place] for due in alike],
-            colors=LATE if is_late else [colour_of(due.job) for due in alike],
+            colors=LATE if is_late else [colour_of(chart.timeline.colour(due.job)) for due in alike],
             # Not to be taken for the bar of a small share.
             linewidths=1.0 if is_late else [0.8 if due.bar.gpu < 0 else 0.4 for due in alike],
             alpha=None if is_late else 0.8,
@@ -313,7 +313,7 @@ def draw_due_dates(chart: GanttChart) -> None:
         alike = [due for due in shown if due.beyond == beyond]
         if alike:
             x, y = zip(*(due.place for due in alike), strict=True)
-            colours = [LATE if chart.late[due.job] else colour_of(due.job) for due in alike]
+            colours = [LATE if chart.late[due.job] else colour_of(chart.timeline.colour(due.job)) for due in alike]
             chart.axes.scatter(
                 x, y, s=size, c=colours, marker=marker, edgecolors=INK, linewidths=0.6, zorder=3.5, clip_on=not beyond
             )
@@ -328,16 +328,21 @@ def draw_due_dates(chart: GanttChart) -> None:
 
 
 def _shown(chart: GanttChart) -> Iterator[_DueDate]:
-    timeline, window = chart.timeline, chart.window
+    due, end_s = chart.timeline.instance.jobs.due_s, chart.window.end_s
+    for job, bar, beyond in due_dates(chart.timeline, chart.window):
+        yield _DueDate(job, (min(due[job], end_s) / chart.unit_s, chart.rows.first_middle(bar)), bar, beyond)
+
+
+def due_dates(timeline: Timeline, window: Window) -> Iterator[tuple[int, GanttBar, bool]]:
+    """Yield each job whose due date is drawn, its last bar, and whether the date is beyond the end of the panel."""
     due, done = timeline.instance.jobs.due_s, ~np.isnan(timeline.completion_s)
-    few = int(timeline.submitted.sum()) <= MOST_MET
+    few, late = int(timeline.submitted.sum()) <= MOST_MET, timeline.late
     for job, bars in timeline.bars_of_jobs().items():
-        bar, met = bars[-1], done[job] and not chart.late[job]
+        bar, met = bars[-1], done[job] and not late[job]
         if (met and (timeline.running or not few)) or due[job] < window.start_s:
             continue
         beyond = bool(due[job] > window.end_s)
         # At the edge there is one place in a row: it is for the job that is there now.
         if beyond and not (timeline.running and bar.end_s >= timeline.now_s):
             continue
-        place = (min(due[job], window.end_s) / chart.unit_s, chart.rows.first_middle(bar))
-        yield _DueDate(job, place, bar, beyond)
+        yield job, bar, beyond

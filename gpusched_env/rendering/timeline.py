@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from itertools import cycle, pairwise
 from math import ceil, log2
 
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
+from gpusched_env.rendering.colours import colour_numbers
 from gpusched_env.rendering.lanes import GanttBar, bars_of
 from gpusched_env.simulator import Result, State
 from gpusched_env.simulator import layout as at
@@ -36,6 +37,7 @@ class Timeline:
         completion_s: Completion times [s], NaN before them, (J,).
         energy_eur: Energy cost so far [€].
         tardiness_eur: Tardiness cost so far [€].
+        colours: Numbers of the colours of jobs, by which neighbours differ; empty where later bars are not known.
     """
 
     instance: Instance
@@ -47,6 +49,7 @@ class Timeline:
     completion_s: NDArray[np.float64]
     energy_eur: float
     tardiness_eur: float
+    colours: Mapping[int, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, run: State | Result, ahead_s: float = 0.0, since_s: float = 0.0) -> Timeline:
@@ -59,13 +62,17 @@ class Timeline:
         if isinstance(run, Result):
             bars, ends = bars_of(run.instance, run.log), run.completion_s
             known = float(np.max(ends)), False, bars, np.ones(len(ends), np.bool_), ends.copy()
-            return cls(run.instance, run.policy, *known, run.energy_eur, run.tardiness_eur)
+            return cls(run.instance, run.policy, *known, run.energy_eur, run.tardiness_eur, colour_numbers(bars))
         jobs, count, clock = run.view.jobs, run.board.count, run.board.clock
         log = run.hidden.log[: count[at.LOGGED]]
         log = np.concatenate([log[log[:, at.LOG_END] >= since_s], _held(run, ahead_s)])
         bars, running = bars_of(run.instance, log), bool(count[at.DONE] < len(jobs))
         known = run.view.now_s, running, bars, np.arange(len(jobs)) < count[at.SUBMITTED], jobs[:, at.END_S].copy()
         return cls(run.instance, "", *known, float(clock[at.BILL]), float(clock[at.TARDINESS_COST]))
+
+    def colour(self, job: int) -> int:
+        """Return the number of a job's colour, for `colour_of`."""
+        return self.colours.get(job, job)
 
     def on_nodes(self, nodes: Container[int]) -> Timeline:
         return replace(self, bars=tuple(bar for bar in self.bars if bar.node in nodes))

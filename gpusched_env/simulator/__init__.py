@@ -1,5 +1,6 @@
 """The simulator: the state of a run, compiled kernels that advance it, and the protocols of policies."""
 
+from gpusched_env.compiling import tell_of_compiling
 from gpusched_env.simulator.ordering import NAMED_ORDERS, ActiveJobs, Order, ask_order
 from gpusched_env.simulator.policy import Asking, Choice, JobPolicy, Policy, can_decide, check_fit
 from gpusched_env.simulator.result import Result
@@ -28,3 +29,5 @@ __all__ = [
     "check_fit",
     "simulate",
 ]
+
+tell_of_compiling()

@@ -133,10 +133,9 @@ def _published_s(
         return None
     if prices.known == "none":
         return start_s
-    _, first, of_day = np.unique(np.floor(local_s / DAY_S), return_index=True, return_inverse=True)
-    midnight = start_s[first] - local_s[first] % DAY_S
-    told = midnight[of_day] - DAY_S + prices.published_h * 3600.0
-    return np.maximum.accumulate(np.minimum(told, start_s))
+    told_s = np.floor(local_s / DAY_S - 1.0) * DAY_S + prices.published_h * 3600.0  # local time of the day before
+    row = np.maximum(np.searchsorted(np.maximum.accumulate(local_s), told_s, side="right") - 1, 0)
+    return np.maximum.accumulate(np.minimum(start_s[row] + told_s - local_s[row], start_s))
 
 
 def _demand(prices: Prices, start_s: NDArray[np.float64], local_s: NDArray[np.float64]) -> DemandCharge | None:
@@ -144,8 +143,10 @@ def _demand(prices: Prices, start_s: NDArray[np.float64], local_s: NDArray[np.fl
         return None
     months = np.array([datetime.fromtimestamp(s, UTC).month for s in local_s])
     begins = np.flatnonzero(np.diff(months, prepend=months[0]) != 0)
-    later = tuple(float(start_s[p]) for p in begins if start_s[p] > 0.0)
-    return DemandCharge(prices.demand_charge_eur_per_kw, prices.demand_interval_s, later)
+    interval_s = prices.demand_interval_s
+    nearest = np.round(start_s[begins] / interval_s) * interval_s  # after a change of the clock midnight may be none
+    later = tuple(float(month_s) for month_s in np.unique(nearest) if month_s > 0.0)
+    return DemandCharge(prices.demand_charge_eur_per_kw, interval_s, later)
 
 
 def _month_s(month: str, more: int = 0) -> float:

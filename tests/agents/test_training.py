@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -311,7 +312,7 @@ def test_without_its_checkpoint_a_run_begins_again(stopped: Path, whole_runs: Ca
     ("field", "changed"),
     [
         ("seed", {"seed": 1}),
-        ("steps", {"steps": 257}),
+        ("steps", {"steps": 255}),
         ("agent", {"agent": AdaptationConfig("a2c", workloads=6)}),
         ("agent", {"agent": AdaptationConfig("ppo", PPO | {"gamma": 0.8}, workloads=6)}),
         ("scenarios", {"scenarios": ("default",)}),
@@ -321,6 +322,27 @@ def test_without_its_checkpoint_a_run_begins_again(stopped: Path, whole_runs: Ca
 )
 def test_a_run_with_other_settings_is_refused(field: str, changed: dict[str, Any], stopped: Path):
     not_begun(stopped, field, allowed=r"as in .*training\.json", config=replace(BASE, **changed))
+
+
+@pytest.mark.parametrize("name", ["ppo", "sac"])
+def test_a_training_goes_on_to_more_steps_and_is_then_one_of_these(
+    name: str, whole_runs: Callable[[str], Path], tmp_path: Path
+):
+    """What was learnt first stays; a stop after that changes nothing."""
+    config = CASES[name]
+    longer = replace(config, steps=2 * config.steps)
+    for folder in ("one", "two"):
+        shutil.copytree(whole_runs(name), tmp_path / folder)
+    make_training(longer, tmp_path / "one", command="train").run()
+    with pytest.raises(Stopped):
+        make_training(longer, tmp_path / "two", on_progress=stop_after(3)).run()
+    make_training(longer, tmp_path / "two").run()
+    first, whole = curve(whole_runs(name)), curve(tmp_path / "one")
+    assert float(whole[-1]["steps"]) >= longer.steps > float(first[-1]["steps"])
+    assert [point["total_eur"] for point in whole[: len(first)]] == [point["total_eur"] for point in first]
+    same(outcome(tmp_path / "one"), outcome(tmp_path / "two"))
+    assert json.loads((tmp_path / "two" / "training.json").read_text())["config"]["steps"] == longer.steps
+    not_begun(tmp_path / "two", "steps", allowed=f"{longer.steps} or more, as in", config=config)
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ ENVS = 3
 
 
 def over_native(num_envs: int = ENVS, **settings: Any) -> SchedulerVecEnv:
-    return vec_env.make_sb3_vec_env(num_envs, "tiny", **{**SETTINGS, **settings})
+    return vec_env.make_sb3_vec_env("tiny", num_envs, **{**SETTINGS, **settings})
 
 
 def over_single(num_envs: int = ENVS, *, limit: int | None = None, **settings: Any) -> SchedulerVecEnv:
@@ -306,7 +306,7 @@ def test_the_state_of_something_else_is_refused():
 
 
 def test_native_environments_stand_behind_the_maker():
-    env = vec_env.make_sb3_vec_env(2, "tiny", seed=7, milestones=0)
+    env = vec_env.make_sb3_vec_env("tiny", 2, seed=7, milestones=0)
     assert isinstance(env.vector, GpuClusterVectorEnv)
     expected = [single(job_order="pressure", reward_scale=1.0, milestones=0).reset(seed=7 + i)[0] for i in range(2)]
     first = env.reset()

@@ -82,6 +82,22 @@ def test_a_contender_has_a_process_of_its_own_that_measures_whenever_it_is_calle
             contender()
 
 
+def test_a_contender_closes_what_it_measured_before_it_ends(tmp_path, monkeypatch):
+    """So processes that it started end without a traceback of a broken pipe."""
+    (tmp_path / "closing_down.py").write_text(
+        "import pathlib, sys\nfrom benchmarks.child import answer\n"
+        "class Measure:\n"
+        "    def __call__(self):\n        return 1.0\n"
+        "    def close(self):\n        pathlib.Path(sys.argv[1]).touch()\n"
+        "answer(Measure())\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", ""))))
+    with closing(Contender("closing_down", tmp_path / "closed")) as contender:
+        assert contender() == 1.0
+        assert not (tmp_path / "closed").exists()
+    assert (tmp_path / "closed").exists()
+
+
 def test_a_compiled_policy_that_decides_otherwise_than_the_same_in_python_is_found(monkeypatch):
     class Dearest(compiled_policy.InPython):
         job_order = "weight"

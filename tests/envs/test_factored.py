@@ -117,7 +117,7 @@ def test_an_action_outside_the_space_is_refused(action):
 def test_maskable_ppo_learns_on_both_masks():
     sb3_contrib = pytest.importorskip("sb3_contrib", reason='pip install "gpusched-env[agents]"')
     sb3 = pytest.importorskip("gpusched_agents.sb3")
-    env = sb3.make_sb3_vec_env(2, instance=limited(), factored=True, flat=True, seed=0)
+    env = sb3.make_sb3_vec_env(n_envs=2, instance=limited(), factored=True, flat=True, seed=0)
     model = sb3_contrib.MaskablePPO("MlpPolicy", env, n_steps=16, batch_size=16, n_epochs=1, seed=0, device="cpu")
     model.learn(64)
     observation = env.reset()

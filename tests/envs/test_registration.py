@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
+from dataclasses import fields
+from inspect import signature
 from itertools import product
 from pathlib import Path
 
@@ -14,8 +16,19 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
 from gpusched_baselines import make_policy
-from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv, load_scenario, register_envs, rollout, track_id
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv, GpuAdaptationVectorEnv
+from gpusched_env import (
+    ENVIRONMENT_ID,
+    GpuClusterEnv,
+    GpuClusterVectorEnv,
+    load_scenario,
+    register_envs,
+    rollout,
+    track_id,
+)
+from gpusched_env.simulator import Asking
 from gpusched_env.workload import list_environments, load_track, reward_scale_of
+from refusals import refused
 from vector_twins import random_actions
 
 PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
@@ -108,3 +121,21 @@ def test_the_page_lists_the_ids_scales_and_step_limits_of_all_tracks():
         track = load_track(name)
         expected.append((track_id(name), f"{track.reward_scale_eur:g}", f"{track.max_episode_steps:,}"))
     assert rows == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong", "near"),
+    [(ENVIRONMENT_ID, "job_ordr", "job_order"), ("gpusched_env/SlackAdaptation-v0", "round", "rounds"),
+     ("gpusched_env/SlackFlat-v0", "reward_scal", "reward_scale")],
+)  # fmt: skip
+def test_a_misspelt_parameter_is_named_with_the_nearest_one_and_signatures_show_all(name, wrong, near):
+    for make in (gymnasium.make, lambda *given, **more: gymnasium.make_vec(*given, 2, **more)):
+        with refused(wrong, 3) as caught:
+            make(name, **{wrong: 3})
+        assert f"did you mean {near}?" in str(caught.value)
+    asked = {field.name for field in fields(Asking)}
+    single, many = (signature(kind).parameters for kind in (GpuClusterEnv, GpuClusterVectorEnv))
+    assert asked <= set(single) - {"asking"}
+    assert set(single) - {"render_mode"} <= set(many)
+    adapted = set(signature(GpuAdaptationEnv).parameters)
+    assert adapted <= set(signature(GpuAdaptationVectorEnv).parameters) - {"keywords", "self"}

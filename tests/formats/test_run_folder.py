@@ -241,6 +241,10 @@ def test_an_empty_folder_is_taken_and_one_that_is_not_ours_is_refused_before_the
     assert names(tmp_path / "empty") == ["a"]
     with refused("path", allowed="a new or empty folder"):
         _fail_in(tmp_path / "empty")
+    (tmp_path / "other" / "a").mkdir(parents=True)  # a folder that is named as a file of ours
+    with refused("path", allowed="a new or empty folder, or one that holds nothing but a former run"):
+        _fail_in(tmp_path / "other", ours=frozenset({"a"}))
+    assert names(tmp_path / "other") == ["a"]
 
 
 def test_provenance_gives_versions_command_and_time_and_can_be_written_as_json(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,6 +47,8 @@ def test_what_no_series_has_is_refused(changes: dict[str, Any], field: str):
         ((1.0, 0.0), "prices.demand.interval_s"),
         ((1.0, 900.0, (1_000.0,)), "prices.demand.months_s[0]"),
         ((1.0, 900.0, (1_800.0, 900.0)), "prices.demand.months_s[1]"),
+        ((1.0, 900.0, (1_800.0, 1_800.0)), "prices.demand.months_s[1]"),
+        ((1.0, 900.0, (0.0,)), "prices.demand.months_s[0]"),
     ],
 )
 def test_what_no_demand_charge_has_is_refused(values: tuple[Any, ...], field: str):

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 import numba
 import pytest
 
+from gpusched_env.compiling import NOTE
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -19,7 +21,7 @@ PROGRAM = """
 import gymnasium
 import numpy as np
 import gpusched_env
-from gpusched_experiments.cli.compiling import compiled_kernels
+from gpusched_env.compiling import compiled_kernels
 with compiled_kernels() as count:
     env = gymnasium.make("gpusched_env/Slack-v0")
     _, info = env.reset(seed=0)
@@ -34,3 +36,13 @@ def test_the_first_step_compiles_no_more_kernels_than_it_did(tmp_path: Path):
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert 100 < int(done.stdout) <= MOST
+    assert done.stderr == ""
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
+def test_the_first_kernel_is_announced_in_one_line_and_one_that_is_kept_is_not(tmp_path: Path):
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    program = "import numpy; from gpusched_env.simulator.sorting import ranked; ranked(numpy.ones(2), 2)"
+    command = [sys.executable, "-c", program]
+    said = [subprocess.run(command, env=environment, capture_output=True, text=True, check=True) for _ in range(2)]
+    assert [done.stderr for done in said] == [NOTE, ""]

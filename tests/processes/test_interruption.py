@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gpusched_env.compiling import NOTE
 from waiting import eventually
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
@@ -220,7 +221,7 @@ def test_ctrl_c_while_it_compiles_ends_it_in_one_line_after_the_one_that_says_so
     assert process.stderr is not None
     ready, _, _ = select.select([process.stderr], [], [], LIMIT_S)
     assert ready
-    assert process.stderr.readline() == "note: compiling once, about a minute; `gpusched warm-up` does it ahead\n"
+    assert process.stderr.readline() == NOTE
     os.killpg(process.pid, signal.SIGINT)
     output, errors = process.communicate(timeout=LIMIT_S)
     assert (process.returncode, output) == (130, "")

@@ -1,9 +1,11 @@
 import copy
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_baselines.registry import make_policy
 from gpusched_env import GpuClusterEnv
 from gpusched_env.rendering import GanttFrames, render_gantt_rgb
@@ -13,6 +15,7 @@ from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_scenario, make_instance
+from refusals import refused
 
 pytest.importorskip("matplotlib")
 TINY = make_instance(load_scenario("tiny"), 0)
@@ -98,3 +101,45 @@ def test_a_run_with_cells_is_drawn_while_it_goes_on(policy):
     ended = {(bar.job, bar.node, bar.start_s, bar.end_s) for bar in Timeline.of(result).bars}
     assert seen
     assert {(bar.job, bar.node, bar.start_s, bar.end_s) for bar in seen} <= ended
+
+
+def test_a_frame_names_the_policy_and_one_of_an_adaptation_environment_its_largest_controls():
+    env = GpuAdaptationEnv("tiny", render_mode="rgb_array")
+    env.reset(seed=0)
+    assert env._controls_text() == f"controls: all {len(env.controls)} are 0"
+    action = np.zeros(len(env.controls))
+    action[[0, 2, 5, 8]] = 0.1, -2.0, 0.3, 0.2
+    env.step(action)
+    first = env.render()
+    names = [f"{env.controls[k]} {text}" for k, text in ((2, "-1.00"), (5, "+0.30"), (8, "+0.20"))]
+    assert env._frames.note == f"controls: {'; '.join(names)}; 1 smaller"
+    assert env._frames.policy == "STS-X with controls"
+    other = GanttFrames("STS-X with controls").draw(env._run.state)
+    changed = np.argwhere((other != first).any(axis=2))
+    assert changed[:, 0].max() < 40  # the line beside the title
+    assert changed[:, 1].min() > 500
+    plain = GanttFrames().draw(env._run.state)
+    assert np.argwhere((other != plain).any(axis=2))[:, 0].max() < 40
+    env.render_mode = "ansi"
+    assert env.render().endswith("; 1 smaller")
+
+
+@pytest.mark.filterwarnings("ignore:.*natively support")  # Gymnasium's wrapper makes the window of the pictures
+@pytest.mark.parametrize("name", ["gpusched_env/Slack-v0", "gpusched_env/SlackAdaptation-v0"])
+def test_gymnasium_opens_a_window_for_the_frames(name, monkeypatch):
+    pygame = pytest.importorskip("pygame", reason="needs the extra `human`")
+    monkeypatch.setenv("SDL_VIDEODRIVER", "dummy")
+    env = gymnasium.make(name, render_mode="human", settings={"jobs.count": 3})
+    env.reset(seed=0)
+    env.step(env.action_space.sample() * 0)
+    window = pygame.display.get_surface()
+    assert window.get_size() == (1280, 720)
+    shown = pygame.surfarray.array3d(window).transpose(1, 0, 2)
+    np.testing.assert_array_equal(shown, env.unwrapped.render())
+    env.close()
+
+
+@pytest.mark.parametrize("make", [GpuClusterEnv, GpuAdaptationEnv])
+def test_a_window_without_gymnasiums_wrapper_is_one_error_that_names_the_extra(make):
+    with refused("render_mode", "human", "human: by gymnasium.make, with the extra human"):
+        make("tiny", render_mode="human")

@@ -5,8 +5,9 @@ import pytest
 
 from gpusched_baselines.registry import make_policy
 from gpusched_env.rendering import gantt_figure, gantt_rgb, render_gantt_rgb
+from gpusched_env.rendering.colours import LATE, colour_of, ink_on
 from gpusched_env.rendering.gantt_marks import usage_in
-from gpusched_env.rendering.lanes import LATE, colour_of, ink_on
+from gpusched_env.rendering.lanes import lanes_of
 from gpusched_env.rendering.timeline import Timeline, window_of
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
@@ -82,9 +83,44 @@ def test_the_chart_names_policy_nodes_jobs_and_marks(result):
     found = texts(gantt_figure(result))
     assert "edf on 3 nodes, 20 GPUs, 10 jobs" in found
     assert {"node 0\n8 x V100", "node 1\n8 x A100", "node 2\n4 x T4"} <= set(found)
-    assert {"due date", "late job", "after its due date", "change of GPUs or node", "move or pause"} <= set(found)
+    assert {"due date", "late job", "after its due date"} <= set(found)
     assert {"busy GPUs", "waiting jobs", "time [hours]"} <= set(found)
     assert any(f"{result.late_jobs} of 10 jobs late" in text for text in found)
+
+
+def test_the_legend_names_what_is_drawn_and_nothing_else(tiny, result):
+    def legend(run) -> set[str]:
+        return {text.get_text() for box in gantt_figure(run).legends for text in box.get_texts()} - {
+            "GPUs held by job (number)"
+        }
+
+    assert legend(result) == {"due date", "late job", "after its due date"}
+    moving = simulate(tiny, make_policy("greedy"))
+    assert legend(moving) >= {"change of GPUs or node", "move or pause"}
+    early = replace(tiny, jobs=replace(tiny.jobs, due_s=tiny.jobs.due_s + 1e7))
+    assert legend(simulate(early, make_policy("edf"))) == set()  # all due dates are after the end of the chart
+    many = make_instance(load_scenario("tiny").replace({"jobs.count": 70}), 0)
+    run = simulate(many, make_policy("edf"))
+    assert 0 < run.late_jobs < 70
+    assert legend(run) == {"due date that was missed", "late job", "after its due date"}
+
+
+@pytest.mark.parametrize("policy", ["edf", "greedy"])
+def test_jobs_that_follow_each_other_on_a_gpu_or_run_beside_each_other_differ_in_colour(policy):
+    timeline = Timeline.of(
+        simulate(make_instance(load_scenario("tiny").replace({"jobs.count": 40}), 0), make_policy(policy))
+    )
+    alike, pairs, last = 0, 0, {}
+    for k, bar in enumerate(timeline.bars):
+        beside = [other for other in timeline.bars[:k] if other.node == bar.node and other.end_s > bar.start_s]
+        rows = set(lanes_of(bar.runs))
+        near = {other.job for other in beside if rows & {n + d for n in lanes_of(other.runs) for d in (-1, 1)}}
+        near |= {last[bar.node, row] for row in rows if (bar.node, row) in last}
+        last |= {(bar.node, row): bar.job for row in rows}
+        pairs += len(near - {bar.job})
+        alike += sum(colour_of(timeline.colour(job)) == colour_of(timeline.colour(bar.job)) for job in near - {bar.job})
+    assert pairs > 50
+    assert alike == 0
 
 
 def test_a_restart_is_explained_only_where_there_is_one(tiny):
@@ -160,10 +196,15 @@ def test_a_chart_of_many_nodes_labels_some_of_them():
 def test_neighbouring_jobs_differ_in_colour_and_no_label_is_hard_to_read():
     assert len({colour_of(job) for job in range(12)}) == 12
     assert LATE not in {colour_of(job) for job in range(12)}
+    for colour in map(colour_of, range(12)):
+        parts = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+        assert max(parts) - min(parts) > 40, "a grey, as of restarts"
     assert ink_on(0) != ink_on(1)
 
 
-def test_changes_too_many_to_mark_are_counted_instead(result, monkeypatch):
+def test_changes_too_many_to_mark_are_counted_instead(tiny, monkeypatch):
+    result = simulate(tiny, make_policy("greedy"))
+
     def legend() -> str:
         return " ".join(text.get_text() for box in gantt_figure(result).legends for text in box.get_texts())
 

@@ -5,6 +5,7 @@ def test_the_first_gap_that_holds_them_together_is_picked():
     free = [True, False, True, True, True]
     assert pick_lanes(free, 2) == [2, 3]
     assert free == [True, False, False, False, True]
+    assert pick_lanes([True, False, True, True], 2) == [2, 3]  # the last ones
 
 
 def test_a_job_keeps_the_gpus_that_it_held():

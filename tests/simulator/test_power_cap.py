@@ -55,6 +55,21 @@ def test_what_a_policy_leaves_above_a_cap_that_falls_is_paused_with_least_pressu
     assert result.switches.tolist() == [0, 2]
 
 
+def test_a_throttled_job_gets_the_lowest_limit_of_its_gpus():
+    """At 0.5 h the cap falls from 2 to 1.7 kW: the second job's GPU gets 0.6 kW, and the first goes on as it is."""
+    limits = [replace(ONE, power_limit=limit) for limit in (0.8, 0.6, 0.7)]
+    times = {ONE: 1.0} | dict.fromkeys(limits, 20.0)
+    made = kilowatt_cluster([hours_job(1.0, times), hours_job(30.0, times)], [2], [ONE, *limits])
+    cap = PowerCap((0.0, 0.5 * HOUR), (2.0, 1.7))
+    drawn = []
+
+    def look(state: State) -> None:
+        drawn.append((state.board.clock[at.NOW] / HOUR, state.board.clock[at.KW]))
+
+    simulate(replace(made, saved_kw=((0.0, 0.2, 0.4, 0.3),), site=cap), make_policy("edf"), on_round=look)
+    assert drawn[:3] == [(0.0, 2.0), (0.5, pytest.approx(1.6)), (1.0, pytest.approx(0.6))]
+
+
 def test_the_cap_is_kept_between_rounds_too():
     """With rounds every two hours, there is one at 0.5 h all the same, when the cap falls, and none when it rises."""
     cap = PowerCap.with_events(2.0, [(0.5 * HOUR, HOUR, 0.5, 0.0)])
@@ -101,6 +116,11 @@ def test_policies_see_the_cap_and_the_next_one_from_its_notice_on():
         [0.75 * HOUR, 2.0, np.inf, 2.0, 1.0],
         [HOUR, 2.0, np.inf, 2.0, 1.0],
     ]
+
+
+def test_of_several_changes_of_the_cap_that_are_told_the_next_is_seen():
+    clock = State(two_jobs(PowerCap((0.0, HOUR, 2.0 * HOUR), (2.0, 1.0, 1.5), (0.0, 0.0, 0.0)))).board.clock
+    assert (clock[at.NEXT_CAP_S], clock[at.NEXT_CAP_KW]) == (HOUR, 1.0)
 
 
 def test_a_board_does_not_have_the_caps_to_come():

@@ -96,6 +96,7 @@ class MadeUpSlurm:
         must_not_stop: Jobs that may never be stopped.
         cluster: Its name.
         others: Nodes that run jobs without GPUs.
+        partitions: Partitions of nodes that do not belong to `gpu` alone.
     """
 
     nodes: dict[str, tuple[str, int]] = field(
@@ -113,6 +114,7 @@ class MadeUpSlurm:
     posted: dict[str, Report] = field(default_factory=dict)
     cluster: str = "made-up"
     others: set[str] = field(default_factory=set)
+    partitions: dict[str, str] = field(default_factory=dict)
 
     # Time
 
@@ -348,5 +350,6 @@ class MadeUpSlurm:
     def _node(self, name: str) -> str:
         gpu_type, count = self.nodes[name]
         state = "DOWN" if name in self.down else "MIXED" if name in self.others else "IDLE"
-        lines = (f"NodeName={name} Arch=x", f"Gres=gpu:{gpu_type}:{count}", f"State={state}", "Partitions=gpu")
+        partitions = f"Partitions={self.partitions.get(name, 'gpu')}"
+        lines = (f"NodeName={name} Arch=x", f"Gres=gpu:{gpu_type}:{count}", f"State={state}", partitions)
         return "\n   ".join(lines) + "\n\n"

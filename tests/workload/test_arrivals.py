@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpusched_env.workload import Arrivals
-from gpusched_env.workload.scenario.arrivals import profiled_times, submission_times
+from gpusched_env.workload.scenario.arrivals import _bursts, profiled_times, submission_times
 from gpusched_env.workload.tables.applications import ArrivalProfile, arrival_profile
 from refusals import refused
 
@@ -119,6 +119,13 @@ def test_hourly_counts_vary_and_persist_as_the_profile_says(variation, persisten
     assert mean == pytest.approx(60.0, rel=0.03)
     assert beyond == pytest.approx(variation**2, rel=0.1)
     assert together == pytest.approx(persistence * variation**2, abs=0.02)
+
+
+def test_what_is_left_of_the_noise_of_a_week_is_in_the_next():
+    for seed in range(8):
+        weeks = _bursts(flat(1.0, 0.999), np.random.default_rng(seed))
+        first, second = np.log(next(weeks)), np.log(next(weeks))
+        assert abs(second[0] - first[-1]) < 0.3
 
 
 @pytest.mark.parametrize(("name", "tolerance"), [("philly", 0.25), ("openb", 0.1)])

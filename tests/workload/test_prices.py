@@ -47,6 +47,34 @@ def test_prices_of_a_day_are_published_at_a_quarter_to_one_of_the_day_before():
     assert later.published_s[672] == -6.0 * HOUR
 
 
+@pytest.mark.parametrize(
+    ("start", "day", "published_at", "hours"),
+    [
+        ("2024-03-31T00:00", "2024-04-01", "00:00", 0),
+        ("2024-03-31T00:00", "2024-04-01", "01:30", 1.5),
+        ("2024-03-31T00:00", "2024-04-01", "12:45", 11.75),
+        ("2024-10-27T00:00", "2024-10-28", "00:00", 0),
+        ("2024-10-27T00:00", "2024-10-28", "12:45", 13.75),
+    ],
+)
+def test_on_a_day_on_which_clocks_change_prices_are_published_at_the_local_time(
+    start: str, day: str, published_at: str, hours: float
+):
+    series = make_instance(scenario(start=start, published_at=published_at), 0).prices
+    midnight_s = HOUR * (23 if day == "2024-04-01" else 25)
+    assert series.published_s[series.start_s == midnight_s] == hours * HOUR
+
+
+@pytest.mark.parametrize("interval_h", [2.0, 24.0, 1.3, 1000.0])
+def test_a_month_begins_with_the_demand_interval_nearest_to_its_midnight(interval_h: float):
+    for seed in range(5):
+        settings = {"start": "random", "demand_charge_eur_per_kw": 5.0}
+        own = make_instance(scenario(**settings, demand_interval_s=interval_h * HOUR), seed).prices
+        months_s = np.array(make_instance(scenario(**settings), seed).prices.demand.months_s)
+        wanted = {round(month_s / interval_h / HOUR) for month_s in months_s} - {0}
+        assert {round(month_s / interval_h / HOUR, 9) for month_s in own.demand.months_s} == wanted
+
+
 def test_levies_and_carbon_are_added_and_the_floor_holds():
     plain = make_instance(scenario(series="caiso-2022", start="2022-04-10T00:00", floor_eur_per_kwh=0.0), 0).prices
     table = builtin_prices("caiso-2022")
@@ -109,6 +137,7 @@ def test_demand_charges_begin_again_with_each_calendar_month():
 def test_the_last_week_is_repeated_after_the_end_of_the_series():
     series = make_instance(scenario(start="2024-12-24T00:00"), 0).prices
     later = series.eur_per_kwh[672 + 8 * 24 :]
+    assert set(np.diff(series.start_s)) == {HOUR}
     np.testing.assert_array_equal(later[:168], later[168:336])
     np.testing.assert_array_equal(later[:168], series.eur_per_kwh[672 + 24 : 672 + 8 * 24])
 

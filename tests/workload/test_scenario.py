@@ -320,3 +320,18 @@ def test_a_scenario_survives_json_and_copying():
     )
     assert Scenario(**json.loads(scenario.model_dump_json())) == scenario
     assert copy.deepcopy(scenario) == scenario
+
+
+def test_a_description_does_not_outlive_the_settings_that_it_names(tmp_path):
+    """Without a description of its own; that of a scenario with the same settings stays."""
+    mine = tmp_path / "mine.toml"
+    mine.write_text('base = "default"\n[cluster]\nnodes = 4\ngpu_types = ["T4"]\n[jobs]\ncount = 7\n', encoding="utf-8")
+    assert load_scenario(mine).description == "As default, with other settings of: cluster, jobs"
+    changed = load_scenario("default").replace({"cluster.nodes": 4}).replace({"jobs.count": 7})
+    assert changed.description == load_scenario(mine).description
+    assert load_scenario("default").replace({"name": "x"}).description == load_scenario("default").description
+    assert load_scenario("default").replace({"jobs.count": 7, "description": "mine"}).description == "mine"
+    mine.write_text('base = "default"\ndescription = "mine"\n[jobs]\ncount = 7\n', encoding="utf-8")
+    assert load_scenario(mine).description == "mine"
+    mine.write_text('base = "default"\n[compare]\nseeds = "0-4"\n', encoding="utf-8")
+    assert load_scenario(mine).description == load_scenario("default").description

@@ -13,6 +13,7 @@ from gpusched_agents.spec import ALLOWED, NETWORKS, AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
 from gpusched_env.model import checks
+from gpusched_env.parsing import parse_json
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ORIGIN = ("made_utc", "command", "python", "platform", "packages", "facts")
@@ -159,11 +160,11 @@ def read_description(text: str) -> AgentDescription:
 
 def _parse(text: str) -> dict[str, Any]:
     try:
-        document = json.loads(text, parse_constant=_no_constant)
+        document = parse_json(text, _no_constant)
         json.dumps(document, allow_nan=False)  # 1e999 reads as inf
     except InputError:
         raise
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InputError("file", str(error), "a whole JSON file, as save_agent writes it") from error
     if not isinstance(document, dict) or document.get("format") != FORMAT:
         raise InputError("format", document.get("format") if isinstance(document, dict) else "...", repr(FORMAT))

@@ -17,7 +17,7 @@ from safetensors.numpy import load, save
 from gpusched_agents.files.description import AgentDescription, description_text, read_description
 from gpusched_agents.files.hub import HUB, PLACE, hub_folder
 from gpusched_agents.spec import AgentSpec, NetworkConfig
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, nearest_first
 from gpusched_env.files import new_folder, write_atomically
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
@@ -222,8 +222,8 @@ def find_agent(text: str) -> Path:
         return SHIPPED / "tracks" / name
     if name and _is_there(name):
         return Path(name)
-    shipped = ", ".join(f"{PREFIX}{name}" for name in shipped_agents())
-    raise InputError("agent", text, f"{f'one of {shipped} (shipped), or ' if shipped else ''}{A_FOLDER}, or {PLACE}")
+    shipped = nearest_first(PREFIX + name, [f"{PREFIX}{each}" for each in (*shipped_agents(), *track_agents())], 300)
+    raise InputError("agent", text, f"{f'one of {shipped}; or ' if shipped else ''}{A_FOLDER}, or {PLACE}")
 
 
 def _is_there(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import csv
+import hashlib
 import io
 import json
 from collections.abc import Mapping, Sequence
@@ -18,8 +19,9 @@ from safetensors.numpy import save
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(slots=True)
@@ -37,7 +39,9 @@ class Checkpoint:
     def write(self, path: Path) -> None:
         """Write it in place of an earlier one, as a whole or not at all."""
         arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
-        write_atomically(path, save(arrays, metadata={"version": str(VERSION), "facts": json.dumps(self.facts)}))
+        facts = json.dumps(self.facts)
+        header = {"version": str(VERSION), "facts": facts, "sha256": _checksum(arrays, facts)}
+        write_atomically(path, save(arrays, metadata=header))
 
     def copy(self) -> Checkpoint:
         arrays = {name: np.array(array) for name, array in self.arrays.items()}
@@ -50,11 +54,13 @@ class Checkpoint:
             with safe_open(path, framework="numpy") as file:
                 header = file.metadata() or {}
                 arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 - it is no mapping
-                facts = json.loads(header.get("facts", "{}"))
+                facts = parse_json(header.get("facts", "{}"))
         except (SafetensorError, OSError, ValueError) as error:
             raise InputError(str(path), str(error), "a whole checkpoint; remove it to begin again") from error
         if header.get("version") != str(VERSION):
             raise InputError(f"{path}: version", header.get("version"), str(VERSION))
+        if header.get("sha256") != _checksum(arrays, header.get("facts", "")):
+            raise InputError(f"{path}: sha256", header.get("sha256"), "that of its content; remove it to begin again")
         return cls(arrays, facts)
 
     def put(self, prefix: str, arrays: Mapping[str, Any]) -> None:
@@ -63,6 +69,14 @@ class Checkpoint:
 
     def get(self, prefix: str) -> dict[str, NDArray[Any]]:
         return {name[len(prefix) + 1 :]: array for name, array in self.arrays.items() if name.startswith(f"{prefix}/")}
+
+
+def _checksum(arrays: Mapping[str, NDArray[Any]], facts: str) -> str:
+    found = hashlib.sha256(facts.encode())
+    for name, array in sorted(arrays.items()):
+        found.update(f"\n{name} {array.dtype} {array.shape}\n".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
 
 
 @dataclass(slots=True)

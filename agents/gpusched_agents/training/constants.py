@@ -17,8 +17,10 @@ from gpusched_baselines.adaptation_env.controls import control_names
 from gpusched_baselines.adaptation_env.run import AdaptedRun
 from gpusched_baselines.tuned import TunedStsX, action_of, cost_of, search
 from gpusched_env import make_instance
+from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats.instance_file import instance_json
+from gpusched_env.parsing import parse_json
 from gpusched_env.workload.mixture import variants_of
 
 if TYPE_CHECKING:
@@ -108,7 +110,10 @@ def _key(config: TrainingConfig, groups: Sequence[Sequence[Instance]]) -> str:
 def _kept(folder: Path) -> dict[str, Any]:
     kept: dict[str, Any] = {}
     for path in sorted(folder.parent.glob(f"*/{FILE}")):
-        kept |= json.loads(path.read_text(encoding="utf-8"))
+        try:
+            kept |= parse_json(path.read_bytes())
+        except (OSError, ValueError, TypeError) as error:
+            raise InputError(str(path), str(error), "constants that a training run wrote; remove it") from error
     return kept
 
 

@@ -15,6 +15,7 @@ from gpusched_agents.training.checkpoint import Checkpoint, Progress, csv_of
 from gpusched_agents.training.references import REFERENCES, costs_over_base, warnings_of
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 from gpusched_env.provenance import provenance
 
 if TYPE_CHECKING:
@@ -70,24 +71,29 @@ class RunFolder:
         if not path.exists():
             return None
         checkpoint = Checkpoint.read(path)
-        if checkpoint.facts.get("config") != self._config:
+        kept = checkpoint.facts.get("config")
+        if not isinstance(kept, dict) or kept | {"steps": self._config["steps"]} != self._config:
             raise InputError(str(path), "of a run with other settings", "that of this run; remove it to begin again")
         return checkpoint
 
     def _read(self, path: Path) -> dict[str, Any]:
         try:
-            record: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            record: dict[str, Any] = parse_json(path.read_bytes())
             former, _ = dict(record["config"]), dict(record["provenance"])
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise InputError(str(path), str(error), "the settings of a training run") from error
         changed = [name for name in self._config if former.get(name) != self._config[name]]
+        if changed == ["steps"] and isinstance(former["steps"], int) and self._config["steps"] > former["steps"]:
+            record["config"] = self._config  # a training may be made longer
+            changed = []
         if changed:
-            raise InputError(changed[0], self._config[changed[0]], f"{former.get(changed[0])}, as in {path}")
+            more = " or more" if changed[0] == "steps" else ""
+            raise InputError(changed[0], self._config[changed[0]], f"{former.get(changed[0])}{more}, as in {path}")
         return record
 
 
 class ResumableTraining(ABC):
-    """A training run in a folder, which can be stopped and resumed at any time.
+    """A training run in a folder, which can be stopped and resumed at any time, and resumed with more steps.
 
     The folder holds `training.json` (settings, origin, costs of reference policies, and warnings at the end),
     `checkpoint.safetensors`, `curve.csv` (an evaluation per line), `logs/` (TensorBoard, of Stable-Baselines3), and
@@ -95,7 +101,7 @@ class ResumableTraining(ABC):
 
     Args:
         config: The settings.
-        folder: A new folder, or that of the same run, which is then resumed.
+        folder: A new folder, or that of the same run, which is then resumed; one with fewer steps goes on to these.
         name: Name of the agent.
         command: The command that made it; by default the present process's.
         on_progress: Called with steps done, steps in all, and a description of the present work.
@@ -173,6 +179,10 @@ class ResumableTraining(ABC):
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
             path = str(self.folder / CHECKPOINT)
             raise InputError(path, str(error), "one of this version; remove it to begin again") from error
+        if self.config.steps > checkpoint.facts["config"]["steps"]:
+            self._run.write_record()
+            if self.progress.phase == "done":
+                self.progress.phase = "learning"
         self.resumes_at = self.progress.steps
 
     def _begin_checkpoint(self) -> Checkpoint:

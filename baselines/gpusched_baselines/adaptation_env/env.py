@@ -16,7 +16,9 @@ from gpusched_baselines.adaptation_env.controls import ROUNDS, action_array, con
 from gpusched_baselines.adaptation_env.observation import feature_names
 from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun, full_cluster_eur_per_h
 from gpusched_env import rendering
-from gpusched_env.envs.env import RENDER_MODES
+from gpusched_env.envs.env import RENDER_MODES, check_render_mode
+from gpusched_env.envs.parameters import takes_parameters_of
+from gpusched_env.envs.seeds import Seeds, seed_round
 from gpusched_env.envs.source import check_types, draw_seed, source_of, types_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
@@ -28,6 +30,8 @@ FIRST_WORKLOAD = 100_000
 WORKLOADS = 60
 REWARDS = ("saving", "waste", "cost")
 OPTIONS = ("workload", "instance")
+SHOWN = 3
+"""Controls that pictures name."""
 
 
 class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
@@ -65,6 +69,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         controls: `round`: the same for all jobs; `jobs`: also coefficients of seven features of a job; `energy`: those
             of `round` and five for prices that change and a cap, whose features are then observed too.
         job_features: Number K of the jobs with the least slack whose features are observed, each in a row, ≥ 0.
+        seeds: The workloads that episodes without a seed go round, as for `GpuClusterEnv`; None: see `workloads`.
         workloads: Without a seed an episode is one of this number of workloads, drawn at random: those with the seeds
             from `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from
             `FIRST_SAMPLED_SEED` on.
@@ -81,12 +86,14 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
     metadata = {"render_modes": list(RENDER_MODES), "render_fps": 8}  # noqa: RUF012 - as gymnasium declares it
 
+    @takes_parameters_of()
     def __init__(
         self,
         scenario: str | Path | Scenario = "default",
         *,
         settings: Mapping[str, object] | None = None,
         instance: Instance | None = None,
+        seeds: Seeds = None,
         rounds: int = ROUNDS,
         reward: str = "saving",
         controls: str = "round",
@@ -94,13 +101,15 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         workloads: int | None = WORKLOADS,
         render_mode: str | None = None,
     ) -> None:
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
+        check_render_mode(render_mode)
         if reward not in REWARDS:
             raise InputError("reward", reward, f"one of {', '.join(REWARDS)}")
         self.rounds, self.reward, self.render_mode = checks.whole("rounds", rounds), reward, render_mode
         self.workloads = None if workloads is None else checks.whole("workloads", workloads)
         self.source = source_of(scenario, settings, instance, types_of)
+        self.seeds = seed_round(seeds, scenario, self.source)
+        if seeds is not None and workloads != WORKLOADS:
+            raise InputError("workloads", workloads, f"{WORKLOADS}, left alone beside seeds")
         self._source_key = self.source.identity()
         self._instance = self.source.make(0)
         types = self._types = types_of(self._instance)
@@ -127,8 +136,9 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
 
         Args:
             seed: The episode runs the workload of this seed, ≥ 0, as `gpusched compare --seeds` does; without one, see
-                `workloads`.
-            options: `{"workload": seed}` runs the workload of a seed and does not change the environment's generator;
+                `workloads`. With `seeds` it chooses where among these the environment goes on, as in `GpuClusterEnv`.
+            options: `{"workload": seed}` runs the workload of a seed, and changes neither the environment's generator
+                nor which of `seeds` comes next;
                 `{"instance": instance}` replays an instance with the GPU types of the scenario.
 
         Returns:
@@ -143,6 +153,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         for name in given:
             if name not in OPTIONS or len(given) > 1:
                 raise InputError("options", name, f"one of {', '.join(OPTIONS)}")
+        if self.seeds is not None and seed is not None:
+            self.seeds.go_to(seed)
         self._begin(given, seed)
         return self._observe(), self._info(0.0, 0.0, 0)
 
@@ -173,13 +185,23 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         return self._observe(), (self._worth - before) / self.reward_scale_eur, run.over, False, info
 
     def render(self) -> Any:
-        """Draw the run so far: a text (`ansi`), or a Gantt chart, uint8 (H, W, 3) (`rgb_array`)."""
+        """Draw the run so far with the largest of the last controls: a text, or a Gantt chart, uint8 (H, W, 3)."""
         if self._run is None or self.render_mode is None:
             return None
         if self.render_mode == "ansi":
-            return rendering.render_text(self._run.state)
-        self._frames = self._frames or rendering.GanttFrames()
+            return f"{rendering.render_text(self._run.state)}\n{self._controls_text()}"
+        self._frames = self._frames or rendering.GanttFrames("STS-X with controls")
+        self._frames.note = self._controls_text()
         return self._frames.frame(self._run.state)
+
+    def _controls_text(self) -> str:
+        """Name the largest of the last action's numbers, as they are clipped."""
+        last = np.clip(self._actions[-1], -1.0, 1.0) if self._actions else np.zeros(len(self.controls))
+        order = [k for k in np.argsort(-np.abs(last), kind="stable").tolist() if abs(last[k]) >= 0.005]
+        if not order:
+            return f"controls: all {len(last)} are 0"
+        named = "; ".join(f"{self.controls[k]} {last[k]:+.2f}" for k in order[:SHOWN])
+        return f"controls: {named}" + (f"; {len(order) - SHOWN} smaller" if len(order) > SHOWN else "")
 
     @property
     def instance(self) -> Instance:
@@ -194,7 +216,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         return self._base
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Return the state for the next steps, as plain arrays: the workload's seed, the actions and the generator.
+        """Return the state for the next steps, as plain arrays: workload, place in `seeds`, actions and generator.
 
         Raises:
             InputError: The episode replays an instance, which has no seed.
@@ -207,6 +229,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         generator = json.dumps(self.np_random.bit_generator.state).encode()
         return {
             "workload": np.array([self._workload]),
+            "place": np.array([0 if self.seeds is None else self.seeds.place]),
             "actions": np.array(self._actions, dtype=np.float64).reshape(-1, len(self.controls)),
             "generator": np.frombuffer(generator, np.uint8),
         }
@@ -218,7 +241,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
             InputError: It is not such a state, or that of an environment with other arguments.
         """
         try:
-            workload = int(np.asarray(state["workload"]).item())
+            workload, place = (int(np.asarray(state[name]).item()) for name in ("workload", "place"))
             actions = np.asarray(state["actions"], dtype=np.float64)
             self.np_random.bit_generator.state = json.loads(bytes(state["generator"]))
         except (KeyError, TypeError, ValueError) as error:
@@ -226,6 +249,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         if actions.shape[1:] != (len(self.controls),):
             raise InputError("state['actions']", actions.shape, f"actions of {len(self.controls)} controls")
         self._begin({} if workload < 0 else {"workload": workload}, max(0, workload))
+        if self.seeds is not None:
+            self.seeds.place = place % len(self.seeds.seeds)
         run: Any = self._run
         for action in actions:
             if run.over:
@@ -250,6 +275,8 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         self._worth, self._paid = 0.0 if self.reward == "cost" else self._measure(), (0.0, 0.0)
 
     def _chosen(self, seed: int | None) -> int:
+        if self.seeds is not None:
+            return self.seeds.take()
         if seed is not None:
             return seed
         if self.workloads is None:

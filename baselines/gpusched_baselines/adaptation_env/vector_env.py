@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from gpusched_baselines.adaptation_env.controls import action_array
 from gpusched_baselines.adaptation_env.env import GpuAdaptationEnv
 from gpusched_env.child_processes import usable_cores
+from gpusched_env.envs.parameters import takes_parameters_of
+from gpusched_env.envs.seeds import part_rounds
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
@@ -33,12 +35,14 @@ class GpuAdaptationVectorEnv(SyncVectorEnv):
         threads: Threads, ≥ 1; by default as many as there are cores, and no more than environments.
         autoreset_mode: As gymnasium defines it.
         max_episode_steps: Steps after which an episode is truncated, ≥ 1; None: never.
-        **keywords: Other arguments of `GpuAdaptationEnv`.
+        **keywords: Other arguments of `GpuAdaptationEnv`. Environment i begins with the i-th of `seeds` and steps by N;
+            the environments of one scenario of several share its seeds so.
 
     Raises:
         InputError: An argument is out of its range.
     """
 
+    @takes_parameters_of(GpuAdaptationEnv)
     def __init__(
         self,
         num_envs: int = 1,
@@ -66,6 +70,9 @@ class GpuAdaptationVectorEnv(SyncVectorEnv):
         if len(set(sizes)) > 1:
             allowed = f"scenarios with equally many GPU types, on which observations and actions depend, not {sizes}"
             raise InputError("scenario", [getattr(one, "name", one) for one in several], allowed)
+        wholes = [env.unwrapped.seeds for env in envs[: len(several)]]  # type: ignore[attr-defined]
+        for env, part in zip(envs, part_rounds(wholes, number), strict=True):
+            env.unwrapped.seeds = part  # type: ignore[attr-defined]
         made = iter(envs)
         super().__init__([lambda: next(made)] * number, autoreset_mode=autoreset_mode)
         self._pool = ThreadPoolExecutor(min(wanted, number), "gpusched-adaptation")
@@ -103,7 +110,7 @@ class GpuAdaptationVectorEnv(SyncVectorEnv):
         Raises:
             InputError: It is not such a state, or that of an environment with other arguments.
         """
-        names = ("workload", "actions", "generator")
+        names = ("workload", "place", "actions", "generator")
         expected = {f"{i}/{name}" for i in range(self.num_envs) for name in names} | {"ended"}
         if set(state) != expected:
             raise InputError("state", sorted(set(state) ^ expected)[:3], "a state of get_state of as many environments")

@@ -2,24 +2,23 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rich.console import Console
 
-from gpusched_agents.any_policy import OR_AN_AGENT, SB3, is_agent, make_any_policy
+from gpusched_agents.any_policy import OR_AN_AGENT, is_agent, make_any_policy, runs_code
 from gpusched_baselines.registry import policy_descriptions, usual_policy_names
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, nearest_first
 from gpusched_env.model import checks
 from gpusched_env.simulator import Policy
 from gpusched_env.workload import ComparisonSettings, Scenario, parse_seeds
 from gpusched_env.workload.scenario.comparison import GpuDemand
 from gpusched_experiments.cli.policies import parse_policies
-from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import print_table
 from gpusched_experiments.report.comparison_folder import Compared
+from gpusched_experiments.report.comparison_writing import Workload
 from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_experiments.report.recorded_times import AS_TRACED
-from gpusched_experiments.report.table import Table
 
 USUAL_SEEDS = "0-39"
 USUAL_SEEDS_OF_THE_SAME_JOBS = "0-4"  # of a trace, whose runs are long, and of one instance
@@ -35,6 +34,7 @@ class ComparisonPlan:
         workload: What they run; if it is a scenario, its section `compare` names the policies and seeds as they are
             run, so that the scenario alone is enough to compare the same again.
         policies: The policies, with different names.
+        entered: The names that make them: of code of the user its file and class.
         seeds: The seeds, each once.
         reference: Name of the policy that savings are measured against, one of the policies.
         workers: Number of processes, ≥ 1.
@@ -45,6 +45,7 @@ class ComparisonPlan:
 
     workload: Workload
     policies: tuple[Policy, ...]
+    entered: tuple[str, ...]
     seeds: tuple[int, ...]
     reference: str
     workers: int
@@ -75,7 +76,8 @@ class ComparisonPlan:
         """Put options and workload together; an option that is None was not given."""
         scenario = workload.scenario
         said = ComparisonSettings() if scenario is None else scenario.compare
-        chosen = _policies_of_file(said) if policies is None else parse_policies(policies)
+        made = _policies_of_file(said) if policies is None else parse_policies(policies)
+        chosen = tuple(made.values())
         names = [policy.name for policy in chosen]
         text = _seeds_of_file(said, scenario) if seeds is None else seeds.strip()
         numbers = parse_seeds(text, "--seeds")
@@ -86,13 +88,14 @@ class ComparisonPlan:
         if demands is not None and (scenario is None or scenario.trace is None):
             raise InputError("--gpu-demand", gpu_demand, "nothing without a trace")
         used = {
-            "policies": names, "seeds": text, "reference": reference, "workers": workers, "gpu_demands": demands,
+            "policies": list(made), "seeds": text, "reference": reference, "workers": workers, "gpu_demands": demands,
         }  # fmt: skip
         values = {f"compare.{name}": value for name, value in used.items() if value is not None}
         chosen_workload = workload if scenario is None else Workload(scenario.replace(values))
         return cls(
             workload=chosen_workload,
             policies=chosen,
+            entered=tuple(made),
             seeds=numbers,
             reference=against,
             workers=workers or said.workers or (_usual_workers() if backend is PROCESSES else backend.cores()),
@@ -109,15 +112,15 @@ class ComparisonPlan:
         return [(rule, Workload(scenario.replace({"trace.gpu_demand": rule}))) for rule in self.gpu_demands]
 
 
-def _policies_of_file(said: ComparisonSettings) -> tuple[Policy, ...]:
+def _policies_of_file(said: ComparisonSettings) -> dict[str, Policy]:
     known = policy_descriptions()
     names = usual_policy_names() if said.policies is None else said.policies
     for index, name in enumerate(names):
-        if name.startswith(SB3):  # a file that somebody sent must not run code
-            raise InputError(f"compare.policies[{index}]", name, "no model, whose code would run: use --policies")
+        if runs_code(name):  # a file that somebody sent must not run code
+            raise InputError(f"compare.policies[{index}]", name, "nothing whose code would run: use --policies")
         if name not in known and not is_agent(name):
-            raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}{OR_AN_AGENT}")
-    return tuple(make_any_policy(name) for name in names)
+            raise InputError(f"compare.policies[{index}]", name, f"one of {nearest_first(name, known)}{OR_AN_AGENT}")
+    return {name: make_any_policy(name) for name in names}
 
 
 def _usual_workers() -> int:
@@ -160,39 +163,10 @@ def print_comparisons(
         if each.not_claimed and each.replay is not None:
             console.print(each.replay.sentence, style="bold red", markup=False)
         for table in each.tables(reference, instance):
-            shown = fitting(table, console.width)
-            cut = cut or len(shown.columns) < len(table.columns)
             title = table.title if each.gpu_demand else None
             best = each.best if table.columns[0].name == "policy" else None
-            print_table(console, shown, title=title, named=True, best=best, stacked=True, wide=True)
+            cut |= print_table(console, table, title=title, named=True, best=best, stacked=True, wide=True)
         for sentence in each.modelled:
             console.print(sentence, style="yellow", markup=False)
     if cut and whole is not None:
         console.print(f"All columns are in {whole}.", style="dim", markup=False)
-
-
-def fitting(table: Table, width: int) -> Table:
-    """Leave out columns until the rest is no wider than `width`, and what is said of them.
-
-    Those that are not `main` go first, from the right, then the others; two are always kept.
-    """
-    texts, left = table.texts(), list(range(len(table.columns)))
-    order = sorted(left, key=lambda index: (table.columns[index].main, -index))
-    for index in order:
-        if len(left) <= KEPT or sum(_width(table, texts, each) + PADDING for each in left) <= width:
-            break
-        left.remove(index)
-    columns = tuple(table.columns[index] for index in left)
-    gaps = any(column.name.endswith("_gap") for column in columns)
-    notes = tuple(note for note in table.notes if gaps or not note.startswith(("Gaps:", "The other bounds")))
-    return replace(table, columns=columns, rows=tuple(tuple(row[i] for i in left) for row in table.rows), notes=notes)
-
-
-KEPT = 2
-PADDING = 3  # between two columns
-
-
-def _width(table: Table, texts: list[list[str]], index: int) -> int:
-    """Return how wide a column must be: as its widest value (an interval has its own line), or word of its title."""
-    values = [part for row in texts for part in row[index].split(" [")]
-    return max(map(len, (*values, *table.columns[index].title.split())), default=0) + 1

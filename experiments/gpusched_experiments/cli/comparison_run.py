@@ -3,55 +3,40 @@
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import ModuleType
 
 import numpy as np
 import typer
 
 from gpusched_env.errors import InputError
-from gpusched_env.files import one_error, write_atomically
-from gpusched_env.formats import save_instance
-from gpusched_env.formats.instance_file import instance_json
-from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model import Instance
 from gpusched_env.model.tenant import machines
-from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
-from gpusched_env.workload import InstanceMaker, Trace, scenario_toml
+from gpusched_env.workload import InstanceMaker, Trace
 from gpusched_env.workload.traces.summary import modelled
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
 from gpusched_experiments.cli.report import write_report
-from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.report import RunSummary, compare
 from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.comparison_folder import (
-    FIGURES,
-    FILES,
-    JOURNAL_PAGE,
-    JOURNAL_TRACE,
     Compared,
     ComparisonFolder,
     can_be_recorded,
-    comparison_files,
 )
+from gpusched_experiments.report.comparison_writing import CHARTS, Workload, Written, keys_of
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.recorded_times import Traced
-from gpusched_experiments.report.store import key_of
 
 ALWAYS_OF_A_TRACE = (
     "Due dates and slowdown follow from what jobs are offered: one schedule may be late under one rule alone.",
     "Nodes on which nothing runs are off, and cost nothing.",
 )
-
-
-CHARTS = "gpusched_experiments.report.figures"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +61,8 @@ class _Part:
         return Billing.of(self.workload.scenario)
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
-        made_by = {policy.name: origin(policy.name) for policy in plan.policies}
-        keys, billing = {}, asdict(self.billing)
-        for seed in plan.seeds:
-            instance = key_of(instance=instance_json(self.make(seed)))  # once a seed: it is long
-            for name, code in made_by.items():
-                keys[seed, name] = key_of(code=code, instance=instance, policy=name, seed=seed, billing=billing)
-        return keys
+        made_by = {policy.name: origin(name) for policy, name in zip(plan.policies, plan.entered, strict=True)}
+        return keys_of(self.make, plan.seeds, made_by, self.billing)
 
     def modelled(self) -> tuple[str, ...]:
         scenario = self.workload.scenario
@@ -98,9 +78,16 @@ class _Part:
         return ("Restarts are free (restart_s = 0): policies change GPUs as often as they like.",)
 
 
-def run_comparison(plan: ComparisonPlan, out: str | Path, pictures: Sequence[str] = ()) -> tuple[Compared, ...]:
-    """Run what is not finished yet, and write the folder; a stopped comparison goes on where it was."""
-    charts = import_module(CHARTS) if pictures else None  # before anything is run: it may not be installed
+def run_comparison(
+    plan: ComparisonPlan, out: str | Path, pictures: Sequence[str] = (), *, replaces: bool = False
+) -> tuple[Compared, ...]:
+    """Run what is not finished yet, and write the folder; a stopped comparison goes on where it was.
+
+    Args:
+        replaces: Whether runs of another workload in the folder are replaced; else they are an error.
+    """
+    if pictures:
+        import_module(CHARTS)  # before anything is run: it may not be installed
     folder = ComparisonFolder(out)
     parts = _checked(plan)  # a bad workload, and a policy that does not fit it, show before anything begins
     keys = [part.keys(plan) for part in parts]
@@ -109,24 +96,25 @@ def run_comparison(plan: ComparisonPlan, out: str | Path, pictures: Sequence[str
         _note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
     _print_what_is_run(parts[0])
     with _kept_if_stopped(folder), folder.taken(), counting(plan.title, plan.count * len(parts)) as bar:
+        plan.workload.write(folder, [key for own in keys for key in own.values()], replaces=replaces)
         bar.show(finished)
         compared = tuple(
             Compared.of(_run(plan, part, own, folder, bar, record=index == 0), plan.reference, part.gpu_demand,
                         part.modelled(), None if part.trace is None else Traced.of(part.trace))
             for index, (part, own) in enumerate(zip(parts, keys, strict=True))
         )  # fmt: skip
-        _write(plan, parts[0], folder, compared)
+        about = Written(
+            plan.workload, tuple(policy.name for policy in plan.policies), plan.seeds, plan.reference, plan.workers,
+            parts[0].make(plan.seeds[0]),
+        )  # fmt: skip
+        about.files(folder, compared)
         folder.keep([policy.name for policy in plan.policies], {key for own in keys for key in own.values()})
-        if charts is not None:
+        if pictures:
             bar.say("drawing the charts")
-            _draw(charts, pictures, plan, parts[0], folder, compared[0])
+            about.draw(folder, compared[0], pictures)
         bar.say("writing the report")
         write_report(folder.path)
     return compared
-
-
-def written(out: str | Path) -> list[Path]:
-    return [path for name in FILES if (path := Path(out) / name).exists()]
 
 
 def instance_title(plan: ComparisonPlan) -> str | None:
@@ -217,53 +205,3 @@ def _run(
         billing=part.billing,
         backend=plan.backend,
     )
-
-
-def _write(plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared: Sequence[Compared]) -> None:
-    """Write the files that say what came out, in place of those of a former comparison."""
-    facts = {
-        **plan.workload.facts(),
-        "policies": [policy.name for policy in plan.policies],
-        "seeds": plan.seeds,
-        "reference": plan.reference,
-        "workers": plan.workers,
-    }
-    recorded = {
-        policy.name: path.name
-        for policy in plan.policies
-        if (path := folder.recorded(policy.name)).exists() and can_be_recorded(part.make(plan.seeds[0]))
-    }
-    contents = comparison_files(compared, plan.reference, instance_title(plan), recorded, provenance(None, **facts))
-    if plan.workload.scenario is not None:
-        contents["scenario.toml"] = scenario_toml(plan.workload.scenario)
-    for name, content in contents.items():
-        write_atomically(folder.path / name, content)
-    if plan.workload.instance is not None:
-        save_instance(plan.workload.instance, folder.path / "instance.json")
-    with one_error(folder.path):
-        made = {"groups.csv", "scenario.toml", "instance.json", "report.html", JOURNAL_TRACE, JOURNAL_PAGE, *FIGURES}
-        for name in made - contents.keys():
-            if name != "instance.json" or plan.workload.instance is None:
-                (folder.path / name).unlink(missing_ok=True)  # of a former comparison
-
-
-def _draw(
-    charts: ModuleType,
-    forms: Sequence[str],
-    plan: ComparisonPlan,
-    part: _Part,
-    folder: ComparisonFolder,
-    compared: Compared,
-) -> None:
-    """Draw the costs, and the first seed's run of the policy that costs least."""
-    count = len(plan.seeds)
-    seeds = f"{count} seed{'s' if count > 1 else ''}{' of the policies' if plan.workload.scenario is None else ''}"
-    instance = part.make(plan.seeds[0])
-    title = f"{plan.workload.title}: {len(machines(instance))} nodes, {len(instance.jobs)} jobs, {seeds}"
-    costs = partial(charts.cost_figure, compared.rows, compared.runs, title, of_trace=bool(compared.gpu_demand))
-    contents = charts.figure_files("costs", costs(), forms)
-    best = folder.recorded(compared.best)
-    if can_be_recorded(instance) and best.exists():
-        contents |= charts.figure_files("gantt", charts.gantt(read_result(best)), forms)
-    for name, content in contents.items():
-        write_atomically(folder.path / name, content)

@@ -5,21 +5,22 @@ from typing import Annotated
 
 import typer
 
-from gpusched_agents.any_policy import SB3, is_agent
+from gpusched_agents.any_policy import SB3, full_name, is_agent, shown_name
 from gpusched_agents.files.storage import PREFIX
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparison_plan import USUAL_REFERENCE, USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
-from gpusched_experiments.cli.comparison_run import run_comparison, written
+from gpusched_experiments.cli.comparison_run import run_comparison
 from gpusched_experiments.cli.pictures import PicturesOption, picture_forms
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import note_if_one_seed, output, print_table
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
 from gpusched_experiments.report.comparison_table import COUNTS, SHORT, means_over, metrics_table
+from gpusched_experiments.report.comparison_writing import written
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.metrics import Billing
-from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
+from gpusched_experiments.report.table import MONEY, PERCENT, Column, ColumnNote, Table
 
 USUAL_SEEDS = "0-9"
 
@@ -31,12 +32,20 @@ def evaluate_command(
         str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, its folder, or a model's .zip.")
     ],
     scenario: options.ScenarioOption = "default",
+    track: options.TrackOption = None,
     seeds: Annotated[
         str | None,
-        typer.Option("--seeds", help="Seeds of the workloads: 0-9, or 0,3,5; default: 0-9, with an instance 0-4."),
+        typer.Option(
+            "--seeds",
+            help="Seeds of the workloads: 0-9, or 0,3,5; default: 0-9, with an instance 0-4, with a track its test "
+            "seeds.",
+        ),
     ] = None,
     against: Annotated[
-        str, typer.Option("--against", help="Policies or other agents to measure it against, separated by commas.")
+        str,
+        typer.Option(
+            "--against", help="Policies, other agents or FILE.py:Class to measure it against, separated by commas."
+        ),
     ] = "edf,sts",
     workers: options.WorkersOption = None,
     given: options.WorkloadOptions,
@@ -63,10 +72,12 @@ def evaluate_command(
     forms = picture_forms(pictures)
     if forms and out is None:
         raise InputError("--pictures", pictures, "nothing without --out DIR")
-    workload = given.workload(scenario)
+    workload = given.workload(options.scenario_or_track(scenario, track))
     usual = USUAL_SEEDS if given.instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
-    name = agent if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
-    others = [other.strip() for other in against.split(",")]
+    if track is not None and workload.scenario is not None:
+        usual = workload.scenario.compare.seeds or usual
+    name = full_name(agent) if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
+    others = [full_name(other.strip()) for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
     machines = backend.chosen()
@@ -74,10 +85,10 @@ def evaluate_command(
     rule = None if replay is None else replay.gpu_demand
     note_if_one_seed(seeds)
     names, text = ",".join([name, *others]), usual if seeds is None else seeds
-    reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
+    reference = USUAL_REFERENCE if USUAL_REFERENCE in others else shown_name(others[0])
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
     runs = _unkept(plan) if out is None else run_comparison(plan, out, forms)[0].runs
-    _print(runs, name, None if given.instance is None else workload.title)
+    _print(runs, plan.policies[0].name, None if given.instance is None else workload.title)
     for path in [] if out is None else written(out):
         typer.echo(f"wrote {path}")
 
@@ -106,11 +117,13 @@ def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None
         Column("tardiness_eur", "tardiness €", lambda row: row.tardiness_eur, MONEY),
         Column("total_eur", "total €", lambda row: row.total_eur, MONEY),
         Column("late_jobs", "late jobs", lambda row: row.late_jobs, COUNTS),
-        Column("ms_per_job", "ms per job", lambda row: ms_per_job(runs, row.policy), SHORT),
+        Column("ms_per_job", "ms per job", lambda row: ms_per_job(runs, row.policy), SHORT, main=False),
         Column("saving", f"saving of {agent}", saving, PERCENT, interval=True),
     )
-    print_table(output(), Table.of("Agent", columns, rows, _notes(rows[0].runs, instance)), named=True, best=agent)
-    print_table(output(), metrics_table(rows), named=True, best=agent)
+    print_table(
+        output(), Table.of("Agent", columns, rows, _notes(rows[0].runs, instance)), named=True, best=agent, stacked=None
+    )
+    print_table(output(), metrics_table(rows), named=True, best=agent, stacked=None)
 
 
 def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:
@@ -127,5 +140,5 @@ def _notes(seeds: int, instance: str | None) -> tuple[str, ...]:
     return (
         means_over(seeds, instance),
         f"Saving: 1 - (sum of the agent's total costs) / (sum of those of the policy), paired by seed. {interval}",
-        "ms per job: all the time that the policy took to decide / jobs.",
+        ColumnNote("ms per job: all the time that the policy took to decide / jobs.", "ms_per_job"),
     )

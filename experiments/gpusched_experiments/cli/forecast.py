@@ -13,17 +13,19 @@ import typer
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.serve import KEY_VARIABLE
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.table import COUNT, MONEY, RATIO, SHARE, Column, Table
-from gpusched_experiments.service.client import post
+from gpusched_experiments.service.client import asked
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.forecasting import Forecaster
 
 REQUEST = "request.json"
 AS_IT_IS = "as it is"
+OF_ANSWER = ("now_s", "quantiles", "coming", "samples", "policy", "what_if", "cluster")
 _NODES = re.compile(r"nodes\+(\d+):([^,:=]+?)(?:x(\d+))?$")
 _FORM = "parts with commas: nodes+2:A100 (A100x4: with 4 GPUs each), policy=edf, cap=40 (kW)"
 
@@ -99,7 +101,7 @@ def _request(file: str) -> dict[str, Any]:
     path = Path(file)
     path = path / REQUEST if path.is_dir() else path
     try:
-        found = json.loads(path.read_bytes())
+        found = parse_json(path.read_bytes())
     except (OSError, ValueError) as error:
         raise InputError("FILE", str(path), f"a request as JSON, or a folder with {REQUEST} ({error})") from None
     if not isinstance(found, dict):
@@ -127,8 +129,7 @@ def _change(text: str, request: dict[str, Any]) -> dict[str, Any]:
 def _asked(request: dict[str, Any], url: str | None) -> dict[str, Any]:
     """Ask the service, or forecast here, where only the key of the environment reads what a policy remembers."""
     if url is not None:
-        told: dict[str, Any] = json.loads(post(f"{url.rstrip('/')}/v1/forecast", json.dumps(request).encode()))
-        return told
+        return asked(f"{url.rstrip('/')}/v1/forecast", request, OF_ANSWER, ("id",))
     key = os.environ.get(KEY_VARIABLE)
     if key is None and request.get("memory") is not None:
         typer.echo(f"note: without the memory of the request, which needs {KEY_VARIABLE}", err=True)

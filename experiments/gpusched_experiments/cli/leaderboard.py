@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from gpusched_agents.any_policy import shown_name
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import whole
 from gpusched_env.workload import Track, list_tracks, load_track, parse_seeds
@@ -35,7 +36,8 @@ def leaderboard_command(
         str | None,
         typer.Option(
             "--policies", "-p",
-            help="Policies and agents (agent:NAME, agent:DIR), separated by commas; default: all but slow ones.",
+            help="Policies, agents (agent:NAME, agent:DIR) and your own (FILE.py:Class, whose code runs), separated by "
+            "commas; default: all but slow ones.",
         ),
     ] = None,
     slow: Annotated[
@@ -89,9 +91,11 @@ def leaderboard_command(
     """
     entered = _policies(policies, quick=quick)
     if slow is not None:
-        entered += tuple(policy.name for policy in parse_policies(slow) if policy.name not in entered)
-    if reference is not None and reference not in entered:
-        raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")
+        entered += tuple(name for name in parse_policies(slow) if name not in entered)
+    shown = tuple(map(shown_name, entered))
+    each_once("--policies", shown)
+    if reference is not None and reference not in shown:
+        raise InputError("--reference", reference, f"one of the policies: {', '.join(shown)}")
     chosen = _tracks(tracks)
     wanted = _seeds(seeds)
     where = backend.chosen()
@@ -115,7 +119,7 @@ def leaderboard_command(
 def _policies(text: str | None, *, quick: bool) -> tuple[str, ...]:
     if text is None:
         return QUICK_POLICIES if quick else default_policies()
-    return tuple(policy.name for policy in parse_policies(text))
+    return tuple(parse_policies(text))
 
 
 def _tracks(text: str | None) -> tuple[Track, ...]:

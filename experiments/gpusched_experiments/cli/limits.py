@@ -18,6 +18,7 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.comparison import Comparison, compare
+from gpusched_experiments.report.comparison_writing import Workload
 from gpusched_experiments.report.estimate import Estimate, paired_saving
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, SHARE, Column, Table
 
@@ -116,7 +117,7 @@ def limits_command(
     made = replace(given, scenario=options.scenario_or_track(scenario, track)).make()
     made = made.replace({"jobs.power_limits": list(numbers)})
     chosen = parse_seeds(seeds or ("0-4" if made.trace is not None else "0-9"), "--seeds")
-    make = options.Workload(made).maker()
+    make = Workload(made).maker()
     choices: list[tuple[str, Callable[[int], Instance]]] = [
         *((f"{limit:g} for all" if limit < 1.0 else "none", _Limiting(make, limit)) for limit in numbers),
         ("chosen", make),

@@ -51,8 +51,6 @@ def _run() -> None:
         )
         sys.stderr.write(f"error: {missing}\n")
         sys.exit(2)
-    if sys.argv[1:3] != ["slurm", "release"]:  # it compiles nothing: it must work where nothing can be compiled
-        import_module("gpusched_experiments.cli.compiling").tell_of_compiling()
     app(prog_name=NAME)
 
 

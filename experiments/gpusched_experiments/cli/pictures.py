@@ -114,7 +114,7 @@ class AnimationOptions:
         """Run the policy again, which repeats to the last bit, and draw its rounds; the last picture has all of it."""
         animation: Any = import_module("gpusched_env.rendering.frames")
         rendering: Any = import_module("gpusched_env.rendering")
-        frames, pictures = rendering.GanttFrames(), list[Any]()
+        frames, pictures = rendering.GanttFrames(policy.name), list[Any]()
         rounds = set(animation.rounds_to_show(result.rounds, self.frames))
         count = 0
         with counting("drawing", len(rounds) + 1, passing=True) as bar:

@@ -10,7 +10,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from gpusched_agents.any_policy import SB3, is_agent, make_any_policy
+from gpusched_agents.any_policy import SB3, full_name, is_agent, is_own_policy, make_any_policy
 from gpusched_agents.files.storage import PREFIX, find_agent, load_description, shipped_agents, track_agents
 from gpusched_baselines.registry import POLICIES, ablation_names, policy_descriptions, policy_names, usual_policy_names
 from gpusched_env.errors import InputError
@@ -31,6 +31,7 @@ def print_policy(name: str) -> None:
     if parts:
         console.print(f"without one of its parts: {', '.join(parts)}", soft_wrap=True, markup=False)
     made = ("load_sb3" if name.startswith(SB3) else "load_policy") if is_agent(name) else "make_policy"
+    made = "make_any_policy" if is_own_policy(name) else made
     where = "gpusched_agents" if is_agent(name) else "gpusched_baselines"
     console.print(f'in Python: from {where} import {made}; {made}("{name}")', soft_wrap=True, markup=False)
 
@@ -96,13 +97,17 @@ def policies_command(
     output().print("`gpusched compare` runs the default ones, those of --policies, or with --policies all every one.")
     output().print("Published ones do what the authors of the STS method published; ours are this project's own.")
     output().print("An agent runs if it is named: agent:NAME if it is shipped, agent:DIR from its folder.")
+    output().print("A policy of your own runs if its file is named, FILE.py:Class: the code in it runs.")
 
 
-def parse_policies(text: str) -> tuple[Policy, ...]:
-    """Make the policies named in `text`, separated by commas; `all` is every one, without agents."""
-    names = list(policy_names()) if text.strip() == "all" else [name.strip() for name in text.split(",")]
-    policies = tuple(make_any_policy(name) for name in names)
-    if len({policy.name for policy in policies}) != len(names):
+def parse_policies(text: str) -> dict[str, Policy]:
+    """Make the policies named in `text`, separated by commas, by name; `all` is every one, without agents.
+
+    A name of code of the user is given with the absolute path of its file.
+    """
+    names = list(policy_names()) if text.strip() == "all" else [full_name(name.strip()) for name in text.split(",")]
+    policies = {name: make_any_policy(name) for name in names}
+    if len({policy.name for policy in policies.values()}) != len(names):
         raise InputError("--policies", text, "names of policies separated by commas, each once")
     return policies
 

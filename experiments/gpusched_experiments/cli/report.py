@@ -8,6 +8,7 @@ import typer
 
 from gpusched_env.errors import MissingExtraError
 from gpusched_env.files import write_atomically
+from gpusched_experiments.report.comparison_writing import write_page
 
 
 def report_command(
@@ -39,17 +40,9 @@ def report_command(
         webbrowser.open(path.resolve().as_uri())
 
 
-NAME = "report.html"
-
-
 def write_report(folder: Path) -> Path | None:
-    # Only here: what pages need is not needed by the other commands.
-    from gpusched_experiments.html_report import folder_report, report_html  # noqa: PLC0415
-
     try:
-        page = report_html(folder_report(folder))
+        return write_page(folder)
     except MissingExtraError as missing:
-        typer.echo(f"note: no {NAME}, since {missing}", err=True)
+        typer.echo(f"note: no report.html, since {missing}", err=True)
         return None
-    write_atomically(folder / NAME, page)
-    return folder / NAME

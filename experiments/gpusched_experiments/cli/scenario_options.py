@@ -1,6 +1,5 @@
 """The options that several commands have, and the workload that they describe."""
 
-import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
@@ -10,38 +9,14 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
-from gpusched_env.envs.source import Replay
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance
-from gpusched_env.model import Instance
-from gpusched_env.workload import InstanceMaker, Scenario, load_scenario, load_track, scenario_for_trace
+from gpusched_env.parsing import parse_toml
+from gpusched_env.workload import Scenario, load_scenario, load_track, scenario_for_trace
 from gpusched_env.workload.scenario.places import track_place
 from gpusched_env.workload.traces.presets import FORMATS, check_format
 from gpusched_experiments.cli import terminal as completion
-
-
-@dataclass(frozen=True, slots=True)
-class Workload:
-    """A scenario, or one instance and its file, where seeds decide the policies' own randomness alone."""
-
-    scenario: Scenario | None
-    instance: Instance | None = None
-    file: str = ""
-
-    @property
-    def title(self) -> str:
-        return Path(self.file).name if self.scenario is None else self.scenario.name
-
-    def maker(self) -> Callable[[int], Instance]:
-        if self.instance is not None:
-            return Replay(self.instance).make
-        return InstanceMaker(self.scenario or Scenario()).make
-
-    def facts(self) -> dict[str, Any]:
-        if self.scenario is not None:
-            return {"scenario": self.scenario.model_dump(mode="json")}
-        return {"instance_file": self.file}
-
+from gpusched_experiments.report.comparison_writing import Workload
 
 USUAL = "default"
 
@@ -64,7 +39,8 @@ PoliciesOption = Annotated[
     str | None,
     typer.Option(
         "--policies", "-p", autocompletion=completion.policies,
-        help="Policies and agents (agent:NAME, agent:DIR), separated by commas, or all policies; default: those that "
+        help="Policies, agents (agent:NAME, agent:DIR) and your own (FILE.py:Class, whose code runs), separated by "
+        "commas, or all policies; default: those that "
         "`gpusched policies` marks, with `worlds` all that are not slow.",
     ),
 ]  # fmt: skip
@@ -246,7 +222,7 @@ def parse_setting(text: str, example: str = "cluster.nodes=20", option: str = "-
     if not equals or not name or not all(name.split(".")):
         raise InputError(option, text, f"section.name=value, such as {example}")
     try:
-        parsed = tomllib.loads(f"value = {value}")
-    except tomllib.TOMLDecodeError:
+        parsed = parse_toml(f"value = {value}")
+    except ValueError:
         return name, value.strip()
     return name, parsed["value"] if len(parsed) == 1 else value.strip()

@@ -70,21 +70,21 @@ SCENARIO_COLUMNS: tuple[Column[tuple[str, Scenario]], ...] = (
     Column("scenario", "scenario", lambda item: item[0]),
     Column("nodes", "nodes", lambda item: _nodes(item[1]), PLAIN),
     Column("jobs", "jobs", lambda item: _jobs(item[1]), PLAIN),
-    Column("gpu_types", "GPU types", lambda item: _gpu_types(item[1])),
-    Column("load", "load", lambda item: load_of(item[1]), RATIO),
+    Column("gpu_types", "GPU types", lambda item: _gpu_types(item[1]), main=False),
+    Column("load", "load", lambda item: load_of(item[1]), RATIO, main=False),
     Column("description", "what it is for", lambda item: item[1].description),
 )
 
 
 TRACK_COLUMNS: tuple[Column[Track], ...] = (
     Column("track", "track", lambda track: track.name),
-    Column("nodes", "nodes", lambda track: _nodes(track.scenario), PLAIN),
-    Column("gpu_types", "GPU types", lambda track: _gpu_types(track.scenario)),
-    Column("jobs", "jobs", lambda track: _jobs(track.scenario), PLAIN),
-    Column("load", "load", lambda track: load_of(track.scenario, track.seeds("test")), RATIO),
-    Column("due", "due", lambda track: _range(track.scenario, lambda each: each.due_dates.slack, ".2g")),
-    Column("weights_eur_per_h", "weight €/h", lambda track: _weights(track.scenario)),
-    Column("restart", "restart", lambda track: _restart(track.scenario)),
+    Column("nodes", "nodes", lambda track: _nodes(track.scenario), PLAIN, main=False),
+    Column("gpu_types", "GPU types", lambda track: _gpu_types(track.scenario), main=False),
+    Column("jobs", "jobs", lambda track: _jobs(track.scenario), PLAIN, main=False),
+    Column("load", "load", lambda track: load_of(track.scenario, track.seeds("test")), RATIO, main=False),
+    Column("due", "due", lambda track: _range(track.scenario, lambda each: each.due_dates.slack, ".2g"), main=False),
+    Column("weights_eur_per_h", "weight €/h", lambda track: _weights(track.scenario), main=False),
+    Column("restart", "restart", lambda track: _restart(track.scenario), main=False),
     Column("hard", "what is hard", lambda track: track.hard),
 )
 

@@ -29,7 +29,12 @@ def serve_command(
         int | None, typer.Option("--workers", "-w", help="Processes that decide; by default one a core.")
     ] = None,
     policies: Annotated[
-        str, typer.Option("--policies", "-p", help="Policies that may be asked: names with commas, usual, or all.")
+        str,
+        typer.Option(
+            "--policies",
+            "-p",
+            help="Policies that may be asked: names with commas (FILE.py:Class too, whose code runs), usual, or all.",
+        ),
     ] = "usual",
     agent: Annotated[
         list[str] | None,

@@ -23,9 +23,10 @@ from gpusched_experiments.cli import pictures
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import output
+from gpusched_experiments.report.comparison_writing import Workload
 from gpusched_experiments.report.metrics import Billing, RunMetrics
+from gpusched_experiments.report.record import check_same
 
 
 @options.with_options
@@ -36,7 +37,7 @@ def simulate_command(
         typer.Option(
             "--policy",
             "-p",
-            help="The policy (see `gpusched policies`), or agent:NAME or agent:DIR.",
+            help="The policy (see `gpusched policies`), an agent, or your own: FILE.py:Class, whose code runs.",
             autocompletion=completion.a_policy,
         ),
     ] = "sts",
@@ -77,6 +78,8 @@ def simulate_command(
     workload = given.workload(options.scenario_or_track(scenario, track))
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
+    if out is not None:
+        check_same(out, Path(out) / "run.json", workload.facts() | {"policy": chosen_policy.name, "seed": seed})
     with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
         result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
         bar.show(len(made.jobs))

@@ -17,7 +17,7 @@ from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
-from gpusched_experiments.cli.comparison_run import run_comparison, written
+from gpusched_experiments.cli.comparison_run import run_comparison
 from gpusched_experiments.cli.live_options import (
     QUIET,
     LogFormatOption,
@@ -27,7 +27,6 @@ from gpusched_experiments.cli.live_options import (
     needed,
 )
 from gpusched_experiments.cli.report import write_report
-from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.live.comment import seconds_of_due
 from gpusched_experiments.live.job_rules import JobRules
@@ -40,12 +39,14 @@ from gpusched_experiments.live.state import LiveCluster
 from gpusched_experiments.live.watch_report import (
     about_the_journal,
     drift_table,
+    jobs_without_times,
     scenario_of,
     trace_csv,
 )
 from gpusched_experiments.live.watch_savings import Schedule, savings_table, verdict_of
 from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, JOURNAL_TRACE, ComparisonFolder
+from gpusched_experiments.report.comparison_writing import Workload, written
 from gpusched_experiments.report.recorded_times import AS_TRACED
 from gpusched_experiments.report.table import markdown
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
@@ -163,16 +164,17 @@ def _reader(folder: str | None) -> Callable[[LiveCluster], Mapping[str, JobProgr
 def _report(journal: str, out: str, policy: str, rules: JobRules, how: tuple[str, int | None]) -> None:
     """Compare what ran with policies, on the jobs that a journal saw, and write the folder."""
     seen = SeenCluster.of(journal)
-    workload = Workload(scenario_of(seen, journal, rules))
-    plan = ComparisonPlan.of(workload, f"{AS_TRACED},{policy}", how[0], AS_TRACED, how[1], "exact,elastic")
-    compared = run_comparison(plan, out)
+    scenario = scenario_of(seen, journal, rules)
+    left = jobs_without_times(seen, scenario)
+    plan = ComparisonPlan.of(Workload(scenario), f"{AS_TRACED},{policy}", how[0], AS_TRACED, how[1], "exact,elastic")
+    compared = run_comparison(plan, out, replaces=True)  # of the same journal, which grows
     folder = ComparisonFolder(out)
     recorded = {name: folder.recorded(name) for name in (each.name for each in plan.policies)}
-    said, tables = about_the_journal(seen), [drift] if (drift := drift_table(seen)) is not None else []
+    said, tables = about_the_journal(seen, left), [drift] if (drift := drift_table(seen)) is not None else []
     page = ["## What the journal saw", "", *(f"- {each}" for each in said), ""]
     if all(path.exists() for path in recorded.values()):
         results = [read_result(path) for path in recorded.values()]
-        ran = Schedule.of_journal(seen, results[0].instance)
+        ran = Schedule.of_journal(seen, results[0].instance, left)
         others = [Schedule.of_result(result) for result in results if result.policy != AS_TRACED]
         tables.insert(0, savings_table(ran, others, seen.speed))
         page = [verdict_of(tables[0]), "", *page]

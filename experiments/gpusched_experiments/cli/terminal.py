@@ -97,37 +97,76 @@ def print_table(
     no_wrap: bool = False,
     named: bool = False,
     best: str | None = None,
-    stacked: bool = False,
+    stacked: bool | None = False,
     wide: bool = False,
-) -> None:
-    """Print a table and its notes.
+) -> bool:
+    """Print a table and its notes; leave out columns for which there is no room, and return whether there are any.
+
+    Numbers and names are never cut.
 
     Args:
+        no_wrap: Whether the table is printed whole, however wide.
         best: The first column's text of the row that is green.
-        stacked: Whether intervals have lines of their own.
-        wide: Whether then all columns, not the first alone, are as wide as what stands in them.
+        stacked: Whether intervals have lines of their own; None: where there is no room for them beside the number.
+        wide: Whether all columns, not the first alone, are as wide as what stands in them.
     """
+    if stacked is None:
+        stacked = len(fitting(table, console.width, stacked=False).columns) < len(table.columns)
+    whole, table = table, table if no_wrap else fitting(table, console.width, stacked=stacked)
     rows = [[text.replace(" [", "\n[") if stacked else text for text in row] for row in table.texts()]
     shown = rich.Table(box=SIMPLE_HEAD, pad_edge=False, title=title and escape(title), title_justify="left")
     for index, column in enumerate(table.columns):
         first = named and index == 0
-        widest = max((len(line) for row in rows for line in row[index].splitlines()), default=0)
+        widest = _width(table, rows, index, title=False)
         shown.add_column(
             escape(column.title),
             justify="left" if column.form is TEXT else "right",
             style="bold" if first else None,
             no_wrap=no_wrap or first,
-            min_width=widest if stacked and (first or wide) else None,
+            min_width=widest if first or wide or column.form is not TEXT else min(widest, LINE),
         )
     for row in rows:
         shown.add_row(*map(escape, row), style="green" if row[0] == best else None)
     _print_without_blanks(console, shown)
     for note in table.notes:
         console.print(note, style="dim", markup=False)
+    return len(table.columns) < len(whole.columns)
+
+
+KEPT, PADDING = 2, 3
+"""Columns that are always printed, and what stands between two."""
+LINE = 28
+"""Least width of a column of sentences."""
+
+
+def fitting(table: Table, width: int, *, stacked: bool = True) -> Table:
+    """Leave out columns until the rest is no wider than `width`, and what is said of them.
+
+    Those that are not `main` go first, from the right, then the others; two are always kept.
+
+    Args:
+        stacked: Whether intervals have lines of their own.
+    """
+    texts = [[text.replace(" [", "\n[") if stacked else text for text in row] for row in table.texts()]
+    left = list(range(len(table.columns)))
+    for index in sorted(left, key=lambda index: (table.columns[index].main, -index)):
+        if len(left) <= KEPT or sum(_width(table, texts, each) + PADDING for each in left) <= width:
+            break
+        left.remove(index)
+    return table.keeping(left)
+
+
+def _width(table: Table, texts: list[list[str]], index: int, *, title: bool = True) -> int:
+    """Return how wide a column must be: as its widest value, of sentences a line, or as a word of its title."""
+    values = [line for row in texts for line in row[index].splitlines()]
+    if table.columns[index].form is TEXT and index > 0:
+        values = [part for line in values for part in (line[:LINE], *line.split())]
+    return max(map(len, (*values, *(table.columns[index].title.split() if title else ()))), default=0) + title
 
 
 def print_outcome(title: str, outcome: Outcome) -> None:
-    print_table(output(), outcome.table, title=title)
+    if print_table(output(), outcome.table, title=title, stacked=None):
+        output().print(f"All columns are in {outcome.folder / 'table.md'}.", style="dim", markup=False)
     for name in outcome.files:
         typer.echo(f"wrote {outcome.folder / name}")
 

@@ -12,10 +12,12 @@ import typer
 
 import gpusched_agents
 from gpusched_agents.files.description import NAME
+from gpusched_agents.files.own_code import load_object
 from gpusched_agents.training.checkpoint import best_point, cost_of
 from gpusched_agents.training.references import first_agent
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
@@ -25,7 +27,7 @@ from gpusched_experiments.report.chart import RELATIVE, training_chart
 
 CHECKPOINT = "checkpoint.safetensors"
 TRACK = "track:"
-CALLBACK = """module:Class or 'module:Class={"argument": 1}'"""
+CALLBACK = """FILE.py:Class, module:Class or 'module:Class={"argument": 1}'"""
 FIGURE, DRAWS = "curve", "gpusched_experiments.report.figures"
 
 if TYPE_CHECKING:
@@ -107,26 +109,16 @@ def train_command(
 
 
 def _callback(text: str) -> Any:
-    """Make the callback of `MODULE:CLASS` or `MODULE:CLASS=JSON`, with the named arguments of a JSON object.
-
-    Modules are looked for in the present folder, too, as by `python -m`.
-    """
+    """Make the callback of `MODULE:CLASS` or `FILE.py:CLASS`, after `=` the named arguments as a JSON object."""
     path, _, arguments = text.partition("=")
     module, _, name = path.partition(":")
     try:
-        given = json.loads(arguments or "{}") if module and name else None
+        given = parse_json(arguments or "{}") if module and name else None
     except ValueError:
         given = None
     if not isinstance(given, dict):
         raise InputError("--callback", text, f"{CALLBACK}, with a JSON object")
-    here = str(Path.cwd())
-    sys.path.insert(0, here)
-    try:
-        found = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise InputError("--callback", text, f"a class that can be imported ({error})") from error
-    finally:
-        sys.path.remove(here)
+    found = load_object("--callback", path)
     try:
         callback = found(**given)
     except TypeError as error:

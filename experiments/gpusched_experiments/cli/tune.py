@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -21,6 +22,7 @@ from gpusched_experiments.cli.scenario_options import SET, SetOption, parse_sett
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.estimate import Estimate, paired_saving
+from gpusched_experiments.report.record import check_same
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, Column, Table
 
 OUT = "results/tuned.json"
@@ -88,6 +90,8 @@ def tune_command(
         raise InputError("--out", out, "the path of a .json file")
     changes = dict(map(parse_setting, settings or ()))
     held_out = changes | dict(parse_setting(text, option="--validation-set") for text in validation or ())
+    whose = {"settings": changes or None, "validation_settings": held_out or None}
+    check_same(out, Path(out), {"tracks": [each.name for each in tracks], **whose})
     seeds = {each.name: each.seeds("training")[:workloads] for each in tracks}
     made = [[make_instance(each.scenario.replace(changes), s) for s in seeds[each.name]] for each in tracks]
     instances = [instance for group in made for instance in group]
@@ -106,7 +110,7 @@ def tune_command(
         bar.say("validation")
         judged = [_judge(pool, each, held_out, _tuned(names, best)) for each in tracks]
     facts = {"tracks": [each.name for each in tracks], "workloads": workloads, "evaluations": evaluations, "seed": seed}
-    facts |= {name: values for name, values in (("settings", changes), ("validation_settings", held_out)) if values}
+    facts |= {name: values for name, values in whose.items() if values}
     save_tuned(out, constants, **facts, training_cost=least, validation={j.track: j.saving.value for j in judged})
     note = f"On the training workloads they save {1.0 - least:.1%}."
     table = Table.of("Constants on validation seeds", COLUMNS, judged, (note,))

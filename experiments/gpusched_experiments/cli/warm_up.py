@@ -11,11 +11,11 @@ import typer
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines.planning.plan import solve
+from gpusched_env.compiling import compiled_kernels
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import memory_columns
-from gpusched_experiments.cli.compiling import compiled_kernels
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.forecast import ForecastSettings, forecast
@@ -73,7 +73,7 @@ def warm_up_command(
 def steps_of(policies: str | None) -> list[tuple[str, Callable[[], None]]]:
     """Return what to do, each with its name; forecasts and the decision service only where all is compiled."""
     if policies is not None:
-        return list(warm_up_steps([policy.name for policy in parse_policies(policies)]))
+        return list(warm_up_steps(list(parse_policies(policies))))
     return [*warm_up_steps(), ("forecasts", _forecasts), ("decision service", _decisions)]
 
 

@@ -20,10 +20,10 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.comparison_run import run_comparison
 from gpusched_experiments.cli.policies import parse_policies
-from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.scenarios import load_of
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report import RunSummary
+from gpusched_experiments.report.comparison_writing import Workload
 from gpusched_experiments.report.estimate import Estimate, paired_saving
 from gpusched_experiments.report.table import MONEY, PLAIN, RATIO, Column, Table, csv_text, markdown
 
@@ -142,7 +142,7 @@ def _names(policies: str | None, reference: str) -> list[str]:
         records = {name: POLICIES[name] for name in policy_descriptions()}
         chosen = [name for name, shipped in records.items() if shipped.compiled and not shipped.slow]
     else:
-        chosen = [policy.name for policy in parse_policies(policies)]
+        chosen = list(parse_policies(policies))
     others = [name for name in chosen if name != reference]
     if not others:
         raise InputError("--policies", policies, f"a policy beside the reference {reference}")
@@ -155,7 +155,7 @@ def _run(
     instance, fitting = make_instance(scenario, 0), []
     for name in names:
         try:
-            check_fit(parse_policies(name), instance)
+            check_fit(parse_policies(name).values(), instance)
         except InputError:
             continue
         fitting.append(name)

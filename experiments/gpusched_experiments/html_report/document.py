@@ -9,7 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from gpusched_env.errors import MissingExtraError
-from gpusched_env.rendering import lanes as palette
+from gpusched_env.rendering import colours as palette
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_experiments.html_report.costs import cost_drawing, savings_drawing
 from gpusched_experiments.html_report.gantt import gantt_drawing
@@ -21,7 +21,7 @@ from gpusched_experiments.report.table import Table, html_table
 
 COLOURS = ("ink", "subtle", "grid", "stripes", "paper", "late", "energy", "tardiness")  # the other ones: report.css
 SHOWN_SEEDS = 12  # above it only the first and the last are named
-LONG = 40  # rows beyond which a table of a Markdown page is folded
+LONG = 100  # rows beyond which a table of a Markdown page is folded
 NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(?=%|\s*\[|$)")
 
 

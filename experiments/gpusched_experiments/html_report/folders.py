@@ -10,22 +10,26 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats.json_fields import check_provenance
 from gpusched_experiments.html_report.costs import standings_drawing
 from gpusched_experiments.html_report.report_data import Picture, ReportData
 from gpusched_experiments.html_report.runs import comparison_report, read_json, run_folder_report
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_experiments.report.experiment import VERDICT
 from gpusched_experiments.report.record import recorded_facts
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, RATIO, Column, Table
 
 
 def experiment_report(folder: Path) -> ReportData:
     record, page = read_json(folder / "record.json", "reproduce"), folder / "table.md"
-    if not isinstance(record, dict) or not isinstance(record.get("provenance"), dict):
-        raise InputError(f"{folder / 'record.json'}: provenance", None, "what gpusched reproduce writes there")
+    check_provenance(str(folder / "record.json"), record.get("provenance") if isinstance(record, dict) else record)
     if not page.is_file():
         raise InputError(str(page), None, "the tables of a finished experiment; the same command goes on with it")
     heading, _, rest = page.read_text(encoding="utf-8").lstrip().partition("\n")
     question, _, tables = rest.strip().partition("\n\n")
+    lines = tables.splitlines(keepends=True)
+    verdict = tuple(line.removeprefix(VERDICT).strip() for line in lines if line.startswith(VERDICT))
+    tables = "".join(line for line in lines if not line.startswith(VERDICT))
     if not heading.startswith("#"):
         raise InputError(str(page), heading, "a page that begins with a heading, as reproduce writes it")
     # Of a figure's name the SVG file, or else the PNG file; `figure` first.
@@ -34,6 +38,7 @@ def experiment_report(folder: Path) -> ReportData:
     return ReportData(
         title=heading.lstrip("# ").strip(),
         question=question,
+        verdict=verdict,
         page=tables,
         pictures=tuple(Picture(path.name, path.read_bytes()) for path in pictures),
         provenance=record["provenance"],
@@ -141,6 +146,11 @@ def folder_report(folder: str | Path) -> ReportData:
     for name, read in KINDS.items():
         if (source / name).is_file():
             is_leaderboard = recorded_facts(source / "record.json").get("experiment") == "leaderboard"
-            return leaderboard_report(source) if is_leaderboard else read(source)
+            try:
+                return leaderboard_report(source) if is_leaderboard else read(source)
+            except (OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError, csv.Error) as error:
+                if isinstance(error, InputError):
+                    raise
+                raise InputError(str(folder), repr(error), f"files as they were beside {name}") from error
     allowed = "a folder that compare, simulate --out, reproduce or leaderboard wrote: one with"
     raise InputError("folder", str(folder), f"{allowed} {', '.join(KINDS)}")

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from gpusched_env.rendering.lanes import JOB_COLOURS, NODE_GAP, GanttBar, Rows, colour_of, ink_on, lanes_of
+from gpusched_env.rendering.colours import JOB_COLOURS, colour_of, ink_on
+from gpusched_env.rendering.lanes import NODE_GAP, GanttBar, Rows, lanes_of
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import Result
@@ -119,7 +120,7 @@ def _bars(timeline: Timeline, rows: Rows, axis: TimeAxis) -> list[Boxes]:
     """Draw the bars: those of one colour at a time, whatever their number."""
     groups: list[Boxes] = []
     for index, colour in enumerate(JOB_COLOURS):
-        bars = [bar for bar in timeline.bars if bar.job % len(JOB_COLOURS) == index]
+        bars = [bar for bar in timeline.bars if timeline.colour(bar.job) % len(JOB_COLOURS) == index]
         own = [bar for bar in bars for _ in rows.boxes(bar)]
         look = {
             "fillcolor": colour, "line": {"width": 0.4, "color": "var:paper"}, "name": "jobs", "legendgroup": "jobs",
@@ -164,7 +165,7 @@ def _marks(timeline: Timeline, rows: Rows, axis: TimeAxis) -> tuple[Trace, ...]:
         "marker": {
             "symbol": "triangle-down", "size": 8 if len(late) <= MANY_JOBS else 6,
             "line": {"color": "var:ink", "width": 0.7},
-            "color": ["var:late" if late[job] else colour_of(job) for job in last],
+            "color": ["var:late" if late[job] else colour_of(timeline.colour(job)) for job in last],
         },
         "visible": True if len(late) <= MOST_DUE_DATES else "legendonly",
         "hovertext": [f"{plot_text(job_text(timeline, job))}<br>{due_text(timeline, job)}" for job in last],

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.model import Instance
 from gpusched_env.model.tenant import machines
-from gpusched_env.rendering.lanes import WAITING
+from gpusched_env.rendering.colours import WAITING
 from gpusched_env.rendering.power import Curve, energy_between, power_over_time, prices_over_time
 from gpusched_env.rendering.text import axis_unit, duration_text
 from gpusched_env.rendering.timeline import Timeline

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -10,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats.json_fields import check_provenance
 from gpusched_env.formats.run_folder import read_result, read_run, result_of
 from gpusched_env.model import Instance
 from gpusched_env.model.tenant import machines
+from gpusched_env.parsing import parse_json
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.simulator import Result
 from gpusched_env.workload import Scenario, scenario_toml
@@ -33,7 +34,7 @@ def scenario_of(facts: Mapping[str, Any]) -> Scenario | None:
     settings = facts.get("scenario")
     try:
         return Scenario().replace(settings) if isinstance(settings, dict) else None
-    except (InputError, ValueError):
+    except (ValueError, TypeError, AttributeError):
         return None
 
 
@@ -194,8 +195,8 @@ def comparison_report(folder: Path) -> ReportData:
 
 def read_json(path: Path, command: str) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        return parse_json(path.read_bytes())
+    except (OSError, ValueError) as error:
         raise InputError(str(path), str(error), f"a whole JSON file, as gpusched {command} writes it") from error
 
 
@@ -204,7 +205,8 @@ def _read(path: Path) -> dict[str, Any]:
     form = document.get("format") if isinstance(document, dict) else None
     if form != FORMAT:
         raise InputError(f"{path}: format", form, repr(FORMAT))
-    for name, kind in (("runs", list), ("reference", str), ("provenance", dict)):
+    check_provenance(str(path), document.get("provenance"))
+    for name, kind in (("runs", list), ("reference", str)):
         if not isinstance(document.get(name), kind):
             raise InputError(f"{path}: {name}", document.get(name), "what gpusched compare writes there")
     return dict(document)

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from gpusched_env.errors import InputError, RunError
-from gpusched_experiments.service.client import ServiceError, post
+from gpusched_experiments.service.client import asked
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 
 Ask: TypeAlias = Callable[[Mapping[str, Any]], Mapping[str, Any]]
@@ -46,28 +45,5 @@ def ask_here(decider: Decider) -> Ask:
 
 
 def ask_service(url: str) -> Ask:
-    """Return what asks the service at an address such as http://127.0.0.1:8000."""
-
-    def ask(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-        try:
-            answer = post(f"{url.rstrip('/')}/v1/decide", json.dumps(fields, allow_nan=False).encode())
-            found = json.loads(answer)
-        except ServiceError as error:
-            raise _of_service(error) from error
-        except (OSError, ValueError) as error:
-            raise RunError(f"{url}: {error}") from error
-        if not isinstance(found, dict):
-            raise RunError(f"{url}: no answer of a decision service")
-        return found
-
-    return ask
-
-
-def _of_service(error: ServiceError) -> Exception:
-    try:
-        said = json.loads(error.said)
-        if said.get("field"):
-            return InputError(str(said["field"]), said.get("value"), str(said.get("allowed")))
-    except (ValueError, AttributeError, TypeError):
-        pass
-    return RunError(str(error))
+    """Return what asks the service at an address such as http://127.0.0.1:8000; errors as those of `asked`."""
+    return lambda fields: asked(f"{url.rstrip('/')}/v1/decide", fields, ("energy_eur_per_h",), ("id", "action"))

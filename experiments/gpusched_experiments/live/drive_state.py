@@ -10,6 +10,7 @@ from typing import Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 from gpusched_experiments.live.slurm_requests import SubmittedRequest
 from gpusched_experiments.live.state import LiveJob
 
@@ -169,7 +170,7 @@ class DriveState:
         """Read the state; a new one if there is none."""
         path = folder / STATE_FILE
         try:
-            found = json.loads(path.read_text("utf-8"))
+            found = parse_json(path.read_bytes())
         except FileNotFoundError:
             return cls(partition)
         except (OSError, ValueError) as error:

@@ -20,6 +20,7 @@ from typing import IO, Any, Self
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import unpack
 from gpusched_env.provenance import provenance
 from gpusched_env.workload.traces.journal import ENDING, KIND, PACKED, PREFIX, TIME, journal_files, read_journal
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode
@@ -158,7 +159,10 @@ class Journal:
     def _open(self, path: Path, now_s: float) -> IO[bytes]:
         packed = path.with_name(path.name + PACKED)
         if packed.exists() and not path.exists():  # the clock was set back to a day that is over
-            write_atomically(path, gzip.decompress(packed.read_bytes()))
+            try:
+                write_atomically(path, unpack(packed.read_bytes()))
+            except ValueError as error:
+                raise InputError("journal", str(packed), f"a file that can be read ({error})") from error
             packed.unlink()
         file = path.open("ab+", buffering=0)
         whole = _whole_length(file)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import io
-import json
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from gzip import decompress
 from importlib import import_module
 from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_env.parsing import parse_json, unpack
 from gpusched_experiments.live.state import LiveNode
 
 Object = Mapping[str, Any]
@@ -25,7 +22,8 @@ TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "am
 
 NO_TYPE = "gpu"
 WHOLE_GPUS = ("nvidia.com/gpu", "amd.com/gpu")
-LARGEST_FILE = 512 * 2**20
+_OF_YAML = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What loading YAML raises beside its own error, such as for an empty `!!int`."""
 
 
 def objects_of(text: str, field: str) -> list[Object]:
@@ -36,8 +34,8 @@ def objects_of(text: str, field: str) -> list[Object]:
         raise MissingExtraError("pyyaml", "cli", "objects of Kubernetes") from error
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        documents = [json.loads(text)] if text.lstrip().startswith("{") else list(yaml.load_all(text, loader))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        documents = [parse_json(text)] if text.lstrip().startswith("{") else list(yaml.load_all(text, loader))
+    except (yaml.YAMLError, *_OF_YAML) as error:
         raise InputError(field, text, f"YAML or JSON ({error})") from None
     found: list[Object] = []
     for document in documents:
@@ -53,16 +51,8 @@ def objects_of(text: str, field: str) -> list[Object]:
 def unpacked(data: bytes, field: str) -> Any:
     """Return the JSON of a file that may be packed, as a ZIP archive of one file or by gzip."""
     try:
-        if data.startswith(b"PK"):
-            with zipfile.ZipFile(io.BytesIO(data)) as archive:
-                (entry,) = archive.infolist()
-                if entry.file_size > LARGEST_FILE:
-                    raise InputError(field, f"{entry.file_size:,} bytes", f"at most {LARGEST_FILE:,} bytes")
-                data = archive.read(entry)
-        elif data.startswith(b"\x1f\x8b"):
-            data = decompress(data)
-        return json.loads(data)
-    except (ValueError, OSError, EOFError, zlib.error, zipfile.BadZipFile, RecursionError) as error:
+        return parse_json(unpack(data))
+    except ValueError as error:
         raise InputError(
             field, "...", f"JSON, a ZIP archive of one JSON file, or one packed by gzip ({error})"
         ) from None
@@ -87,6 +77,24 @@ def objects_at(value: Any, *names: str) -> list[Object]:
 
 def full_name(thing: Object) -> str:
     return f"{at(thing, 'metadata', 'namespace') or 'default'}/{at(thing, 'metadata', 'name')}"
+
+
+def whole(field: str, value: Any) -> int:
+    """Return a count, a whole number from 0 on; None counts as 0."""
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 2**31):
+        raise InputError(field, value, "a whole number from 0 on")
+    return value or 0
+
+
+@contextmanager
+def as_written(field: str) -> Iterator[None]:
+    """Turn what objects of another form raise into one error."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        raise InputError(field, repr(error), "objects with fields as Kubernetes writes them") from error
 
 
 def unix_time(value: Any) -> float | None:

@@ -17,6 +17,7 @@ from gpusched_experiments.live.kubernetes_objects import (
     WHOLE_GPUS,
     AskedByPods,
     Object,
+    as_written,
     at,
     condition,
     full_name,
@@ -28,6 +29,7 @@ from gpusched_experiments.live.kubernetes_objects import (
     objects_at,
     unix_time,
     unpacked,
+    whole,
 )
 from gpusched_experiments.live.state import LiveCluster, LiveJob, LiveNode, Outcome, Phase
 
@@ -45,6 +47,7 @@ HOST = "kubernetes.io/hostname"
 OVER = ("Succeeded", "Failed")
 
 
+@as_written("--kueue")
 def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
     """Read a cluster from objects of Kueue: Workload, ClusterQueue, LocalQueue, ResourceFlavor, and Node and Pod.
 
@@ -68,6 +71,7 @@ def kueue_cluster(objects: Sequence[Object], read_s: float) -> LiveCluster:
     return _cluster("kueue", read_s, nodes, [*jobs, *_alone(others, "no workload of Kueue stands for it")])
 
 
+@as_written("--kai")
 def kai_cluster(data: bytes, read_s: float) -> LiveCluster:
     """Read a cluster from what the snapshot plugin of KAI-Scheduler writes: JSON in a ZIP archive, or plain."""
     raw = mapping_at(unpacked(data, "--kai"), "rawObjects")
@@ -152,9 +156,11 @@ def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], told: set[
     for pod_set in objects_at(spec, "podSets"):
         template = mapping_at(pod_set, "template")
         asked.add(
-            mapping_at(template, "spec"), mapping_at(template, "metadata", "annotations"), pod_set.get("count", 1)
+            mapping_at(template, "spec"),
+            mapping_at(template, "metadata", "annotations"),
+            whole("podSets.count", pod_set.get("count", 1)),
         )
-    holds = _places(own, {}) if phase == "running" else {}
+    holds, limit_s = _places(own, {}) if phase == "running" else {}, spec.get("maximumExecutionTimeSeconds")
     if phase == "running" and not holds:
         holds = _assigned(admission, spec)
     unfit = asked.unfit or (
@@ -174,11 +180,11 @@ def _workload(thing: Object, queues: _Queues, pods: Iterable[Object], told: set[
         outcome=outcome,
         submit_s=unix_time(at(thing, "metadata", "creationTimestamp")) or 0.0,
         start_s=unix_time(condition(thing, "Admitted").get("lastTransitionTime")) if phase == "running" else None,
-        time_limit_s=spec.get("maximumExecutionTimeSeconds"),
+        time_limit_s=None if limit_s is None else float(limit_s),
         gpus=asked.gpus,
         gpu_type=asked.gpu_type or queues.types(queue),
         holds=tuple(sorted(holds.items())),
-        restarts=int(at(thing, "status", "requeueState", "count") or 0),
+        restarts=whole("requeueState.count", at(thing, "status", "requeueState", "count")),
         can_requeue=True,
         nodes=max(1, asked.pods),
         unfit=unfit if asked.gpus or asked.unfit else "",
@@ -216,7 +222,7 @@ def _assigned(admission: Mapping[str, Any], spec: Mapping[str, Any]) -> Counter[
     for assignment in objects_at(admission, "podSetAssignments"):
         levels = at(assignment, "topologyAssignment", "levels") or [None]
         for domain in objects_at(assignment, "topologyAssignment", "domains") if levels[-1] == HOST else ():
-            found[str(domain["values"][-1])] += int(domain.get("count", 1)) * each.get(
+            found[str(domain["values"][-1])] += whole("domains.count", domain.get("count", 1)) * each.get(
                 assignment.get("name", "main"), 0
             )
     return Counter({node: gpus for node, gpus in found.items() if gpus})

@@ -23,6 +23,7 @@ from typing import IO
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_env.files import write_atomically
+from gpusched_env.parsing import parse_json
 from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.journal import Journal
 from gpusched_experiments.live.releasing import release_all
@@ -66,7 +67,7 @@ class Lease:
     @classmethod
     def load(cls, folder: Path) -> Lease | None:
         try:
-            return cls(**json.loads((folder / LEASE_FILE).read_text("utf-8")))
+            return cls(**parse_json((folder / LEASE_FILE).read_bytes()))
         except (OSError, ValueError, TypeError):
             return None
 

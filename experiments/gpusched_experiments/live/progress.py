@@ -112,12 +112,16 @@ def _work_folder(job: str) -> str:
 
 
 def _post(url: str, body: bytes) -> None:
-    import urllib.request  # noqa: PLC0415 - it takes long to import
+    import http.client  # noqa: PLC0415 - it takes long to import
+    import urllib.request  # noqa: PLC0415
 
     headers = {"Content-Type": "application/json"}
     request = urllib.request.Request(f"{url.rstrip('/')}/progress", body, headers)  # noqa: S310 - http or https
-    with urllib.request.urlopen(request, timeout=HTTP_S) as response:  # noqa: S310
-        response.read()
+    try:
+        with urllib.request.urlopen(request, timeout=HTTP_S) as response:  # noqa: S310
+            response.read()
+    except http.client.HTTPException as error:
+        raise OSError(str(error)) from error
 
 
 def _write(folder: str, job: str, body: bytes) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import pwd
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Self
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 from gpusched_experiments.live.progress import FOLDER
 
 MOST_BYTES = 4096
@@ -48,13 +48,13 @@ class Report(NamedTuple):
     @classmethod
     def of(cls, body: bytes) -> Self:
         try:
-            found = json.loads(body)
+            found = parse_json(body)
             report = cls(str(found["job"]), int(found["restarts"]), float(found["epochs"]), float(found["at_s"]))
             if not 0 <= report.restarts <= MOST_RESTARTS or not math.isfinite(report.epochs):
                 raise ValueError  # noqa: TRY301 - as what cannot be read
             if not 0.0 <= report.at_s < math.inf:
                 raise ValueError  # noqa: TRY301
-        except (ValueError, KeyError, TypeError, RecursionError, OverflowError) as error:
+        except (ValueError, KeyError, TypeError, OverflowError) as error:
             raise InputError("report", body[:80].decode(errors="replace"), "what gpusched progress writes") from error
         return report
 

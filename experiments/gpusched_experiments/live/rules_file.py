@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BeforeValidator, Field, ValidationError
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_toml
 from gpusched_env.workload import OwnGpuType
 from gpusched_experiments.live.comment import JobSpec, NotBelowZero, Number, YesNo
 from gpusched_experiments.service.cluster import configuration_of
@@ -92,11 +92,12 @@ class RulesFile(Fields):
         if path is None:
             return cls()
         try:
-            return cls.of(tomllib.loads(path.read_text("utf-8")))
+            fields = parse_toml(path.read_text("utf-8"))
         except OSError as error:
             raise InputError("--rules", str(path), f"a file that can be read ({error.strerror})") from None
-        except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        except ValueError as error:
             raise InputError("--rules", str(path), f"a TOML file ({error})") from None
+        return cls.of(fields)
 
     @property
     def own_gpu_types(self) -> tuple[OwnGpuType, ...]:

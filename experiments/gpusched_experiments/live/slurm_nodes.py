@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 from gpusched_experiments.live.gpu_names import built_in_gpu_type
 from gpusched_experiments.live.slurm_text import gpus_of
 from gpusched_experiments.live.state import LiveNode
@@ -49,7 +49,7 @@ def nodes_of(text: str) -> dict[LiveNode, frozenset[str]]:
 
 def _json_nodes(text: str) -> list[Mapping[str, Any]]:
     try:
-        found = json.loads(text).get("nodes")
+        found = parse_json(text).get("nodes")
     except ValueError:
         found = None
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any, Self
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 from gpusched_experiments.live.slurm_commands import PLAIN
 from gpusched_experiments.live.slurm_text import number_of
 
@@ -111,7 +111,7 @@ class SubmittedRequest:
 def requests_of(squeue_json: str) -> dict[str, SubmittedRequest]:
     """Return what every job asks for now, by its id; one of which a number cannot be read is not to be changed."""
     try:
-        jobs = json.loads(squeue_json)["jobs"]
+        jobs = parse_json(squeue_json)["jobs"]
     except (ValueError, KeyError, TypeError) as error:
         raise InputError("jobs", squeue_json, "what `squeue --json` writes") from error
     if not isinstance(jobs, list) or not all(isinstance(each, dict) for each in jobs):

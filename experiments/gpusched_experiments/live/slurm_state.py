@@ -5,7 +5,6 @@ Version 22.05 was tried. The form of later ones is that of `src/plugins/data_par
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -13,6 +12,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 from gpusched_experiments.live.gpu_names import built_in_gpu_type
 from gpusched_experiments.live.slurm_nodes import nodes_of
 from gpusched_experiments.live.slurm_text import GresGpus, gpus_of, hosts_of, number_of, numbers_of
@@ -45,7 +45,7 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
     nodes that they may be on.
     """
     try:
-        found = json.loads(squeue_json)["jobs"]
+        found = parse_json(squeue_json)["jobs"]
     except (ValueError, KeyError, TypeError):
         raise InputError("jobs", squeue_json, "what `squeue --json` writes") from None
     if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
@@ -79,7 +79,7 @@ def _readable(record: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
             read(record)
         except _UNREADABLE as error:
             why = why or (str(error) if isinstance(error, InputError) else f"{field} is not what Slurm writes")
-            del known[field]
+            known.pop(field, None)
     if "job_state" not in known:
         known["job_state"] = "RUNNING" if record.get("nodes") else "PENDING"
     return known, why

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,7 @@ def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str 
         for node in seen.nodes.values()
         if node["gpus"]
         and node["gpu_type"] in seen.gpu_types
-        and (seen.partition is None or seen.partition in node.get("partitions", ()))
+        and (seen.partition is None or seen.partition in (node.get("partitions") or ()))
     ]
     if not nodes:
         raise InputError("journal", str(path), "one that saw a node with GPUs of a type that is known")
@@ -71,7 +72,23 @@ def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str 
         values["applications"] = own
     if names:
         values["jobs.applications"] = names
-    return made.replace(values)
+    made = made.replace(values)
+    left = jobs_without_times(seen, made)
+    if not left:
+        return made
+    where = [*values.get("trace.where", ()), *(f'job != "{name}"' for name in left)]
+    return made.replace({"trace.where": where, "jobs.count": max(1, sum(job.id not in left for job in ran))})
+
+
+def jobs_without_times(seen: SeenCluster, scenario: Scenario) -> dict[str, str]:
+    """Return the jobs that last ran on a GPU type for which their application has no times: why, by id."""
+    catalogue, found = Catalogue.of(scenario), {}
+    for job in seen.jobs.values():
+        name, kind = job.known.get("application", seen.usual), seen.type_of(job.runs[-1]) if job.runs else ""
+        own = catalogue.applications.get(name or "") if kind in catalogue.gpu_types else None
+        if own is not None and all(each[0] != kind for each in (*own.seconds_per_epoch, *own.whole_nodes_s)):
+            found[job.id] = f"{name} has no times on {kind}"
+    return found
 
 
 def _own_applications(ran: Sequence[SeenJob], base: Scenario) -> list[dict[str, Any]]:
@@ -175,8 +192,12 @@ def drift_table(seen: SeenCluster) -> Table | None:
     return Table.of("Modelled and seen durations", DRIFT, rows, (note,)) if rows else None
 
 
-def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
-    """Say in sentences what the journal saw, and how jobs count that it did not see to their end."""
+def about_the_journal(seen: SeenCluster, left: Mapping[str, str] = MappingProxyType({})) -> tuple[str, ...]:
+    """Say in sentences what the journal saw, and how jobs count that it did not see to their end.
+
+    Args:
+        left: Jobs that are left out, `jobs_without_times`.
+    """
     own = [j for j in seen.jobs.values() if seen.partition in (None, j.fields.get("partition")) and _gpus(j)]
     first, last = (f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M}" for at in (seen.first_s, seen.last_s))
     unseen = sum(bool(job.runs) and not job.is_known for job in own)
@@ -198,6 +219,8 @@ def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
             f"{never:,} jobs never ran, and {unseen:,} ended while nobody looked: they are left out, and no policy had "
             "to run them."
         )
+    if left:
+        said.append(f"Left out: {'; '.join(f'job {name}, {why}' for name, why in left.items())}.")
     if before:
         said.append(
             f"{before:,} jobs ran already at the first reading; jobs that had ended by then are not known, so the "
@@ -219,4 +242,4 @@ def about_the_journal(seen: SeenCluster) -> tuple[str, ...]:
 
 
 def _gpus(job: SeenJob) -> int:
-    return max([int(job.fields.get("gpus", 0)), *(run.gpus for run in job.runs)])
+    return max([int(job.fields.get("gpus") or 0), *(run.gpus for run in job.runs)])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,7 +49,7 @@ class Schedule:
         )  # fmt: skip
 
     @classmethod
-    def of_journal(cls, seen: SeenCluster, instance: Instance) -> Schedule:
+    def of_journal(cls, seen: SeenCluster, instance: Instance, left: Collection[str] = ()) -> Schedule:
         """Take the one that a journal saw, on the nodes where it saw the jobs.
 
         Costs are those of the model: a node draws power by its busy GPUs, as in simulated runs, and its jobs share
@@ -57,8 +57,10 @@ class Schedule:
 
         Args:
             instance: The instance of the scenario that replays it; seeds decide nothing here.
+            left: Ids of jobs that the scenario leaves out.
         """
-        jobs = [job for job in sorted(seen.jobs.values(), key=lambda each: each.submit_s) if _is_taken(seen, job)]
+        ordered = sorted(seen.jobs.values(), key=lambda each: each.submit_s)
+        jobs = [job for job in ordered if job.id not in left and _is_taken(seen, job)]
         if len(jobs) != len(instance.jobs):
             raise InputError("instance.jobs", len(instance.jobs), f"the {len(jobs)} jobs that ran in the journal")
         table = instance.jobs

@@ -10,7 +10,8 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-from gpusched_agents.any_policy import SB3, TUNED, archive_path, maker_of
+from gpusched_agents.any_policy import SB3, TUNED, archive_path, is_own_policy, maker_of, parameters_path
+from gpusched_agents.files.own_code import own_files
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.child_processes import usable_cores
@@ -73,10 +74,14 @@ def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def agent_version(name: str) -> str:
     """Return a fingerprint of what decides an agent's choices beside `code_version`: its files, and their reader."""
     digest = hashlib.sha256(version_beside(maker_of(name)).encode())
-    if name.startswith(TUNED):
+    if is_own_policy(name):
+        digest.update(name.rpartition(":")[2].encode())
+        paths = list(own_files(name))
+    elif name.startswith(TUNED):
         paths = [Path(name.removeprefix(TUNED))]
     else:
         paths = [archive_path(name)] if name.startswith(SB3) else [find_agent(name) / file for file in AGENT_FILES]
+        paths += [path for path in map(parameters_path, paths) if name.startswith(SB3) and path.is_file()]
     for path in paths:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]

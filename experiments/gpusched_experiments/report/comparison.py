@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Self, TypeAlias, cast
 
-from gpusched_agents.any_policy import make_any_policy
+from gpusched_agents.any_policy import full_name, make_any_policy
+from gpusched_agents.files.own_code import check_policy
 from gpusched_env.envs.source import AnyScenario, Replay, source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Policy, Result
-from gpusched_experiments.report.cell import each_once
+from gpusched_experiments.report.cell import each_once, origin
 from gpusched_experiments.report.compared_run import ComparedRun, ComparedWorkload
+from gpusched_experiments.report.comparison_folder import Compared, ComparisonFolder, can_be_recorded
 from gpusched_experiments.report.comparison_table import comparison_table
+from gpusched_experiments.report.comparison_writing import Workload as NamedWorkload
+from gpusched_experiments.report.comparison_writing import Written, keys_of, origin_of_object, write_page
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
@@ -35,10 +40,12 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
     Attributes:
         reference: Name of the policy that savings are measured against.
         instance: Name of the instance, if all seeds ran the same one.
+        made: How it was made, if `compare` made it.
     """
 
     reference: str
     instance: str | None
+    made: Made | None = None
 
     def __new__(cls, runs: Iterable[RunSummary], reference: str = "", instance: str | None = None) -> Self:
         made = super().__new__(cls, runs)
@@ -55,15 +62,72 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
         """The table that is printed."""
         whole = comparison_table(self.rows, self.reference, self.instance)
         names = [column.name for column in whole.columns]
-        chosen = [names.index(name) for name in SHOWN]
-        rows = tuple(tuple(row[i] for i in chosen) for row in whole.rows)
-        return replace(whole, columns=tuple(whole.columns[i] for i in chosen), rows=rows, notes=whole.notes[:2])
+        return whole.keeping(names.index(name) for name in SHOWN)
+
+    def write(self, folder: str | Path, pictures: Sequence[str] = ()) -> Path:
+        """Write the folder that `gpusched compare --out` writes: runs, tables, the scenario, and the HTML report.
+
+        Args:
+            folder: A new or empty folder, or one of a comparison on the same workload, whose other runs are replaced.
+            pictures: Figures to draw beside them, in the forms `svg`, `png` and `pdf`.
+
+        Returns:
+            The HTML report.
+
+        Raises:
+            InputError: The folder holds something else, or runs of another workload; or `compare` did not make this.
+            MissingExtraError: What draws is not installed (extra `plot`).
+        """
+        if self.made is None:
+            raise InputError("comparison", type(self).__name__, "what compare returned")
+        return self.made.write(self, ComparisonFolder(folder), pictures)
 
     def __repr__(self) -> str:
         return text_table(self.table)
 
     def _repr_html_(self) -> str:
         return html_table(self.table)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """How a comparison was made.
+
+    Attributes:
+        workload: What was run.
+        make: Makes the instance of a seed.
+        policies: The policies, each with the name that made it, if one did.
+        seeds: The seeds.
+        workers: Number of processes.
+        billing: What was billed.
+        results: The whole results of the first seed.
+    """
+
+    workload: NamedWorkload
+    make: Callable[[int], Instance]
+    policies: tuple[tuple[Policy, str | None], ...]
+    seeds: tuple[int, ...]
+    workers: int
+    billing: Billing
+    results: list[Result]
+
+    def write(self, runs: Comparison, folder: ComparisonFolder, pictures: Sequence[str]) -> Path:
+        origins = {each.name: origin(name) if name else origin_of_object(each) for each, name in self.policies}
+        keys = keys_of(self.make, self.seeds, origins, self.billing)
+        first = self.make(self.seeds[0])
+        compared = Compared.of(runs, runs.reference, modelled=self.billing.said())
+        about = Written(self.workload, tuple(origins), self.seeds, runs.reference, self.workers, first)
+        with folder.taken():
+            self.workload.write(folder, keys.values())
+            for run in runs:
+                if keys[run.seed, run.policy] not in folder.runs:
+                    folder.add(keys[run.seed, run.policy], run)
+            for result in self.results:
+                folder.record(result, keys[self.seeds[0], result.policy])
+            about.files(folder, (compared,))
+            folder.keep(origins, set(keys.values()))
+            about.draw(folder, compared, pictures)
+            return write_page(folder.path)
 
 
 def compare(
@@ -97,7 +161,7 @@ def compare(
         workers: Number of processes, ≥ 1; with more than one, the policies and instances must be picklable.
         on_run: Called in this process after every run, in order of completion.
         on_result: Called in this process with the whole result, intervals included, of every policy's run on the
-            first seed; without it no intervals are kept.
+            first seed; without it the comparison keeps them, if they are not too large to be written.
         known: Runs that are finished already, and are not run again; others among them are passed over.
         billing: What is billed; by default what the scenario says.
         backend: What makes the runs; by default processes of this machine.
@@ -112,7 +176,8 @@ def compare(
     """
     if callable(policies) and not isinstance(policies, Policy):
         policies, workload = cast("Any", workload), policies
-    chosen = _policies(policies)
+    made_by = _policies(policies)
+    chosen = [policy for policy, _ in made_by]
     names = [policy.name for policy in chosen]
     each_once("policies", names)
     seeds = tuple(seeds) if isinstance(seeds, Iterable) else range(checks.whole("seeds", seeds))
@@ -120,7 +185,8 @@ def compare(
     checks.whole("workers", workers)
     if reference is not None and reference not in names:
         raise InputError("reference", reference, f"one of the policies compared: {', '.join(names)}")
-    make, instance, billed = _workload(workload)
+    about, make, instance, billed = _workload(workload)
+    results: list[Result] = []
     finished = {(run.seed, run.policy): run for run in known}
     places = [(seed, name) for seed in seeds for name in names]
     done = {place: finished[place] for place in places if place in finished}
@@ -129,7 +195,7 @@ def compare(
     if left and (workers > 1 or backend is not PROCESSES):
         _check_picklable(chosen, workloads[left[0]], workers)
     runs = [
-        ComparedRun(workloads[seed], policy, on_result is not None and seed == seeds[0], billing or billed)
+        ComparedRun(workloads[seed], policy, seed == seeds[0], billing or billed)
         for seed in left
         for policy in chosen
         if (seed, policy.name) not in done
@@ -138,24 +204,32 @@ def compare(
         done[summary.seed, summary.policy] = summary
         if result is not None and on_result is not None:
             on_result(result)
+        elif result is not None and can_be_recorded(result.instance):
+            results.append(result)
         if on_run is not None:
             on_run(summary)
-    return Comparison((done[place] for place in places), reference or names[0], instance)
+    compared = Comparison((done[place] for place in places), reference or names[0], instance)
+    compared.made = Made(about, make, tuple(made_by), tuple(seeds), workers, billing or billed, results)
+    return compared
 
 
-def _policies(given: Any) -> list[Policy]:
+def _policies(given: Any) -> list[tuple[Policy, str | None]]:
     each = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-    for i, policy in enumerate(each):
-        if not isinstance(policy, str) and (isinstance(policy, type) or not isinstance(policy, Policy)):
-            raise InputError(f"policies[{i}]", policy, "a name such as 'edf', or a policy")
-    return [make_any_policy(policy) if isinstance(policy, str) else policy for policy in each]
+    return [
+        (make_any_policy(policy), full_name(policy))
+        if isinstance(policy, str)
+        else (check_policy(f"policies[{i}]", policy), None)
+        for i, policy in enumerate(each)
+    ]
 
 
-def _workload(given: Workload) -> tuple[Callable[[int], Instance], str | None, Billing]:
+def _workload(given: Workload) -> tuple[NamedWorkload, Callable[[int], Instance], str | None, Billing]:
     if callable(given):
-        return given, None, Billing()
+        return NamedWorkload(None, None, getattr(given, "__qualname__", "a function")), given, None, Billing()
     source = Replay(given) if isinstance(given, Instance) else source_of(given, alike=lambda _: None)
-    return source.make, source.name or "no name" if source.scenario is None else None, Billing.of(source.scenario)
+    name = source.name or "no name" if source.scenario is None else None
+    instance = source.make(0) if source.scenario is None else None
+    return NamedWorkload(source.scenario, instance, name or ""), source.make, name, Billing.of(source.scenario)
 
 
 def _check_picklable(policies: Sequence[Policy], workload: ComparedWorkload, workers: int) -> None:

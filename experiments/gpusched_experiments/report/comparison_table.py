@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
+from gpusched_baselines.registry import KEEP_DUE_DATES
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.table import (
@@ -16,6 +17,7 @@ from gpusched_experiments.report.table import (
     PERCENT,
     SHARE,
     Column,
+    ColumnNote,
     Form,
     Table,
     Value,
@@ -41,6 +43,8 @@ def count_text(count: float) -> str:
 
 COUNTS: Form = count_text
 WHOLE: Form = "{:.0f}".format
+NONE = "\N{EN DASH}"
+"""Stands where a bound does not hold."""
 SHORT: Form = "{:.3g}".format
 TWO: Form = "{:,.2f}".format
 MOST_GROUPS = 12
@@ -77,12 +81,14 @@ def comparison_table(
         Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text),
         Column("clairvoyant_gap", "gap, clairvoyant", lambda row: row.clairvoyant_gap, PERCENT, main=False),
     )  # fmt: skip
-    if not of_trace:
-        columns += (
-            Column("non_clairvoyant_gap", "gap, non-clairv.", lambda row: row.non_clairvoyant_gap, PERCENT, main=False),
-        )
-    notes = _notes(rows[0].runs, reference, instance, of_trace=of_trace)
-    return Table.of("Costs", columns, rows, notes)
+    if not of_trace and not KEEP_DUE_DATES.isdisjoint(row.policy for row in rows):
+        columns += (Column("non_clairvoyant_gap", "gap, non-clairv.", _bounded_gap, PERCENT, main=False),)
+    notes = _notes(rows[0].runs, reference, instance)
+    return Table.of("Costs", columns, rows, notes).keeping(range(len(columns)))
+
+
+def _bounded_gap(row: PolicyStatistics) -> Value:
+    return row.non_clairvoyant_gap if row.policy in KEEP_DUE_DATES else NONE
 
 
 def metrics_table(rows: Sequence[PolicyStatistics]) -> Table:
@@ -162,34 +168,38 @@ def means_over(seeds: int, instance: str | None = None) -> str:
     return f"Means over {count} of the policies' own randomness; all ran on the one instance of {instance}."
 
 
-def _notes(seeds: int, reference: str, instance: str | None, *, of_trace: bool) -> tuple[str, ...]:
+def _notes(seeds: int, reference: str, instance: str | None) -> tuple[str, ...]:
     interval = "; in brackets the 95 % bootstrap interval over seeds" if seeds >= LEAST_SEEDS else ""
     too_few = () if seeds >= LEAST_SEEDS else (f"No intervals: they need {LEAST_SEEDS} seeds or more.",)
     other_bound = (
-        "The other bounds what policies that keep due dates in the worst case can expect to pay if jobs need "
-        "epochs as their distributions say: a sample may lie below it."
+        "The other bounds what policies that plan due dates for the worst case can expect to pay if jobs need "
+        "epochs as their distributions say: a sample may lie below it; " + NONE + " for policies that do not plan so."
     )
     return (
         means_over(seeds, instance),
         f"Saving: 1 - (sum of total costs) / (sum of total costs of {reference}), paired by seed{interval}.",
         *too_few,
-        "Completion: from submission to the end.",
-        "Gaps: mean total cost above the mean bound. The clairvoyant bound knows the epochs each job will need.",
-        *(() if of_trace else (other_bound,)),
+        ColumnNote("Completion: from submission to the end.", "completion_s"),
+        ColumnNote(
+            "Gaps: mean total cost above the mean bound. The clairvoyant bound knows the epochs each job will need.",
+            "clairvoyant_gap",
+        ),
+        ColumnNote(other_bound, "non_clairvoyant_gap"),
     )
 
 
 _METRICS_NOTES = {
     "waiting_s": "Waiting: from submission to the first start, mean.",
     "p95_completion_s": "Percentiles, longest: of a run's jobs, from submission to the end; then the mean over seeds.",
-    "slowdown": "Slowdown: that time / the time of the job's epochs alone where fastest (at least 10 s); mean.",
+    "slowdown": "Slowdown: time to the end / the time of the job's epochs alone where fastest (at least 10 s); mean.",
     "busy_gpus": "Busy: part of the time from the first submission to the last completion; a shared GPU counts once.",
     "energy_kwh": "kWh: at the data centre's meter (with its PUE).",
 }
 
 
 def _metrics_notes(columns: set[str]) -> tuple[str, ...]:
-    return tuple(note for name, note in _METRICS_NOTES.items() if name in columns)
+    also = {"p95_completion_s": ("p99_completion_s", "longest_completion_s"), "busy_gpus": ("busy_nodes",)}
+    return tuple(ColumnNote(text, n, *also.get(n, ())) for n, text in _METRICS_NOTES.items() if n in columns)
 
 
 def comparisons_text(compared: Sequence[Compared], reference: str, instance: str | None, form: str) -> str:

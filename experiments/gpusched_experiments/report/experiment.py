@@ -49,6 +49,7 @@ class Experiment:
         reported: What the sources reported.
         more: Makes further tables, by the name of their CSV file.
         figures: Makes further figures, by the name of their files.
+        verdict: Makes what is said first of the short table: our figures beside the reported ones, a sentence each.
         alone: Whether its cells are timings, which run one at a time while nothing else does.
     """
 
@@ -64,11 +65,18 @@ class Experiment:
     reported: tuple[Reported, ...]
     more: Mapping[str, Callable[[Runs], Table]] = field(default_factory=dict)
     figures: Mapping[str, Callable[[Runs], Chart]] = field(default_factory=dict)
+    verdict: Callable[[Table], tuple[str, ...]] = lambda _: ()
     alone: bool = False
+
+
+VERDICT = "- **Verdict:** "
+"""Before each sentence of an experiment's verdict on its page."""
 
 
 def page_markdown(experiment: Experiment, summary: Table, details: Table, more: Iterable[Table] = ()) -> str:
     parts = [f"## {experiment.title}\n\n{experiment.question}\n"]
+    if verdict := experiment.verdict(summary):
+        parts.append("".join(f"{VERDICT}{sentence}\n" for sentence in verdict))
     if experiment.reported:
         lines = [f"| {r.what} | {r.figure} | {r.source} |" for r in experiment.reported]
         parts.append("\n".join(["| reported | figure | source |", "|---|---|---|", *lines]) + "\n")

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy
+from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy, shown_name
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
@@ -19,7 +19,7 @@ from gpusched_experiments.report.experiment import Experiment, Selection, availa
 from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_experiments.report.record import RunProgress, record_json, recorded_facts
 from gpusched_experiments.report.run import Runs, Values
-from gpusched_experiments.report.store import Store, stored_values, write_results
+from gpusched_experiments.report.store import Store, stored_places, stored_values, write_results
 from gpusched_experiments.report.table import Outcome, Table, csv_text
 
 if TYPE_CHECKING:
@@ -109,7 +109,8 @@ def run_experiment(
     where = PROCESSES if experiment.alone else backend
     values = run_cells(keys, known, store, progress.workers, watcher.finished, where)
     store.write((key, cell, values[key]) for key, cell in cells)
-    runs = Runs.of((dict(cell.labels), cell.policy, cell.seed, values[key]) for key, cell in cells)
+    shown = {name: shown_name(name) for name in {cell.policy for _, cell in cells}}
+    runs = Runs.of((dict(cell.labels), shown[cell.policy], cell.seed, values[key]) for key, cell in cells)
     summary, files = write_tables(experiment, folder, runs, drawing)
     runs_s = sum(float(each["run_s"]) for each in values.values())
     record(replace(progress, duration_s=time.monotonic() - begin, runs_s=runs_s, finished=True))
@@ -151,6 +152,7 @@ def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watch
     found |= own
     known = {key: found[key] for key in keys if key in found}
     kept = sum(key in keys for key in own)
+    _check_same_set(experiment, folder, keys)
     if len(own) > kept:
         watcher.note(f"{folder}: {_why_left_out(folder, len(own), kept)}")
         if len(known) < len(keys):
@@ -160,6 +162,17 @@ def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watch
         beside_it = "" if kept == len(known) else f", {len(known) - kept} of them from the experiments beside it"
         watcher.note(f"{experiment.name}: {len(known)} of {len(keys)} runs are finished already{beside_it}")
     return known
+
+
+def _check_same_set(experiment: Experiment, folder: Path, keys: Mapping[str, Cell]) -> None:
+    """Check that the folder holds nothing, or runs of places that are asked for: of another set none are removed."""
+    stored = stored_places(folder / "cells.csv")
+    places = {Store.place(cell, experiment.labels) for cell in keys.values()}
+    if stored and stored.isdisjoint(places):
+        allowed = (
+            f"another folder (--out): its {len(stored)} runs are of other workloads, policies or seeds; or remove it"
+        )
+        raise InputError("path", str(folder), allowed)
 
 
 def _why_left_out(folder: Path, stored: int, kept: int) -> str:

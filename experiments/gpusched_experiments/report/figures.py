@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from gpusched_env.rendering.colours import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.gantt import gantt_figure
-from gpusched_env.rendering.lanes import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.plotting import (
     Axes,
     ConstrainedLayoutEngine,
@@ -120,7 +120,9 @@ def _legend(rows: Sequence[PolicyStatistics], bounds: int) -> list[Patch | Line2
 _BAND = "#F0E442"
 _GRIDS: dict[str, Literal["x", "y"]] = {"bars": "y", "dots": "x"}  # of other panels both
 DARK = 2.0
-"""The ratio from which on a map is darkest."""
+_RATIOS = np.array([1.0, 1.05, 1.2, 1.5, 2.0, 5.0, 10.0, 50.0, 200.0, 1000.0, 10000.0])
+_SAVINGS = np.array([-10.0, -1.0, -0.5, -0.2, -0.05, 0.0, 0.05, 0.2, 0.5, 0.8])
+"""The ratio at which a map is darkest, if it has none that is larger."""
 _TICKS = (-100.0, -30.0, -10.0, -3.0, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
 """Of shares that are saved where losses beyond 100 % are drawn on a logarithmic scale."""
 _DASHES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2, 1.5, 2)))  # of levels
@@ -183,8 +185,10 @@ def _draw_upright(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) 
             _draw_line(axes, series, *styles[series.name])
     if "x" in panel.logarithmic:
         axes.set_xscale("log")
-        axes.set_xticks(sorted({float(x) for series in panel.series for x, _ in series.points}))
+        axes.set_xticks(_places(panel))
         axes.set_xticks([], minor=True)
+    elif panel.kind == "lines" and 0 < len(places := _places(panel)) <= FEW:
+        axes.set_xticks(places)
     if "y" in panel.logarithmic:
         axes.set_yscale("log")
     elif panel.percent:
@@ -193,6 +197,14 @@ def _draw_upright(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) 
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     if panel.y_range is not None:
         axes.set_ylim(*panel.y_range)
+
+
+FEW = 6
+"""Places on an axis that are all ticks."""
+
+
+def _places(panel: Panel) -> list[float]:
+    return sorted({float(x) for series in panel.series for x, _ in series.points})
 
 
 def _draw_line(axes: Axes, series: Series, colour: str, mark: str) -> None:
@@ -248,17 +260,31 @@ def _draw_bars(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> 
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8)
 
 
+def _shade(ratios: Any, most: float) -> Any:
+    """Return shades from -1 to 1, by the root of the logarithm: so both small and large ratios can be told apart."""
+    logs = np.log(ratios) / most
+    return np.sign(logs) * np.sqrt(np.abs(logs))
+
+
 def _draw_map(axes: Axes, panel: Panel, _: dict[str, tuple[str, str]]) -> None:
-    """Draw coloured cells with their figures: pale is a ratio of 1, dark is `DARK` or more, red is a loss."""
+    """Draw coloured cells with their figures: pale is a ratio of 1, dark the largest, red is a loss."""
     columns = {name: place for place, name in enumerate(panel.categories)}
     values = np.full((len(panel.series), len(columns)), np.nan)
     for row, series in enumerate(panel.series):
         for name, estimate in series.points:
             values[row, columns[str(name)]] = estimate.value
-    shade = np.log(1.0 / (1.0 - values) if panel.percent else values) / np.log(DARK)
-    axes.imshow(
-        shade, cmap="RdBu" if panel.percent else "Blues", vmin=-1.15 if panel.percent else 0.0, vmax=1.15, aspect="auto"
-    )
+    ratios = 1.0 / (1.0 - values) if panel.percent else values
+    most = float(np.nanmax(np.abs(np.log(ratios)), initial=np.log(DARK)))
+    shade = _shade(ratios, most)
+    look = ("RdBu", -1.15) if panel.percent else ("Blues", 0.0)
+    image = axes.imshow(shade, cmap=look[0], vmin=look[1], vmax=1.15, aspect="auto")
+    ticks = 1.0 / (1.0 - _SAVINGS) if panel.percent else _RATIOS
+    ticks = ticks[(ticks <= np.nanmax(ratios)) & (ticks >= np.nanmin(ratios))]
+    names = [f"{100.0 * (1.0 - 1.0 / tick):+.0f} %" if panel.percent else f"{tick:g}" for tick in ticks]
+    bar = axes.figure.colorbar(image, ax=axes, fraction=0.03, pad=0.01)
+    bar.set_ticks(_shade(ticks, most).tolist(), labels=names)
+    bar.ax.tick_params(length=0, labelcolor=INK, labelsize=8)
+    bar.outline.set_visible(False)
     for (row, column), value in np.ndenumerate(values):
         text = "" if np.isnan(value) else _cell_text(value, percent=panel.percent)
         weight = "bold" if value == 1.0 and not panel.percent else "normal"

@@ -11,11 +11,13 @@ from typing import Any
 
 from gpusched_agents.any_policy import is_agent
 from gpusched_env.child_processes import usable_cores
+from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
 from gpusched_experiments.report.cell import NO_TEXT, Cell
 from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
-from gpusched_experiments.report.store import document_json
+from gpusched_experiments.report.store import document_json, finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +70,29 @@ def record_json(
 
 def recorded_facts(path: Path) -> dict[str, Any]:
     try:
-        facts = json.loads(path.read_text(encoding="utf-8"))["provenance"]["facts"]
+        facts = parse_json(path.read_bytes())["provenance"]["facts"]
     except (OSError, ValueError, KeyError, TypeError):
         return {}
     return facts if isinstance(facts, dict) else {}
+
+
+def check_same(out: str, file: Path, facts: Mapping[str, Any]) -> None:
+    """Check that a document of results, if there is one, is of these facts: results of others are not replaced.
+
+    Args:
+        out: What `--out` was given.
+        file: The document.
+        facts: What its provenance says of the same command, such as the scenario, the policy and the seed.
+    """
+    former, own = recorded_facts(file), json.loads(json.dumps(finite(dict(facts))))
+    before, now = (flat_settings({name: each.get(name) for name in own}) for each in (former, own))
+    changed = [name for name in {**before, **now} if before.get(name) != now.get(name)]
+    if former and changed:
+        name = changed[0]
+        allowed = (
+            f"another place: its results are of {name} = {before.get(name)}, these of {now.get(name)}; or remove it"
+        )
+        raise InputError("--out", out, allowed)
 
 
 def _groups(cells: Iterable[Cell]) -> list[dict[str, Any]]:
@@ -90,16 +111,16 @@ def _groups(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 
 def _own_settings(scenario: Scenario) -> dict[str, Any]:
-    defaults = _flat(Scenario().model_dump(mode="json"))
-    own = _flat(scenario.model_dump(mode="json", exclude=NO_TEXT))
+    defaults = flat_settings(Scenario().model_dump(mode="json"))
+    own = flat_settings(scenario.model_dump(mode="json", exclude=NO_TEXT))
     return {name: value for name, value in own.items() if name not in defaults or defaults[name] != value}
 
 
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     flat: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
+            flat |= flat_settings(value, f"{prefix}{name}.")
         else:
             flat[prefix + name] = value
     return flat

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import Result
 from gpusched_experiments.report.metrics import ENERGY, NAN, UNKNOWN, Billing, GroupMetrics, RunMetrics, group_metrics
 from gpusched_experiments.report.store import finite
@@ -86,12 +87,17 @@ class RunSummary:
 
         Raises:
             KeyError: Another value is missing.
+            TypeError: A value is no number, or the policy no text.
         """
         own: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _NAMES}
         metrics: dict[str, Any] = {name: NAN if values.get(name) is None else values[name] for name in _METRICS}
         co2_kg = values["co2_kg"]
+        for name, value in (*own.items(), *metrics.items()):
+            number = isinstance(value, int | float) and not (name in _KNOWN and math.isnan(value))
+            if not (isinstance(value, str) if name == "policy" else number):
+                raise TypeError(f"{name}: {value!r:.80}")
         own["co2_kg"] = None if co2_kg is None or math.isnan(co2_kg) else co2_kg
-        groups = tuple(map(_group, json.loads(values.get("groups", "[]"))))
+        groups = tuple(map(_group, parse_json(values.get("groups", "[]"))))
         return cls(**own, metrics=RunMetrics(**metrics), groups=groups)
 
     @property
@@ -125,4 +131,5 @@ def _group(values: dict[str, Any]) -> GroupMetrics:
 
 
 _NAMES = tuple(each.name for each in fields(RunSummary) if each.name not in {"metrics", "groups"})
+_KNOWN = ("seed", "jobs", "energy_eur", "tardiness_eur", "late_jobs", "switches", "rounds")
 _METRICS = tuple(each.name for each in fields(RunMetrics))

@@ -35,10 +35,29 @@ def document_json(form: str, provenance: Mapping[str, Any], **content: Any) -> s
     return json.dumps(finite(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+"""How a text begins that a spreadsheet takes for a formula, or one that is guarded against that."""
+
+
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:
+    """Return rows as CSV; what a spreadsheet would take for a formula, and is no number, begins with an apostrophe."""
     buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    csv.writer(buffer, lineterminator="\n").writerows([_guarded(cell) for cell in row] for row in rows)
     return buffer.getvalue()
+
+
+def _guarded(cell: object) -> object:
+    if not isinstance(cell, str) or len(cell) < 2 or not _FORMULA.match(cell):
+        return cell
+    try:
+        float(cell)
+    except ValueError:
+        return f"'{cell}"
+    return cell
+
+
+def _as_given(cell: str) -> str:
+    return cell[1:] if cell.startswith("'") and _FORMULA.match(cell) else cell
 
 
 def finite(value: Any) -> Any:
@@ -107,8 +126,19 @@ class Store:
         write_atomically(self.path, csv_lines([*rows[:1], *(row for row in rows[1:] if row[0] in keys)]))
 
     def _texts(self, key: str, run: Cell | Place, values: Values) -> list[object]:
-        labels = dict(run.labels)
-        return [key, *(labels[name] for name in self.labels), run.policy, run.seed, *values.values()]
+        return [key, *self.place(run, self.labels), *values.values()]
+
+    @staticmethod
+    def place(run: Cell | Place, labels: Sequence[str]) -> tuple[str, ...]:
+        """Return where a run stands: its labels, policy and seed, as texts."""
+        own = dict(run.labels)
+        return (*(str(own[name]) for name in labels), run.policy, str(run.seed))
+
+
+def stored_places(path: Path) -> set[tuple[str, ...]]:
+    rows = _rows(path)
+    end = rows[0].index("seed") + 1 if rows and "seed" in rows[0] else 0
+    return {tuple(row[1:end]) for row in rows[1:]}
 
 
 def stored_values(path: Path) -> dict[str, Values]:
@@ -144,8 +174,9 @@ def _whole_lines(path: Path) -> bytes:
 
 def _rows(path: Path) -> list[list[str]]:
     try:
-        return list(csv.reader(io.StringIO(_whole_lines(path).decode("utf-8"))))
-    except (OSError, UnicodeDecodeError) as error:
+        lines = csv.reader(io.StringIO(_whole_lines(path).decode("utf-8")))
+        return [[_as_given(cell) for cell in row] for row in lines]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise _not_ours(path, str(error)) from None
 
 

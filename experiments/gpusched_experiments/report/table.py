@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from html import escape
 from pathlib import Path
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, Self, TypeAlias, TypeVar
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.report.estimate import Estimate
@@ -35,6 +35,8 @@ RATIO: Form = "{:.2f}".format
 MILLISECONDS: Form = _milliseconds  # of seconds
 SHARE: Form = "{:.1%}".format  # of a whole, such as late jobs of all jobs: without a sign
 PERCENT: Form = _percent  # signed: a saving may be a loss
+NUMBERS = (COUNT, MONEY, RATIO, MILLISECONDS, SHARE, PERCENT)
+"""Forms of columns that hold numbers alone; PLAIN also writes ranges."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,8 @@ class Column(Generic[T]):
         name: Its name in CSV, with the unit; an estimate there has `name_low` and `name_high` beside it.
         title: Its heading in Markdown, with the unit.
         value: What it says of a row's subject; None is written as an empty cell, NaN as "n/a".
-        form: How its numbers are written in Markdown; `TEXT` stands on the left.
+        form: How its numbers are written in Markdown; `TEXT` stands on the left. A text in place of a number, such as
+            "reference", is empty in CSV.
         interval: Whether its values are estimates, so that the CSV has their intervals.
         main: Whether it belongs to the table even where there is little room.
     """
@@ -56,6 +59,22 @@ class Column(Generic[T]):
     form: Form = TEXT
     interval: bool = False
     main: bool = True
+
+
+class ColumnNote(str):
+    """A note on columns of a table, which goes with them.
+
+    Attributes:
+        of: Names of the columns; the note stays while one of them does.
+    """
+
+    __slots__ = ("of",)
+    of: tuple[str, ...]
+
+    def __new__(cls, text: str, *of: str) -> Self:
+        made = super().__new__(cls, text)
+        made.of = of
+        return made
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +97,14 @@ class Table:
     def of(cls, title: str, columns: Iterable[Column[T]], subjects: Iterable[T], notes: tuple[str, ...] = ()) -> Table:
         chosen = tuple(columns)
         return cls(title, chosen, tuple(tuple(column.value(each) for column in chosen) for each in subjects), notes)
+
+    def keeping(self, places: Iterable[int]) -> Table:
+        """Return the table of these columns, by their places, with the notes on the table and on them."""
+        left = tuple(places)
+        columns = tuple(self.columns[index] for index in left)
+        names = {column.name for column in columns}
+        notes = tuple(n for n in self.notes if not isinstance(n, ColumnNote) or names.intersection(n.of))
+        return replace(self, columns=columns, rows=tuple(tuple(row[i] for i in left) for row in self.rows), notes=notes)
 
     def as_dicts(self) -> list[dict[str, Value]]:
         return [{c.name: value for c, value in zip(self.columns, row, strict=True)} for row in self.rows]
@@ -133,7 +160,10 @@ def csv_text(table: Table) -> str:
 
 def _plain(value: Value, column: Column[Any]) -> list[Value]:
     low, high = value.interval or (None, None) if isinstance(value, Estimate) else (None, None)
-    cells = [value.value if isinstance(value, Estimate) else value, *((low, high) if column.interval else ())]
+    number = value.value if isinstance(value, Estimate) else value
+    if isinstance(number, str) and column.form in NUMBERS:
+        number = None
+    cells = [number, *((low, high) if column.interval else ())]
     return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
 
 

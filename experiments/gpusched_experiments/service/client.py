@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -13,9 +14,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, RunError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, synchronisation_field
 from gpusched_env.formats.price_fields import price_fields
+from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
@@ -25,7 +27,7 @@ from gpusched_experiments.service.fields import ConfigurationFields
 from gpusched_experiments.service.listening import UNIX
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Mapping
 
     from numpy.random import Generator
     from numpy.typing import NDArray
@@ -196,12 +198,15 @@ _UNIX_ADDRESS = re.compile(rf"{UNIX}(/.+?)(/(?:v1|optimizer)/\w+|)")
 """A Unix socket, and after its path that of the request."""
 
 
-class ServiceError(RuntimeError):
-    """A service did not decide: gives the status of its answer, and what it said."""
+class ServiceError(RunError):
+    """A service did not decide: gives the status of its answer, 0 where there is no whole one, and what it said."""
 
     def __init__(self, status: int, said: str) -> None:
         self.status, self.said = status, said
-        super().__init__(f"the service answered {status}: {said}")
+        super().__init__(" ".join((f"the service answered {status}: {said}" if status else said).split()))
+
+    def __reduce__(self) -> tuple[type[ServiceError], tuple[int, str]]:
+        return type(self), (self.status, self.said)
 
 
 @dataclass
@@ -248,7 +253,9 @@ class ServicePolicy:
         request = self._fixed | jobs_part(view, self.instance, run.seen)
         request |= {"policy": self.name, "seed": seed, "memory": run.memory}
         send = post if self.post is None else self.post
-        answer = json.loads(send(f"{self.url}/v1/decide", json.dumps(request).encode()))
+        url = f"{self.url}/v1/decide"
+        told = send(url, json.dumps(request).encode())
+        answer = _answer_of(url, told, ("memory",), ("configuration", "ask_again_at_s"))
         run.memory = answer["memory"]
         apply_answer(view, answer)
 
@@ -272,17 +279,61 @@ def post(url: str, body: bytes) -> bytes:
     Args:
         url: Address of the service and path there, such as http://127.0.0.1:8000/v1/decide, or
             unix:/run/gpusched/serve.sock/v1/decide.
+
+    Raises:
+        InputError: The address is none.
+        ServiceError: The service is not there, breaks off, speaks no HTTP, or answers with a status that is not 2xx.
     """
     connection, path = _connection(url)
     try:
         connection.request("POST", path, body, {"Content-Type": "application/json"} | authorization())
         response = connection.getresponse()
         answer = response.read()
+    except (OSError, http.client.HTTPException, ValueError) as error:  # ValueError: a path that no request may have
+        raise ServiceError(0, f"{url}: no whole answer ({error or type(error).__name__})") from error
     finally:
         connection.close()
     if not http.client.OK <= response.status < http.client.MULTIPLE_CHOICES:
         raise ServiceError(response.status, answer.decode(errors="replace"))
     return answer
+
+
+def asked(url: str, fields: Mapping[str, Any], names: Collection[str], of_jobs: Collection[str]) -> dict[str, Any]:
+    """Send a request as JSON over HTTP, and return the answer.
+
+    Args:
+        url: As of `post`.
+        names: Fields that an answer has beside `jobs`; `of_jobs`: those that each of its jobs has.
+
+    Raises:
+        InputError: The service names a field of the request that is not allowed; or the address is none.
+        ServiceError: As of `post`; or the answer is none of a decision service.
+    """
+    try:
+        answer = post(url, json.dumps(fields, allow_nan=False).encode())
+    except ServiceError as error:
+        raise _of_field(error.said) or error from error
+    return _answer_of(url, answer, names, of_jobs)
+
+
+def _answer_of(url: str, answer: bytes, names: Collection[str], of_jobs: Collection[str]) -> dict[str, Any]:
+    try:
+        found = parse_json(answer)
+    except ValueError as error:
+        raise ServiceError(0, f"{url}: no answer of a decision service ({error})") from error
+    jobs = found.get("jobs") if isinstance(found, dict) else None
+    whole = isinstance(jobs, list) and all(isinstance(job, dict) and job.keys() >= set(of_jobs) for job in jobs)
+    if not whole or not found.keys() >= set(names):
+        raise ServiceError(0, f"{url}: no answer of a decision service")
+    return dict(found)
+
+
+def _of_field(said: str) -> InputError | None:
+    """Return the error of a field of the request, where a service tells one."""
+    with suppress(ValueError, KeyError, TypeError):
+        told = parse_json(said)
+        return InputError(str(told["field"]), told["value"], str(told["allowed"])) if told["field"] else None
+    return None
 
 
 class _UnixConnection(http.client.HTTPConnection):

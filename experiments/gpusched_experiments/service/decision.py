@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 from pydantic import ValidationError
 
-from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy
+from gpusched_agents.any_policy import full_name, is_agent, is_own_policy, known_policies, make_any_policy, shown_name
 from gpusched_agents.files.storage import PREFIX, find_agent, load_description
 from gpusched_baselines.registry import POLICIES, usual_policy_names
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, nearest_first
 from gpusched_env.simulator import Board, Policy, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import places_of
@@ -44,7 +44,8 @@ class PolicyCatalogue:
 
     Args:
         names: Names of the policies: `NAME`, `agent:NAME`.
-        agents: Folders of agents that the operator names, by name: `agent:NAME` in requests.
+        agents: Folders of agents that the operator names, by name: `agent:NAME` in requests; and the files of policies
+            of the operator's own, as `FILE.py:NAME`, by the policies' names.
 
     Raises:
         InputError: There is no such policy, an agent is not whole, or two have one name.
@@ -62,13 +63,18 @@ class PolicyCatalogue:
             listed = list(_answering())
         elif listed == ["usual"]:
             listed = [*usual_policy_names(), *(n for n in known_policies() if is_agent(n))]
+        files = {make_any_policy(name).name: full_name(name) for name in listed if is_own_policy(name)}
+        listed = [shown_name(name) for name in listed]
         for name in listed:
-            if name not in _answering():
-                raise InputError("--policies", name, f"all, usual, or some of {', '.join(_answering())}")
+            if name not in files and name not in _answering():
+                near = nearest_first(name, _answering())
+                raise InputError("--policies", name, f"all, usual, FILE.py:Class of your own, or some of {near}")
+        for name in files.keys() & set(_answering()):
+            raise InputError("--policies", files[name], f"a policy whose name is not {name}, which is shipped")
         for name in own:
             if not name or f"{PREFIX}{name}" in known_policies():
                 raise InputError("--agent", name, "a name that no shipped agent has")
-        made = cls((*dict.fromkeys(listed), *(f"{PREFIX}{name}" for name in own)), own)
+        made = cls((*dict.fromkeys(listed), *(f"{PREFIX}{name}" for name in own)), own | files)
         for name in own:
             try:
                 made.make(f"{PREFIX}{name}")
@@ -83,7 +89,8 @@ class PolicyCatalogue:
         return _made(self._given(name))
 
     def version(self, name: str) -> str:
-        return f"{code_version()}-{agent_version(self._given(name))}" if is_agent(name) else code_version()
+        given = self._given(name)
+        return f"{code_version()}-{agent_version(given)}" if is_agent(given) else code_version()
 
     def entries(self) -> list[dict[str, object]]:
         return [
@@ -97,12 +104,14 @@ class PolicyCatalogue:
         ]
 
     def _given(self, name: str) -> str:
-        own = self.agents.get(name.removeprefix(PREFIX)) if is_agent(name) else None
-        return name if own is None else f"{PREFIX}{own}"
+        own = self.agents.get(name.removeprefix(PREFIX))
+        return name if own is None else own if is_own_policy(own) else f"{PREFIX}{own}"
 
     def _line(self, name: str) -> str:
-        if not is_agent(name):
+        if not is_agent(self._given(name)):
             return POLICIES[name].line
+        if is_own_policy(self._given(name)):
+            return "Of the operator's own"
         spec = load_description(find_agent(self._given(name))).spec
         return f"Learned; for up to {spec.max_configurations} {', '.join(spec.kinds)} configurations"
 

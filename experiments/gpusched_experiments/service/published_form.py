@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 from gpusched_experiments.service.client import ServiceError, post
 from gpusched_experiments.service.fields import error_body
 from gpusched_experiments.service.pool import BUSY, NOT_ALLOWED, OK, Reply
@@ -245,7 +246,10 @@ def answer_to(data: Mapping[str, Any], decide: Callable[[bytes], bytes]) -> dict
         body = decide(asked)
     except ServiceError as error:
         raise PublishedFormError(FAILED, error.said) from error
-    return answer_of(data, json.loads(body))
+    try:
+        return answer_of(data, parse_json(body))
+    except (LookupError, TypeError) as error:
+        raise PublishedFormError(FAILED, f"no answer of a decision service ({error!r})") from error
 
 
 def reply_in_form(body: bytes, decide: Callable[[bytes], Reply]) -> Reply:
@@ -265,13 +269,13 @@ def reply_in_form(body: bytes, decide: Callable[[bytes], Reply]) -> Reply:
         return reply.body
 
     try:
-        return Reply(CREATED, json.dumps(answer_to(json.loads(body), decided)).encode(), facts)
+        return Reply(CREATED, json.dumps(answer_to(parse_json(body), decided)).encode(), facts)
     except PublishedFormError as error:
         busy = isinstance(error.__cause__, ServiceError) and error.__cause__.status == BUSY
         return Reply(BUSY if busy else error.code, error_body(None, None, error.said))
     except InputError as error:
         return Reply(NOT_ALLOWED, error_body(error.field, error.value, error.allowed))
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         return Reply(NOT_ALLOWED, error_body("body", None, f"JSON ({error})"))
 
 
@@ -288,8 +292,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     try:
         text = sys.stdin.read() if given.file == "-" else Path(given.file).read_text(encoding="utf-8")
-        answer = ask(json.loads(text), given.url)
-    except (InputError, PublishedFormError, json.JSONDecodeError, OSError) as error:
+        answer = ask(parse_json(text), given.url)
+    except (InputError, PublishedFormError, ValueError, OSError) as error:
         sys.stderr.write(f"error: {error}\n")
     else:
         sys.stdout.write(f"{json.dumps(answer, indent=1)}\n")

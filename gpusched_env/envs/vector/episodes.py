@@ -5,11 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 from functools import cached_property
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from gymnasium.utils import seeding
 
 from gpusched_env.envs.env import GpuClusterEnv
+from gpusched_env.envs.seeds import part_rounds
 from gpusched_env.envs.source import USUAL, AnyScenario, arguments_of, draw_seed, shape_of
 from gpusched_env.envs.vector.prefetch import Prefetch
 from gpusched_env.errors import InputError
@@ -43,6 +45,7 @@ class Episodes:
     Attributes:
         singles: A single environment for each scenario or instance: it has checked the keywords, and has the spaces.
         seeds: What each environment's present instance was made from; `REPLAYED` if it was given.
+        seed_rounds: What gives each environment its next seed; None where it is drawn.
         common: What runs have in common.
 
     Raises:
@@ -68,25 +71,33 @@ class Episodes:
         self._keywords = {name: value for name, value in keywords.items() if name != "reward"}
         self.common, self._prefetch_queue = Common(), Prefetch()
         self.seeds = [REPLAYED] * size
+        self.seed_rounds: list[Any] = part_rounds([single.seeds for single in self.singles], size)
         self._generators: list[Generator | None] = [None] * size
         self._generator_seeds = [-1] * size
 
     @cached_property
     def fingerprint(self) -> bytes:
-        facts = [len(self.seeds), self._keywords, [single.source.identity() for single in self.singles]]
+        usual = {name: parameter.default for name, parameter in signature(GpuClusterEnv).parameters.items()}
+        facts = [len(self.seeds), usual | self._keywords, [single.source.identity() for single in self.singles]]
         return hashlib.sha256(json.dumps(facts, default=repr).encode()).digest()
 
     def begin(self, i: int, seed: int | None = None, instance: Instance | None = None) -> State:
         """Make a new run of environment i, and seed its generator if there is a seed.
 
-        It runs `instance`, else its source's instance of the seed, else that of a seed that the generator draws.
+        It runs `instance`, else its source's instance of the seed, else that of a seed that the generator draws; with
+        seeds that it goes round, the next of these.
         """
         if seed is not None:
             self._generators[i], self._generator_seeds[i] = seeding.np_random(seed)
+            if self.seed_rounds[i] is not None:
+                self.seed_rounds[i].go_to(seed)
         if instance is not None:
             self.seeds[i] = REPLAYED
             return self.state(instance)
-        chosen = draw_seed(self.generator(i)) if seed is None else seed
+        if self.seed_rounds[i] is not None:
+            chosen = self.seed_rounds[i].take()
+        else:
+            chosen = draw_seed(self.generator(i)) if seed is None else seed
         state = self._prefetch_queue.take(i, chosen) or self.state(self.instance(i, chosen))
         self.seeds[i] = chosen
         return state
@@ -121,3 +132,7 @@ class Episodes:
     def resume(self, seeds: list[int], generators: list[Generator]) -> None:
         self.seeds = seeds
         self._generators, self._generator_seeds = list(generators), [-1] * len(generators)
+        for round_, seed in zip(self.seed_rounds, seeds, strict=True):
+            if round_ is not None:
+                round_.go_to(seed)
+                round_.take()

@@ -33,7 +33,8 @@ LOOK_AGAIN = 8  # parts between two checks whether an environment is near its en
 class Prefetch:
     """Makes the next run of environments that are near the end of their episodes, a part at a time.
 
-    A run is that of the seed which the environment's generator draws next, if nothing else draws from it. The caller
+    A run is that of the seed which comes next in `seeds`, or which the environment's generator draws next, if nothing
+    else draws from it. The caller
     that takes the run names the seed drawn, and gets the run only if it is of that seed. Only times differ, no results.
     """
 
@@ -74,7 +75,8 @@ class Prefetch:
         if share[nearest] > NEAR:
             self._rest = LOOK_AGAIN
             return
-        seed = _next_seed(episodes.generator(nearest))
+        listed = episodes.seed_rounds[nearest]
+        seed = _next_seed(episodes.generator(nearest)) if listed is None else listed.next
         self._building = nearest, seed, episodes.building(nearest, seed)
 
     def _go_on(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 import gymnasium
 import numpy as np
@@ -10,6 +10,8 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gpusched_env.child_processes import usable_cores
+from gpusched_env.envs.env import GpuClusterEnv
+from gpusched_env.envs.parameters import takes_parameters_of
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
@@ -29,16 +31,14 @@ from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from typing import Literal, TypeAlias
+    from typing import TypeAlias
 
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from gpusched_env.envs.source import AnyScenario
     from gpusched_env.model import Configuration, Instance
-    from gpusched_env.observation import SharedFeatures
     from gpusched_env.simulator import State, View
-    from gpusched_env.simulator.policy import AskingSettings
 
     Observations: TypeAlias = dict[str, NDArray[np.float32]] | NDArray[np.float32]
     Stepped: TypeAlias = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -58,23 +58,15 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         settings: As for `GpuClusterEnv`; they go to each scenario.
         instance: As for `GpuClusterEnv`, or a sequence: environment i replays instance i mod its length. All must have
             the same GPU types and configurations.
-        reward_scale: As for `GpuClusterEnv`.
-        reward: See there; a function is called for every environment, one after the other. Vectors are (N, 3).
         autoreset_mode: What happens when an episode ends: `NEXT_STEP` (the next step begins a new one, whatever the
             action), `SAME_STEP` (the same step does; the last observation and info are `final_obs` and `final_info`
             of the infos) or `DISABLED` (`reset(options={"reset_mask": mask})` does).
-        max_idle_reviews: As for `GpuClusterEnv`.
         max_episode_steps: Steps after which an episode is truncated, as by gymnasium's `TimeLimit`, ≥ 1; None: never.
         threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
-        shared_features: As for `GpuClusterEnv`.
-        job_features: As for `GpuClusterEnv`.
-        price_features: As for `GpuClusterEnv`; so are the next two.
-        cap_features: See there.
-        limit_features: See there.
-        flat: As for `GpuClusterEnv`; observations are then (N, F).
-        factored: As for `GpuClusterEnv`; actions are then (N, 2).
-        discount_rate: As for `GpuClusterEnv`.
-        asking: As for `GpuClusterEnv`.
+        keywords: Other parameters of `GpuClusterEnv`, but no `render_mode`. Observations are (N, F) with `flat`,
+            actions (N, 2) with `factored`, rewards (N, 3) if they are vectors; a function of rewards is called for each
+            environment. Of `seeds`, environment i begins with the i-th and steps by N; the environments of one scenario
+            of several share its seeds so.
 
     Raises:
         InputError: A parameter is out of its range.
@@ -82,6 +74,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - as gymnasium declares it
 
+    @takes_parameters_of(GpuClusterEnv, without=("render_mode",))
     def __init__(
         self,
         num_envs: int = 1,
@@ -89,40 +82,16 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         *,
         settings: Mapping[str, object] | None = None,
         instance: Instance | Sequence[Instance] | None = None,
-        reward_scale: float | None = 1.0,
-        reward: Reward | Literal["vector"] | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         max_episode_steps: int | None = None,
         threads: int | None = None,
-        shared_features: SharedFeatures = False,
-        job_features: int = 0,
-        price_features: bool = False,
-        cap_features: bool = False,
-        limit_features: bool = False,
-        flat: bool = False,
-        factored: bool = False,
-        discount_rate: float = 0.0,
-        **asking: Unpack[AskingSettings],
+        **keywords: Any,
     ) -> None:
         self.num_envs = checks.whole("num_envs", num_envs)
         self.autoreset_mode = _mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        keywords = {
-            **asking,
-            "reward_scale": reward_scale,
-            "reward": reward,
-            "max_idle_reviews": max_idle_reviews,
-            "shared_features": shared_features,
-            "job_features": job_features,
-            "price_features": price_features,
-            "cap_features": cap_features,
-            "limit_features": limit_features,
-            "flat": flat,
-            "factored": factored,
-            "discount_rate": discount_rate,
-        }
-        self._limits = EpisodeLimits(self.num_envs, max_idle_reviews, max_episode_steps)
+        idle, reward = keywords.get("max_idle_reviews", MAX_IDLE_REVIEWS), keywords.get("reward")
+        self._limits = EpisodeLimits(self.num_envs, idle, max_episode_steps)
         self._episodes = Episodes(self.num_envs, keywords, scenario, settings, instance)
         single = self._episodes.singles[0]
         self.asking = single.asking
@@ -149,7 +118,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
         Args:
             seed: Environment i runs the instance of seed `seed` + i, or that of the i-th seed of a sequence; without
-                a seed, the instance's seed is drawn from the environment's own generator.
+                a seed, the instance's seed is drawn from the environment's own generator. With `seeds` see
+                `GpuClusterEnv.reset`.
             options: `{"instance": instance}` replays one instance in all environments, `{"instance": instances}` one in
                 each; `{"reset_mask": mask}` resets only the environments where the mask, bool (N,), is True.
 

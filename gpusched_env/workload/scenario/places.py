@@ -6,7 +6,6 @@ It imports little, and loads no scenario but what it draws: the environments of 
 from __future__ import annotations
 
 import re
-import tomllib
 from functools import cache
 from importlib.resources import files
 from os import PathLike
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_toml
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -105,4 +105,8 @@ def list_environments(kind: str = "") -> tuple[str, ...]:
 
 
 def track_header(place: str | Path) -> dict[str, Any] | None:
-    return tomllib.loads(text_of(place)[0]).get("track")
+    text = text_of(place)[0]
+    try:
+        return parse_toml(text).get("track")
+    except ValueError as error:
+        raise InputError(f"scenario {place}", str(error), "a file in TOML") from None

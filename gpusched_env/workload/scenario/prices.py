@@ -59,7 +59,9 @@ class Prices(Settings):
     demand_charge_eur_per_kw: NotNegative = setting(
         0.0, "Demand charge for the largest mean power of an interval in each calendar month [€/kW]."
     )
-    demand_interval_s: Duration = setting(900.0, "Length of these intervals [s].")
+    demand_interval_s: Duration = setting(
+        900.0, "Length of these intervals [s]; a month begins with the one that begins nearest to its midnight."
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -240,7 +240,7 @@ class Scenario(Settings):
 
         A new `epochs.family` starts from its own defaults (bins and library size stay), and a new `arrivals.kind` that
         sets its own rate drops the gap of the old one. Histograms given in one way replace those given in another, and
-        `cluster.pools` replaces the nodes.
+        `cluster.pools` replaces the nodes. Where no description is given, it becomes one that names the sections.
 
         Args:
             values: New values by dotted name; a name may also be that of a whole section, and None for the default.
@@ -263,7 +263,20 @@ class Scenario(Settings):
             data["epochs"].pop(name, None)
         for name, value in values.items():
             _put(data, name, value)
+        if "description" not in values:
+            data["description"] = changed_description(self.name, self.description, values)
         return Scenario(**data)
+
+
+def changed_description(name: str, description: str, changed: Iterable[str]) -> str:
+    """Return the description of scenario `name` with other settings, by dotted name; of none it stays none."""
+    begin = f"As {name}, with other settings of: "
+    sections = {setting.partition(".")[0] for setting in changed} - {"name", "description", "compare"}
+    if not description or not sections:
+        return description
+    if description.startswith(begin):
+        sections |= set(description.removeprefix(begin).split(", "))
+    return begin + ", ".join(sorted(sections))
 
 
 def _put(data: dict[str, Any], name: str, value: object) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_toml
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
 from gpusched_env.workload.scenario.comparison import JobClass, MixtureScenario, TraceReplay, TrackHeader, parse_seeds
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, OwnApplication
 from gpusched_env.workload.scenario.places import builtin_files, text_of, track_header, track_place
-from gpusched_env.workload.scenario.scenario import Scenario
+from gpusched_env.workload.scenario.scenario import Scenario, changed_description
 from gpusched_env.workload.scenario.settings import Settings
 from gpusched_env.workload.scenario.sharing import OwnTenant
 from gpusched_env.workload.tables.own_applications import MLPERF, PUBLISHED
@@ -185,8 +185,8 @@ def _key(name: str) -> str:
 def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> dict[str, Any]:
     """Read the values of a scenario file, on top of those of its `base`; `above` are the files that build on it."""
     try:
-        data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+        data: dict[str, Any] = parse_toml(text)
+    except ValueError as error:
         raise InputError(f"scenario {name}", str(error), "a file in TOML") from None
     if folder is not None:
         _resolve(data, folder)
@@ -204,7 +204,10 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
         below = text_of(place)
     except InputError as error:
         raise InputError("base", base, error.allowed) from None
-    return _on_top(_read(*below, (*above, place)), {"name": name, **data})
+    under = _read(*below, (*above, place))
+    if "description" not in data:
+        under["description"] = changed_description(under["name"], under.get("description", ""), data)
+    return _on_top(under, {"name": name, **data})
 
 
 def _take_track(data: dict[str, Any]) -> None:

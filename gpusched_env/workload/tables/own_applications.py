@@ -25,11 +25,10 @@ def read_csv(path: str | Path, field: str, names: Sequence[str] = ()) -> list[tu
     """Read a CSV file with a heading as texts: every row with its line; `names` may stand in place of a file."""
     instead = f"{', '.join(names)}, or " if names else ""
     try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
+        reader = csv.DictReader(Path(path).read_text(encoding="utf-8-sig").splitlines())
+        rows = [(reader.line_num, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(field, str(path), f"{instead}a CSV file in UTF-8 that can be read ({error})") from None
-    reader = csv.DictReader(text.splitlines())
-    rows = [(reader.line_num, row) for row in reader]
     if not rows:
         raise InputError(field, str(path), "a CSV file with a heading and one row or more")
     for line, row in rows:

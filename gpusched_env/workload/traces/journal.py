@@ -7,14 +7,16 @@
 from __future__ import annotations
 
 import gzip
-import json
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
 
 TIME, KIND = "time", "kind"
+MOST_OF_LINE = 1 << 26
 PREFIX, ENDING, PACKED = "journal-", ".jsonl", ".gz"
 """Files are named `journal-DAY.jsonl`, those of former days `journal-DAY.jsonl.gz`."""
 
@@ -58,17 +60,19 @@ def read_journal(path: str | Path) -> Iterator[dict[str, Any]]:
 def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
     try:
         with gzip.open(path) if path.suffix == PACKED else path.open("rb") as file:
-            for number, text in enumerate(file, 1):
+            for number, text in enumerate(iter(lambda: file.readline(MOST_OF_LINE + 1), b""), 1):
+                if len(text) > MOST_OF_LINE:
+                    raise InputError(f"{path.name} line {number}", "a longer line", f"{MOST_OF_LINE:,} bytes at most")
                 if text.endswith(b"\n"):
                     yield _line_of(text, path, number)
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError("journal", str(path), f"a file that can be read ({error})") from error
 
 
 def _line_of(text: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
-        line = json.loads(text)
-    except (ValueError, RecursionError):
+        line = parse_json(text)
+    except ValueError:
         line = None
     if not isinstance(line, dict) or not isinstance(line.get(KIND), str) or not isinstance(line.get(TIME), int | float):
         shown = text.decode(errors="replace").strip()

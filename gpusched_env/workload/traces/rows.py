@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import json
 import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -15,6 +14,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json, unpack
 from gpusched_env.workload.traces.columns import missing
 from gpusched_env.workload.traces.journal import is_journal
 from gpusched_env.workload.traces.presets import (
@@ -76,7 +76,7 @@ def text_of(path: Path) -> str | bytes:
     kind = _kind(path)
     if kind == _ZSTD:
         return "\n".join(_lines(path))
-    return gzip.decompress(path.read_bytes()) if kind == _GZIP else path.read_bytes()
+    return unpack(path.read_bytes())
 
 
 def _kind(path: Path) -> bytes:
@@ -196,8 +196,8 @@ def read_philly_json(path: Path) -> pl.DataFrame:
     no end was still running: it has no end and no duration.
     """
     try:
-        jobs = json.loads(text_of(path))
-    except (*UNREADABLE, RecursionError) as error:
+        jobs = parse_json(text_of(path))
+    except UNREADABLE as error:
         raise InputError(path.name, str(error), "a whole JSON file in UTF-8, as cluster_job_log is") from None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         raise InputError(path.name, type(jobs).__name__, "a JSON list of jobs, as cluster_job_log is")

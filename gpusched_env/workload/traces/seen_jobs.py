@@ -33,6 +33,33 @@ COLUMNS = (
 """The columns of a journal's rows."""
 
 
+_TEXTS = (list, str)
+_KINDS: dict[str, Any] = dict.fromkeys(("submit_s", "start_s", "end_s", "due_s", "read", "at_s", "gpus"), float)
+_KINDS |= dict.fromkeys(("epochs", "weight_eur_per_s", "max_epochs", "restart_s"), float)
+_KINDS |= dict.fromkeys(("id", "gpu_type", "account", "user", "partition", "phase", "outcome", "application"), str)
+_KINDS |= {"seconds_per_epoch": (dict, float), "gpu_types": (dict, str), "defaults": _TEXTS, "partitions": _TEXTS}
+"""What fields of lines, nodes and jobs are, where they are not null: a type, or a collection and what it holds."""
+
+
+def _check(fields: dict[str, Any], needs: tuple[str, ...] = ()) -> None:
+    """Raise a TypeError that names a field that is of another kind, or missing."""
+    for name, value in fields.items():
+        if value is not None and name in _KINDS and not _is(value, _KINDS[name]):
+            raise TypeError(f"{name} = {value!r:.80}")
+    for name in needs:
+        if fields.get(name) is None:
+            raise TypeError(f"{name} is missing")
+
+
+def _is(value: Any, kind: Any) -> bool:
+    if kind is float:
+        return isinstance(value, int | float) and abs(value) < 1e15
+    if kind is str:
+        return isinstance(value, str)
+    held = value.values() if isinstance(value, dict) else value
+    return isinstance(value, kind[0]) and all(each is None or _is(each, kind[1]) for each in held)
+
+
 @dataclass(frozen=True, slots=True)
 class SeenRun:
     """A job on its GPUs, from one start to the end that follows.
@@ -142,6 +169,7 @@ class SeenCluster:
         return made
 
     def _take(self, line: dict[str, Any], there: set[str], running: set[str]) -> None:
+        _check(line)
         if line[KIND] == "watch":
             self.gpu_types |= line.get("gpu_types", {})
             self.speed, self.partition = float(line.get("speed", 1.0)), line.get("partition")
@@ -149,6 +177,7 @@ class SeenCluster:
             self.events[str(line["event"])] += 1
         elif line[KIND] == "job":
             if line["id"] in self.jobs:
+                _check(line, ("application", "max_epochs", "seconds_per_epoch", "defaults"))
                 self.jobs[line["id"]].known = line
         elif line[KIND] == "progress":
             if line["id"] in self.jobs:
@@ -162,12 +191,14 @@ class SeenCluster:
         changed = line.get("jobs", {})
         if line[KIND] == "state":
             for name, fields in line["nodes"].items():
-                self.nodes.setdefault(name, {}).update(fields)
+                _check(fields)
+                self.nodes.setdefault(name, {"gpus": 0, "gpu_type": ""}).update(fields)
             gone = there - changed.keys() if line["full"] else there & set(line["gone"])
             for name in gone:
                 self._end(self.jobs[name], running, between_s, read_s - between_s)
             there -= gone
             for name, fields in changed.items():
+                _check(fields)
                 if name not in there and fields.get("phase") == "ended" and self._ended_before(fields):
                     continue  # nobody saw on which nodes it ran
                 job = self._job(name, fields, new=name not in there, whole=bool(line["full"]))
@@ -228,8 +259,8 @@ class SeenCluster:
         held = fields.get("holds") or []
         kinds = dict.fromkeys(self.nodes.get(node, {}).get("gpu_type", "") for node, _ in held)
         kind = next(iter(kinds), "") or fields.get("gpu_type") or ""
-        gpus = sum(int(count) for _, count in held) or int(fields.get("gpus", 0))
-        return SeenRun(start_s, max(start_s, read_s), gpus, kind, tuple(node for node, _ in held))
+        gpus = sum(int(count) for _, count in held) or int(fields.get("gpus") or 0)
+        return SeenRun(start_s, max(start_s, read_s), gpus, kind, tuple(str(node) for node, _ in held))
 
     def _end(self, job: SeenJob, running: set[str], end_s: float, within_s: float = 0.0) -> None:
         if job.id in running:
@@ -246,8 +277,7 @@ class SeenCluster:
         date, and costs nothing when it is late.
         """
         origin_s = min((job.submit_s for job in self.jobs.values()), default=0.0)
-        counted = Counter(job.known["application"] for job in self.jobs.values() if job.known)
-        usual = counted.most_common(1)[0][0] if counted else None
+        usual = self.usual
 
         def at(unix_s: Any) -> str | None:
             return None if unix_s is None else repr(round(origin_s + (float(unix_s) - origin_s) * self.speed, 3))
@@ -275,6 +305,12 @@ class SeenCluster:
                 "" if last is None else "+".join(last.nodes),
                 job.outcome,
             )
+
+    @property
+    def usual(self) -> str | None:
+        """The most frequent application of the jobs of which one is known; None: of none."""
+        counted = Counter(job.known["application"] for job in self.jobs.values() if job.known)
+        return counted.most_common(1)[0][0] if counted else None
 
     def type_of(self, run: SeenRun | None) -> str:
         return "" if run is None else self.gpu_types.get(run.gpu_type, run.gpu_type)

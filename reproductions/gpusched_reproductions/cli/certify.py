@@ -20,6 +20,7 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output, print_table
+from gpusched_experiments.report.record import check_same
 from gpusched_experiments.report.warm_up import warm_up
 from gpusched_reproductions.certify.certified_run import (
     PROBLEMS,
@@ -37,15 +38,19 @@ from gpusched_reproductions.cli import chosen_names
 
 FILES = ("certificate.csv", "certificate.json")
 SOLVER_COLUMNS, WIDEST_GAP, BETWEEN = 66, 12, 3  # characters of a table: its left part, a gap, and between two columns
+SEEDS, QUICK_SEEDS, QUICK_POLICIES = "0-19", "0-1", "edf,sts,sts-x"
 SMALL = ("cluster.gpus_per_node=4", 'cluster.gpu_types=["V100", "T4"]')
 
 
 def certify_command(
     policies: Annotated[
-        str, typer.Option("--policies", "-p", help="Policies, separated by commas (see `gpusched policies`), or all.")
-    ] = "all",
+        str | None,
+        typer.Option("--policies", "-p", help="Policies, separated by commas (see `gpusched policies`); default: all."),
+    ] = None,
     scenario: options.ScenarioOption = "default",
-    seeds: Annotated[str, typer.Option("--seeds", help="Seeds of the instances: 0-19, or 0,3,5.")] = "0-19",
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="Seeds of the instances: 0-19, or 0,3,5; default: 0-19.")
+    ] = None,
     problems: Annotated[
         str, typer.Option("--problems", help="Problems to make of every instance: round, known, hidden, or all.")
     ] = "all",
@@ -56,6 +61,9 @@ def certify_command(
     jobs: Annotated[int, typer.Option("--jobs", "-j", help="Number of jobs; more than 5 take long.")] = 4,
     nodes: Annotated[int, typer.Option("--nodes", "-n", help="Number of nodes; more than 3 take long.")] = 3,
     settings: options.SetOption = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Two seeds and few policies, unless they are named, in a minute: to try it.")
+    ] = False,
 ) -> None:
     """Certify how far each policy is from the optimum, on instances small enough to be solved.
 
@@ -65,21 +73,34 @@ def certify_command(
     extra `solvers`.
 
     For example:
-    - **gpusched certify**
+    - **gpusched certify --quick**
 
     - **gpusched certify --policies edf,sts --seeds 0-9 --problems known --out results/certify**
 
     - **gpusched certify --set sharing.fractions=[0.5] --set cluster.gpus_per_node=2 --jobs 5**
     """
-    seed_list = parse_seeds(seeds, "--seeds")
+    seed_list = parse_seeds((QUICK_SEEDS if quick else SEEDS) if seeds is None else seeds, "--seeds")
+    policies = (QUICK_POLICIES if quick else "all") if policies is None else policies
     every = problems.strip() == "all"
     chosen_problems = PROBLEMS if every else cast("tuple[Problem, ...]", chosen_names("--problems", problems, PROBLEMS))
     checks.positive("--limit", limit_s)
     chosen = options.ScenarioOptions(
         scenario=scenario, jobs=jobs, nodes=nodes, settings=[*SMALL, *(settings or [])]
     ).make()
-    chosen_policies = parse_policies(policies)
+    chosen_policies = tuple(parse_policies(policies).values())
+    facts = {
+        "scenario": chosen.model_dump(mode="json"),
+        "seeds": seed_list,
+        "problems": chosen_problems,
+        "policies": [policy.name for policy in chosen_policies],
+        "limit_s": limit_s,
+        "solver": {name: version(name) for name in ("pyomo", "highspy")},
+    }
     require_highs()
+    if out is not None:
+        check_same(
+            out, Path(out) / FILES[1], {name: facts[name] for name in ("scenario", "seeds", "problems", "policies")}
+        )
     with nullcontext() if out is None else new_folder(out, ours=FILES) as folder:
         try:
             runs = _certify(chosen, chosen_policies, seed_list, chosen_problems, limit_s)
@@ -87,14 +108,6 @@ def certify_command(
             typer.echo(f"error: {error}", err=True)
             raise typer.Exit(1) from error
         if folder is not None:
-            facts = {
-                "scenario": chosen.model_dump(mode="json"),
-                "seeds": seed_list,
-                "problems": chosen_problems,
-                "policies": [policy.name for policy in chosen_policies],
-                "limit_s": limit_s,
-                "solver": {name: version(name) for name in ("pyomo", "highspy")},
-            }
             write_atomically(folder / "certificate.csv", certificate_csv(runs))
             write_atomically(folder / "certificate.json", certificate_json(runs, provenance(None, **facts)))
     console = output()

@@ -17,6 +17,7 @@ from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.cli import DRAWS
+from gpusched_reproductions.data_sources import where_from
 from gpusched_reproductions.published import EXPERIMENTS
 from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
 from gpusched_reproductions.published.reference_instances import reference_names
@@ -35,13 +36,14 @@ def reproduce_command(
         str, typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(NAMES)}.")
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few seeds and small clusters, in a minute or two: to try it, not to cite.")
+        bool, typer.Option("--quick", help="Few seeds, clusters and tracks, in minutes: to try it, not to cite.")
     ] = False,
     policies: Annotated[
         str | None,
         typer.Option(
             "--policies", "-p",
-            help="Policies and agents (agent:NAME, agent:DIR), separated by commas; default: the experiment's.",
+            help="Policies, agents (agent:NAME, agent:DIR) and your own (FILE.py:Class, whose code runs), separated by "
+            "commas; default: the experiment's.",
         ),
     ] = None,
     seeds: Annotated[
@@ -106,12 +108,14 @@ def reproduce_command(
         quick=quick,
         seeds=None if seeds is None else parse_seeds(seeds, "--seeds"),
         nodes=None if nodes is None else _node_counts(nodes),
-        policies=None if policies is None else tuple(policy.name for policy in parse_policies(policies)),
+        policies=None if policies is None else tuple(parse_policies(policies)),
     )
     processes = backends.chosen_workers(workers, where)
     for each in chosen:
         if experiment == ALL and each is CONFORMANCE and not reference_names(FOLDER):
-            typer.echo(f"note: without conformance, since the reference instances are not in {FOLDER}")
+            typer.echo(
+                f"note: without conformance, since the reference instances are not in {FOLDER}{where_from(FOLDER)}"
+            )
             continue
         with ExperimentWatcher.shown() as watcher:
             outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing, backend=where)

@@ -7,6 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Protocol, cast
 
 from gpusched_env.errors import InputError
+from gpusched_reproductions.data_sources import where_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -51,6 +52,6 @@ def answers(name: str, paths: Sequence[Path]) -> Iterator[Answer]:
         raise InputError("name", name, f"one of {', '.join(NAMES)}")
     for path in paths:
         if not path.exists():
-            raise InputError("files", str(path), "a file or folder that exists")
+            raise InputError("files", str(path), f"a file or folder that exists{where_from(path)}")
     kind = cast("_Kind", import_module(f"{__name__.rpartition('.')[0]}.{name}"))
     return kind.answers(paths)

@@ -17,6 +17,7 @@ from gpusched_experiments.report.estimate import Estimate, mean_interval, paired
 from gpusched_experiments.report.experiment import Experiment, Selection
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, Column, Table
+from gpusched_reproductions.data_sources import where_from
 from gpusched_reproductions.published.reference_instances import (
     SCENARIO,
     Reference,
@@ -71,7 +72,7 @@ class _Compared:
 def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     names = reference_names(FOLDER)
     if not names:
-        raise InputError("reference instances", str(FOLDER), "a folder that has them: see docs/results/index.md")
+        raise InputError("reference instances", str(FOLDER), f"a folder that has them{where_from(FOLDER)}")
     cells = []
     for name in names:
         kind, seed = name.rsplit("-", 1)

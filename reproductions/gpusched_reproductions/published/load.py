@@ -150,7 +150,7 @@ def _load_chart(runs: Runs) -> Chart:
         label = f"energy saved against {reference}"
         rows[0].append(Panel(f"{arrivals}", unit, label, _numbers(saved), percent=True, bands=bands))
         rows[1].append(Panel("", unit, "late jobs", _numbers(late), percent=True))
-    return Chart(f"What is saved as the cluster fills, {nodes} nodes", tuple(map(tuple, rows)))
+    return Chart(f"What is saved as the cluster fills, {nodes} nodes", tuple(zip(*rows, strict=True)))
 
 
 def _numbers(drawn: tuple[Series, ...]) -> tuple[Series, ...]:

@@ -25,6 +25,7 @@ SUBJECT = "sts-x"
 COST = "total_eur"
 ALL = "all tracks"
 QUICK_SEEDS = 2
+QUICK_TRACKS = ("published-1", "few-jobs", "whole-nodes")
 CELL_INCHES = (0.58, 0.32)
 MARGIN_INCHES = (2.0, 1.1)  # for the names
 DOTS_INCHES, ROW_INCHES = 7.6, 0.34
@@ -84,9 +85,10 @@ PARTS = Ablation(
 ABLATIONS = (KNOW, PLAN, PREEMPT)
 
 
-def tracks() -> list[Track]:
-    """List the tracks of at most `MOST_JOBS` jobs: on a larger one ten ablations take an hour."""
-    return [track for track in map(load_track, list_tracks()) if track.scenario.jobs.count <= MOST_JOBS]
+def tracks(*, quick: bool = False) -> list[Track]:
+    """List the tracks of at most `MOST_JOBS` jobs: on a larger one ten ablations take an hour; `quick`: small ones."""
+    names = QUICK_TRACKS if quick else list_tracks()
+    return [track for track in map(load_track, names) if track.scenario.jobs.count <= MOST_JOBS]
 
 
 def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
@@ -94,7 +96,7 @@ def _cells(choice: Selection, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     ways: list[tuple[str, str, Change | None]] = [(policy, TRUTH, None) for policy in policies]
     ways += [(SUBJECT, WORST_CASE, Misspecified("worst case"))] if SUBJECT in policies else []
     cells: list[Cell] = []
-    for track, (policy, informed, change) in product(tracks(), ways):
+    for track, (policy, informed, change) in product(tracks(quick=choice.quick), ways):
         seeds = choice.seeds or track.seeds("test")[: QUICK_SEEDS if choice.quick else None]
         labels = (("track", track.name), ("distribution", informed))
         cells += [Cell(labels, track.scenario, policy, seed, change) for seed in seeds]

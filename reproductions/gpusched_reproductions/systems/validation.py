@@ -18,6 +18,7 @@ from gpusched_experiments.report.code_version import code_version, commit, machi
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.store import document_json, write_results
 from gpusched_experiments.report.table import TEXT, Column, Outcome, Table, csv_text, markdown, markdown_rows
+from gpusched_reproductions.data_sources import where_from
 from gpusched_reproductions.systems.checks import Check, Measured, Part
 
 if TYPE_CHECKING:
@@ -118,8 +119,8 @@ def validate_systems(
     check_values.whole("workers", workers)
     chosen = [part for part in parts if part.needs is None or part.needs.exists()]
     for part in parts:
-        if part not in chosen:
-            watcher.note(f"without {file_of(part)}, since {part.needs} is not there")
+        if part not in chosen and part.needs is not None:
+            watcher.note(f"without {file_of(part)}, since {part.needs} is not there{where_from(part.needs)}")
     known = {
         part: results
         for part in (*parts_of(ALL), *chosen)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import shutil
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -196,6 +197,15 @@ def test_a_run_that_is_interrupted_over_and_over_ends_as_if_it_had_not_been(
     assert resumed[1:] == sorted(set(resumed[1:]))
     assert len(resumed) > 3
     assert outcome(tmp_path / "run") == outcome(whole)
+
+
+def test_a_finished_run_goes_on_to_more_steps(whole: Path, tmp_path: Path):
+    shutil.copytree(whole, tmp_path / "run")
+    training = train(tmp_path / "run", replace(CONFIG, steps=1_500))
+    before = Checkpoint.read(whole / "checkpoint.safetensors").facts["progress"]
+    assert training.progress.steps >= 1_500 > before["steps"]
+    assert training.progress.phase == "done"
+    assert training.progress.curve[: len(before["curve"])] == before["curve"]
 
 
 def test_a_finished_run_is_left_as_it_is(whole: Path):

@@ -30,6 +30,7 @@ from gpusched_agents.sb3_models import UnsafeLoadWarning, load_sb3  # noqa: E402
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.filterwarnings("ignore:no environment parameters beside")
 SMALL = {"jobs.count": 12}
 ADAPTS = {"ppo": sb3.PPO, "a2c": sb3.A2C, "sac": sb3.SAC, "td3": sb3.TD3, "tqc": contrib.TQC}
 BY_JOB = {"ppo": sb3.PPO, "dqn": sb3.DQN, "maskable": contrib.MaskablePPO}

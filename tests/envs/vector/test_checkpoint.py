@@ -297,3 +297,10 @@ def test_a_generator_goes_on_in_the_middle_of_a_word():
     assert env.instances == other.instances
     assert other.np_random_seed == (-1,)
     assert AutoresetMode.NEXT_STEP is env.autoreset_mode
+
+
+def test_a_default_that_is_given_is_no_other_argument():
+    one, other = GpuClusterVectorEnv(2, few_jobs()), GpuClusterVectorEnv(2, few_jobs(), flat=False, preemption=True)
+    one.reset(seed=0)
+    other.set_state(one.get_state())
+    assert_same(one.observations(), other.observations())

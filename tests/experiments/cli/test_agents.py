@@ -80,7 +80,7 @@ def test_shipped_agents_are_listed_with_what_they_were_trained_for():
 
 
 def test_all_policies_are_those_that_need_no_training():
-    assert [policy.name for policy in parse_policies("all")] == list(policy_names())
+    assert list(parse_policies("all")) == list(policy_names())
 
 
 @pytest.mark.parametrize(

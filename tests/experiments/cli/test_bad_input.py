@@ -160,6 +160,17 @@ def test_a_folder_that_is_no_run_cannot_be_audited(folder):
     one_line(folder, ["empty"], "audit", "empty")
 
 
+def test_a_run_of_another_workload_policy_or_seed_is_not_replaced(folder):
+    assert gpusched(*SIMULATE).exit_code == 0
+    for other, words in {
+        ("--seed", "1"): "seed = 0, these of 1",
+        ("-p", "fifo"): "policy = edf, these of fifo",
+        ("--jobs", "4"): "scenario.jobs.count = 10, these of 4",
+    }.items():
+        one_line(folder, ["--out = 'out'", "another place", words], *SIMULATE, *other)
+    assert gpusched(*SIMULATE).exit_code == 0
+
+
 @pytest.mark.parametrize("command", [COMPARE, SIMULATE])
 def test_a_folder_with_other_files_is_left_alone(folder, command):
     (folder / "out").mkdir()

@@ -6,14 +6,16 @@ import shutil
 import pytest
 
 from commands import gpusched, succeeds
+from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import read_run
 from gpusched_env.rendering import MissingExtraError
-from gpusched_env.workload import generator, load_scenario
+from gpusched_env.workload import generator, load_scenario, make_instance
 from gpusched_experiments.cli import comparison_run
-from gpusched_experiments.report import compared_run
+from gpusched_experiments.report import compare, compared_run
 from gpusched_experiments.report.comparison_folder import ComparisonFolder
+from refusals import refused
 
 FIGURES = {f"{name}.{form}" for name in ("costs", "gantt") for form in ("svg", "pdf")}
 FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "report.html", "cells.csv"}
@@ -137,7 +139,7 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
 
     monkeypatch.setattr(compared_run, "simulate", stopping)
     assert gpusched(*arguments).exit_code == 130
-    assert {path.name for path in (tmp_path / "a").iterdir()} == {"cells.csv", "runs"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"cells.csv", "runs", "scenario.toml"}
     first = list(ran)
 
     def spied(instance, policy, **others):
@@ -163,10 +165,56 @@ def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
     done = succeeds(*arguments, "edf,greedy")
     assert "1 of 2 runs are finished already" in done.stderr
     assert {path.name for path in (tmp_path / "a" / "runs").iterdir()} == {"edf", "greedy"}
-    done = gpusched(*arguments, "edf,greedy", "--set", "prices.pue=1.1")
-    assert "finished already" not in done.stderr
-    lines = (tmp_path / "a" / "cells.csv").read_text().splitlines()
-    assert len(lines) == 3  # with the names of the columns
+
+
+def test_runs_of_another_workload_are_never_replaced(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    own = ("--seeds", "0", "-w", 1, "-p", "edf")
+    assert gpusched("compare", "-s", "tiny", *own, "--out", "a").exit_code == 0
+    before = (tmp_path / "a/cells.csv").read_bytes()
+    for other, words in {
+        ("-s", "burst"): "holds runs of tiny (",
+        ("-s", "tiny", "--jobs", 3): "jobs.count",
+    }.items():
+        done = gpusched("compare", *other, *own, "--out", "a")
+        assert (done.exit_code, "another folder (--out)" in done.stderr, words in done.stderr) == (2, True, True)
+    instance = make_instance(load_scenario("tiny"), 0)
+    with refused("path", "a", "runs of tiny"):
+        compare("edf", instance, 1).write("a")
+    assert (tmp_path / "a/cells.csv").read_bytes() == before
+    assert gpusched("compare", "-s", "tiny", *own, "--jobs", 3, "--set", "prices.pue=1.1").exit_code == 0
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["compare-tiny-jobs-3-prices.pue-1.1"]
+
+
+OWN = """
+class Rule:
+    name, preemption = "own", False
+    def decide(self, view, rng):
+        for job in view.waiting:
+            for config in range(view.tau.shape[1]):
+                if view.tau[job, config] < 1e300 and view.place(int(job), config):
+                    break
+"""
+
+
+def test_a_policy_of_ones_own_is_compared_and_written_as_any_other_from_the_command_line_and_python(tmp_path):
+    (tmp_path / "my_rule.py").write_text(OWN)
+    rule = f"{tmp_path / 'my_rule.py'}:Rule"
+    arguments = ("compare", "-s", "tiny", "--seeds", "0,1", "-w", 1, "-p", f"edf,{rule}", "--out", tmp_path / "a")
+    assert " own " in succeeds(*arguments).stdout
+    assert "4 of 4 runs are finished already" in succeeds(*arguments).stderr
+    compared = compare(["edf", make_any_policy(rule)], "tiny", [0, 1], reference="edf")
+    assert compared.write(tmp_path / "b") == tmp_path / "b/report.html"
+    assert {path.name for path in (tmp_path / "b").iterdir()} == FILES | {"runs"}
+    assert {path.name for path in (tmp_path / "b/runs").iterdir()} == {"edf", "own"}
+    tables = [(tmp_path / name / "table.md").read_text() for name in "ab"]
+    assert tables[0].split("\n\n")[:2] == tables[1].split("\n\n")[:2]  # but for times
+    compare(["edf", rule], "tiny", [0, 1], reference="edf").write(tmp_path / "a")
+    assert "4 of 4 runs are finished already" in succeeds(*arguments).stderr
+    (tmp_path / "my_rule.py").write_text(OWN.replace("range(view", "reversed(range(view").replace("[1]):", "[1])):"))
+    assert "2 of 4 runs are finished already" in succeeds(*arguments).stderr
+    done = gpusched("compare", "-s", tmp_path / "a/scenario.toml", "--out", tmp_path / "c")
+    assert (done.exit_code, "code would run" in done.stderr) == (2, True)
 
 
 def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):

@@ -1,7 +1,7 @@
 from gpusched_baselines.registry import policy_names, usual_policy_names
 from gpusched_env.workload import Scenario, TraceReplay, load_scenario, make_instance
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
-from gpusched_experiments.cli.scenario_options import Workload
+from gpusched_experiments.report.comparison_writing import Workload
 
 WRITTEN = Scenario(compare={"policies": ["sts", "fifo"], "seeds": "2-4", "reference": "fifo", "workers": 3})
 

@@ -74,6 +74,16 @@ def test_a_folder_may_be_named_without_agent_and_the_policies_are_edf_and_sts_by
     assert sorted(folder.rglob("*")) == before
 
 
+def test_an_agent_and_a_policy_of_ones_own_are_evaluated_on_the_test_seeds_of_a_track(folder):
+    (folder / "track.toml").write_text('base = "tiny"\n[track]\nhard = "nothing"\nweights = "none"\ntest = "3-4"\n')
+    (folder / "rule.py").write_text("from gpusched_baselines import make_policy\n\nPOLICY = make_policy('fifo')\n")
+    done = gpusched("evaluate", "rule.py", "--track", "track.toml", "--against", "edf,agent:mine", "-w", "1")
+    assert done.exit_code == 0, done.output
+    assert "Means over 2 seeds" in done.stdout
+    total = np.mean([simulate(tiny(seed), make_policy("fifo")).total_eur for seed in (3, 4)])
+    assert next(line.split()[3] for line in done.stdout.splitlines() if line.startswith(" fifo ")) == f"{total:,.2f}"
+
+
 def test_the_workload_can_be_changed_as_for_a_comparison():
     table = cells(evaluate("mine", "--against", "edf", "--set", "prices.pue=2", "--jobs", "4"))
     changed = load_scenario("tiny").replace({"prices.pue": 2, "jobs.count": 4})

@@ -68,10 +68,10 @@ def test_the_instance_that_was_compared_can_be_compared_again(compared, tmp_path
     assert [run["total_eur"] for run in runs[0]] == [run["total_eur"] for run in runs[1]]
 
 
-def test_a_comparison_of_a_scenario_replaces_that_of_an_instance(compared):
+def test_a_comparison_of_a_scenario_does_not_replace_that_of_an_instance(compared):
     out, _ = compared
-    succeeds("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", out)
-    assert not (out / "instance.json").exists()
+    done = gpusched("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", out)
+    assert (done.exit_code, "it holds runs of instance.json, and these are of tiny" in done.stderr) == (2, True)
 
 
 def test_an_agent_is_evaluated_on_an_instance(file):

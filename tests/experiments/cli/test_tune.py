@@ -49,6 +49,9 @@ def test_constants_are_found_judged_and_written(tmp_path, track):
     )
     assert compared.exit_code == 0, compared.output
     first = out.read_text(encoding="utf-8")
+    other = gpusched(*asked, "--set", "prices.pue=1.2")
+    assert (other.exit_code, "settings.prices.pue = None, these of 1.2" in other.stderr) == (2, True)
+    assert out.read_text(encoding="utf-8") == first
     gpusched(*asked)
     assert json.loads(out.read_text(encoding="utf-8"))["constants"] == json.loads(first)["constants"]
 

@@ -38,4 +38,7 @@ def test_an_interrupted_comparison_keeps_no_run_that_has_not_ended(tmp_path, mon
     done = gpusched(*words.split())
     assert done.exit_code == 130
     assert done.stderr.splitlines()[-1] == "error: interrupted"
-    assert [(path.name, path.stat().st_size) for path in (tmp_path / "run").iterdir()] == [("cells.csv", 0)]
+    assert {path.name: path.stat().st_size for path in (tmp_path / "run").iterdir()} == {
+        "cells.csv": 0,
+        "scenario.toml": (tmp_path / "run/scenario.toml").stat().st_size,
+    }

@@ -145,6 +145,44 @@ def test_a_user_s_hold_is_respected_and_a_job_that_slurm_started_is_accepted(tmp
     assert slurm.jobs[1].request() == slurm.jobs[1].first
 
 
+def test_a_job_that_its_user_holds_while_its_gpus_become_free_is_not_started(tmp_path):
+    slurm = MadeUpSlurm()
+    slurm.submit(MadeUpJob(1, ELASTIC, tres="gres:gpu:4", work_s=1e6, kill_s=10.0), held=True)
+    slurm.submit(MadeUpJob(2, ELASTIC), held=True)
+    stop = {"1": ("stop", "", ""), "2": ("start", "V100x4", "v1")}
+    made, events = driver(slurm, tmp_path, scripted({"1": ("start", "V100x4", "v1")}, stop))
+    made.round()
+    stopping = made.commands.stop
+    made.commands.stop = lambda names: (stopping(names), slurm.user_holds(2))[0]
+    made.round()
+    assert slurm.jobs[2].runs == []
+    assert [(fields["job"], fields["why"]) for fields in kinds(events, "not-started")] == [("2", "its user holds it")]
+
+
+def test_a_job_that_slurm_never_stops_is_not_stopped_again(tmp_path, monkeypatch):
+    slurm, said = MadeUpSlurm(), "Requested operation is presently disabled for job 1"
+    slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
+    tried = []
+    monkeypatch.setattr(slurm, "_requeuehold", lambda job: tried.append(job.id) or said)
+    stop = {"1": ("stop", "", "")}
+    made, events = driver(slurm, tmp_path, scripted({"1": ("start", "A100x4", "a1")}, stop, stop))
+    for _ in range(3):
+        made.round()
+        slurm.pause(30.0)
+    assert tried == [1]
+    assert (made.state.jobs["1"].ours, made.state.jobs["1"].stopped) == (False, False)
+    assert [fields["action"] for fields in kinds(events, "refused")] == ["stop"]
+
+
+def test_a_begin_time_that_its_user_gave_stays_at_the_first_start(tmp_path):
+    slurm = MadeUpSlurm()
+    job = slurm.submit(MadeUpJob(1, ELASTIC), held=True)
+    job.begin_s = begin_s = slurm.now_s + 3600.0
+    made, _ = driver(slurm, tmp_path, scripted({"1": ("start", "A100x4", "a1")}))
+    made.round()
+    assert (job.begin_s, job.runs) == (begin_s, [])
+
+
 def test_jobs_that_wait_for_others_are_left_alone(tmp_path):
     slurm = MadeUpSlurm()
     slurm.submit(MadeUpJob(1, ELASTIC, dependency="afterok:9(unfulfilled)"))
@@ -215,6 +253,8 @@ def test_a_job_that_never_reports_keeps_what_the_model_expects_of_its_runs(tmp_p
 
 def test_nodes_without_jobs_are_switched_off(tmp_path):
     slurm = MadeUpSlurm()
+    slurm.nodes |= {"b1": ("v100", 4), "b2": ("v100", 4)}
+    slurm.others, slurm.partitions = {"b1"}, {"b2": "gpu,other"}  # a job without GPUs; nodes of two partitions
     slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
     made, _ = driver(slurm, tmp_path, scripted({"1": ("start", "V100x2", "v1")}), power_off_s=300.0)
     made.round()

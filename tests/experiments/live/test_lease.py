@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from dataclasses import replace
 
 import pytest
 
 from gpusched_env.errors import InputError, RunError
+from gpusched_experiments.live import lease as leases
 from gpusched_experiments.live.drive_state import DriveState
 from gpusched_experiments.live.journal import read_journal
 from gpusched_experiments.live.lease import DRIVER_LOCK, JOURNAL, Lease, locked, release_now, watch
@@ -94,9 +96,17 @@ def test_a_change_of_the_time_of_day_costs_no_lease(monkeypatch):
     lease = Lease.mine(60.0)
     monkeypatch.setattr(time, "time", lambda: 4e9)
     assert not lease.is_lost()
+    assert replace(lease, boot="another").is_lost()  # a reboot begins the steady clock anew
     monkeypatch.setattr(time, "monotonic", lambda: lease.beat_s + 61.0)
     assert lease.is_lost()
-    assert replace(lease, boot="another").is_lost()
+
+
+def test_no_process_is_ended_for_a_lease_from_before_a_reboot(monkeypatch):
+    ended = []
+    monkeypatch.setattr(os, "kill", lambda *words: ended.append(words))
+    lease = replace(Lease.mine(60.0), pid=os.getppid(), began=leases._began(os.getppid()), boot="another")
+    assert lease.end_driver()
+    assert ended == []
 
 
 def test_only_one_at_a_time(driven, tmp_path):

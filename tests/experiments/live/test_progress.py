@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import math
 import os
 import sys
 import types
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -209,3 +211,13 @@ def test_the_callback_of_transformers(job, monkeypatch):
 
 def _said(folder: Path) -> float:
     return float(json.loads((folder / progress.FOLDER / "7.json").read_text())["epochs"])
+
+
+def test_a_training_goes_on_where_what_takes_reports_speaks_no_http(monkeypatch: pytest.MonkeyPatch):
+    def no_http(*_: object, **__: object) -> None:
+        raise http.client.BadStatusLine("hello")
+
+    monkeypatch.setattr(urllib.request, "urlopen", no_http)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv(progress.VARIABLE, "http://there")
+    assert not progress.report_progress(1)

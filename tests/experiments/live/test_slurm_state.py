@@ -139,6 +139,8 @@ def test_gpus_of_a_job_that_is_ending_are_those_that_it_asked_for() -> None:
     job = one(job_state=["COMPLETING"], nodes="a[1-2]", node_count=2, tres_per_node="gres/gpu:a100:4")
     assert job.holds == (("a1", 4), ("a2", 4))
     assert job.gpu_numbers == ()
+    job = one(job_state=["COMPLETING"], nodes="a[1-2]", node_count=2, tres_per_job="gres/gpu:5")
+    assert job.holds == (("a1", 3), ("a2", 3))  # one of them holds three
 
 
 def test_details_stand_in_the_order_of_the_nodes() -> None:

@@ -19,12 +19,13 @@ from gpusched_env.errors import InputError
 from gpusched_experiments.live import driving
 from gpusched_experiments.live import lease as leases
 from gpusched_experiments.live.acting import DriveSettings
-from gpusched_experiments.live.asking import key_of
+from gpusched_experiments.live.asking import ask_service, key_of
 from gpusched_experiments.live.drive_state import STATE_FILE, DriveState
 from gpusched_experiments.live.driver import Driver
 from gpusched_experiments.live.job_rules import JobRules
 from gpusched_experiments.live.lease import DRIVER_LOCK, Lease, locked, partition_lock, release_now
 from gpusched_experiments.live.slurm_commands import SlurmControl
+from gpusched_experiments.service import client
 from made_up_drives import ELASTIC, RIGID, driver, kinds, scripted
 from made_up_slurm import MadeUpJob, MadeUpSlurm
 
@@ -65,6 +66,17 @@ def test_a_held_job_that_goes_to_another_partition_is_restored_and_released(slur
         assert kinds(events, "left-to-slurm")[0]["why"] == "it is in the partition other now"
     assert (job.priority > 0, job.request()) == (True, job.first)
     assert job.reason in {"Resources", ""}  # it waits for GPUs, or for the time after its stop
+
+
+def test_stopped_jobs_are_released_first(slurm, tmp_path):
+    slurm.submit(MadeUpJob(1, RIGID), held=True)
+    slurm.pause(10.0)
+    slurm.submit(MadeUpJob(2, ELASTIC, work_s=1e6), held=True)
+    made, _ = driver(slurm, tmp_path, scripted({"2": ("start", "A100x4", "a1")}, {"2": ("stop", "", "")}))
+    made.round()
+    slurm.pause(30.0)
+    made.round()
+    assert made.finish() == ["2", "1"]
 
 
 def test_a_job_that_no_longer_opts_in_is_released_and_adopted_anew_when_it_does(slurm, tmp_path):
@@ -227,6 +239,28 @@ def test_a_drive_renews_its_lease_in_waits_and_its_commands_keep_its_lock(slurm,
     with pytest.raises(InputError, match="made-up, of which this is the state"):
         drive()
     assert slurm.touched == set()
+
+
+def test_a_round_whose_service_breaks_off_is_counted_and_tried_again(slurm, tmp_path, monkeypatch):
+    job = slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
+    answers = iter([b"{", b"[]", None])
+    answer = scripted({"1": ("start", "A100x4", "a1")})
+
+    def post(_: str, body: bytes) -> bytes:
+        text = next(answers)
+        return json.dumps(answer(json.loads(body)) | {"energy_eur_per_h": 0.0}).encode() if text is None else text
+
+    def wait(*_: object, **__: object) -> None:
+        raise driving.Stopped
+
+    monkeypatch.setattr(client, "post", post)
+    monkeypatch.setattr(time, "sleep", slurm.pause)
+    monkeypatch.setattr(Driver, "wait", wait)
+    made, events = driver(slurm, tmp_path, ask_service("http://there"))
+    with pytest.raises(driving.Stopped):
+        driving._rounds(made, driving.DriveOptions(tmp_path, watchdog=False), lambda _: None)
+    assert [fields["in_a_row"] for fields in kinds(events, "round-failed")] == [1, 2]
+    assert [run[1:] for run in job.runs] == [("a1", 4)]
 
 
 def test_looks_too_rare_for_the_lease_are_refused(tmp_path, monkeypatch):

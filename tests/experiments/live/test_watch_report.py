@@ -23,6 +23,7 @@ from gpusched_experiments.live.journal import Journal
 from gpusched_experiments.live.watch_report import (
     about_the_journal,
     drifts,
+    jobs_without_times,
     scenario_of,
     trace_csv,
 )
@@ -70,6 +71,31 @@ def test_the_scenario_is_the_cluster_that_was_seen_with_the_rules_prices_and_app
     assert instance.jobs.due_s.tolist() == [3600.0, 4 * 3600.0]
     took = instance.jobs.epochs_needed * tau
     assert took[0] == pytest.approx(660.0, abs=0.51)  # it ran on two V100
+
+
+def test_a_job_on_a_gpu_type_without_times_of_its_application_is_left_out_and_named(tmp_path: Path) -> None:
+    jobs = [
+        PlayedJob(1, T, 1, ((T, T + 600, "v1"),), OWN),
+        PlayedJob(2, T + 60, 1, ((T + 60, T + 700, "a1"),), OWN),
+        PlayedJob(3, T + 60, 1, ((T + 60, T + 600, "a1"),), ""),  # of no known application: it counts as one of `mine`
+        PlayedJob(4, T + 120, 1, ((T + 120, T + 600, "a1"),), APP),
+    ]
+    rules = RULES | {"defaults": {"app": "mine"}}
+    seen = watched(tmp_path, *jobs, rules=rules)
+    scenario = scenario_of(seen, tmp_path, JobRules.of(rules))
+    left = jobs_without_times(seen, scenario)
+    assert left == dict.fromkeys(("2", "3"), "mine has no times on A100")
+    assert scenario.jobs.count == 2
+    assert "Left out: job 2, mine has no times on A100; job 3," in " ".join(about_the_journal(seen, left))
+    ran = Schedule.of_journal(seen, make_instance(scenario, seed=0), left)
+    assert ran.completion_s.tolist() == [600.0, 600.0]
+
+
+def test_no_name_of_the_cluster_is_a_formula_of_a_spreadsheet(tmp_path: Path) -> None:
+    seen = watched(tmp_path, *(PlayedJob(n, T, 1, ((T, T + 60, "v1"),), APP, user) for n, user in enumerate(
+        ("=1+1", "+x", "-x", "@x", "'=x", "-7", "a=1"), 1)))  # fmt: skip
+    rows = list(csv.DictReader(trace_csv(seen).splitlines()))
+    assert [row["user"] for row in rows] == ["'=1+1", "'+x", "'-x", "'@x", "''=x", "-7", "a=1"]
 
 
 def test_a_journal_without_gpus_has_no_scenario(tmp_path: Path) -> None:

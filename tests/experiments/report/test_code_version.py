@@ -41,6 +41,7 @@ print(json.dumps([name for name in sys.modules if name.startswith("gpusched_")])
 """
 NAMES_AT_RUN_TIME = {
     "gpusched_agents.any_policy",
+    "gpusched_agents.files.own_code",
     "gpusched_baselines.registry",
     "gpusched_baselines.solvers.errors",
     "gpusched_env.lazy",
@@ -143,6 +144,16 @@ def test_the_version_of_an_agent_follows_its_files_and_what_applies_them_but_not
     save_agent(tmp_path / "mine", description(algorithm="other"), weights(1))
     versions.add(agent_version(name))
     assert len(versions) == 5
+
+
+def test_the_version_of_an_archive_follows_the_parameters_beside_it(tmp_path):
+    (tmp_path / "model.zip").write_bytes(b"model")
+    name = f"sb3:{tmp_path / 'model'}"
+    versions = {agent_version(name)}
+    for text in ("{}", '{"parameters": {"rounds": 4}}'):
+        (tmp_path / "model.zip.env.json").write_text(text, encoding="utf-8")
+        versions.add(agent_version(name))
+    assert len(versions) == 3
 
 
 def test_measures_and_changes_of_other_modules_add_their_version():

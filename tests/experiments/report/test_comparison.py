@@ -177,9 +177,10 @@ class NoPolicy:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ({"policies": ["edf", "fastest"]}, ("policy", "fastest", "one of fifo,")),
-        ({"policies": "edf,fifo"}, ("policy", "edf,fifo", "one of fifo,")),
-        ({"policies": ["edf", NoPolicy]}, ("policies[1]", ANY, "a name such as 'edf', or a policy")),
+        ({"policies": ["edf", "fastest"]}, ("policy", "fastest", "one of .*FILE.py:Class")),
+        ({"policies": "edf,fifo"}, ("policy", "edf,fifo", "one of .*fifo")),
+        ({"policies": ["edf", NoPolicy]}, ("policies[1]", ANY, r"an object of the class: NoPolicy\(\)")),
+        ({"policies": [object()]}, ("policies[0]", ANY, "object lacks name, preemption, decide")),
         ({"policies": 3}, ("policies[0]", 3)),
         ({"workload": "nowhere"}, ("scenario", "nowhere", "one of")),
         ({"workload": 3}, ("scenario", 3)),

@@ -1,3 +1,5 @@
+import pytest
+
 from gpusched_experiments.report.chart import Band, Chart, Level, Panel, Series, series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.figures import chart_figure, chart_files
@@ -105,7 +107,12 @@ def test_a_map_has_a_cell_with_its_figure_for_each_ratio_that_is_there():
         Series("sts-x", (("a", Estimate(1.0, None, 2)), ("b", Estimate(1.25, None, 2)))),
         Series("agent", (("b", Estimate(25.14, None, 2)),)),
     )
-    axes = chart_figure(Chart("", ((Panel("", "", "", rows, kind="map", categories=("a", "b")),),))).axes[0]
+    axes, bar = chart_figure(Chart("", ((Panel("", "", "", rows, kind="map", categories=("a", "b")),),))).axes
+    assert [label.get_text() for label in bar.get_yticklabels()] == ["1", "1.05", "1.2", "1.5", "2", "5", "10"]
+    shades = axes.images[0].get_array()
+    assert shades[0, 0] == 0.0
+    assert shades[1, 1] == pytest.approx(1.0)
+    assert 0.2 < shades[0, 1] < 0.4  # also small differences are seen
     assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["sts-x", "agent"]
     figures = {text.get_position(): text.get_text() for text in axes.texts}

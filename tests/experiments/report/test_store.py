@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from gpusched_env.workload import load_scenario
@@ -49,6 +51,14 @@ def test_written_anew_it_holds_just_these_cells_and_none_is_no_file(store):
     store.write([])
     assert not store.path.exists()
     assert stored_values(store.path) == {}
+
+
+def test_a_policy_that_a_spreadsheet_would_run_is_guarded_and_kept_as_it_is(store):
+    store.append("k0", replace(cell(0), policy="=x"), VALUES)
+    text = store.path.read_text()
+    assert ",'=x,0," in text
+    store.keep({"k0"})
+    assert store.path.read_text() == text
 
 
 @pytest.mark.parametrize(

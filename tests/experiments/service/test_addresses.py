@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import http.client
+import io
 import socket
 from pathlib import Path
 
 import pytest
 
-from gpusched_experiments.service.client import post
+from commands import gpusched
+from gpusched_env.errors import RunError
+from gpusched_experiments.live.asking import ask_service
+from gpusched_experiments.service.client import ServiceError, post
 from gpusched_experiments.service.listening import bound_to_path, closed, url_of
 from refusals import refused
 
@@ -48,8 +52,76 @@ def test_an_address_says_how_and_where(monkeypatch: pytest.MonkeyPatch, url: str
 
     monkeypatch.setattr(http.client.HTTPConnection, "connect", connect)
     monkeypatch.setattr(http.client.HTTPSConnection, "connect", connect)
-    with pytest.raises(ConnectionRefusedError):
+    with pytest.raises(ServiceError, match="no whole answer") as told:
         post(url, b"{}")
+    assert told.value.status == 0
+
+
+HTTP = b"HTTP/1.1 200 OK\r\n"
+ANSWERS = {
+    "nothing": b"",
+    "a reset": ConnectionResetError("reset"),
+    "too late": TimeoutError("timed out"),
+    "no HTTP": b"hello\r\n\r\n",
+    "cut short": HTTP + b"Content-Length: 1000\r\n\r\n{",
+    "cut in a chunk": HTTP + b"Transfer-Encoding: chunked\r\n\r\n40\r\n{",
+    "no length of a chunk": HTTP + b"Transfer-Encoding: chunked\r\n\r\nhello\r\n",
+    "a header without an end": HTTP + b"x: " + b"y" * 70_000,
+    "no JSON": HTTP + b"\r\nhello",
+    "nested deeply": HTTP + b"\r\n" + b"[" * 100_000,
+    "no UTF-8": HTTP + b"\r\n\xff",
+    "a list": HTTP + b"\r\n[]",
+    "jobs that are none": HTTP + b'\r\n{"jobs": [1]}',
+    "jobs without what they have": HTTP + b'\r\n{"jobs": [{}]}',
+    "an error": b"HTTP/1.1 500 Internal Server Error\r\n\r\noops",
+    "elsewhere": b"HTTP/1.1 302 Found\r\nLocation: /there\r\n\r\n",
+}
+
+
+class Answered:
+    """Stands for a socket at whose other end a service sends one thing."""
+
+    def __init__(self, answer: bytes | OSError) -> None:
+        self._answer = answer
+
+    def sendall(self, _: bytes) -> None: ...
+
+    def close(self) -> None: ...
+
+    def makefile(self, _: str) -> io.BytesIO:
+        if isinstance(self._answer, OSError):
+            raise self._answer
+        return io.BytesIO(self._answer)
+
+
+def answering(monkeypatch: pytest.MonkeyPatch, answer: bytes | OSError) -> None:
+    def connect(connection: http.client.HTTPConnection) -> None:
+        connection.sock = Answered(answer)
+
+    monkeypatch.setattr(http.client.HTTPConnection, "connect", connect)
+
+
+@pytest.mark.parametrize("answer", ANSWERS.values(), ids=ANSWERS)
+def test_whatever_a_service_sends_that_is_no_answer_is_one_error(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, answer: bytes | OSError
+):
+    answering(monkeypatch, answer)
+    with pytest.raises(ServiceError) as told:
+        ask_service("http://there")({})
+    assert isinstance(told.value, RunError)
+    assert "\n" not in str(told.value)
+    file = tmp_path / "request.json"
+    file.write_text("{}")
+    done = gpusched("forecast", file, "--url", "http://there")
+    error = str(told.value).replace("/v1/decide", "/v1/forecast")
+    assert (done.exit_code, done.stderr) == (1, f"error: {error}\n")
+
+
+def test_a_field_that_a_service_refuses_is_an_error_of_the_request(monkeypatch: pytest.MonkeyPatch):
+    refusal = b'{"error": "...", "field": "jobs[0].due_s", "value": -1, "allowed": "a number > 0"}'
+    answering(monkeypatch, b"HTTP/1.1 422 No\r\n\r\n" + refusal)
+    with refused("jobs[0].due_s", -1):
+        ask_service("http://there")({})
 
 
 @pytest.fixture

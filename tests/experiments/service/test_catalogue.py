@@ -68,9 +68,12 @@ def test_a_key_that_can_be_guessed_is_refused(key: str):
         (["--max-jobs", "5000"], "--max-jobs = 5000; allowed: a whole number from 1 to 4,000"),
         (["--receive-timeout", "0"], "--receive-timeout = 0.0; allowed: a number > 0"),
         (["--max-waiting", "-1"], "--max-waiting = -1; allowed: a whole number >= 0"),
-        (["--policies", "edf,other"], "--policies = 'other'; allowed: all, usual, or some of fifo"),
+        (
+            ["--policies", "edf,other"],
+            "--policies = 'other'; allowed: all, usual, FILE.py:Class of your own, or some of ",
+        ),
         (["--agent", "mine"], "--agent = 'mine'; allowed: NAME=DIR, each name once"),
-        (["--agent", "mine=/nowhere"], "--agent mine = 'agent:/nowhere'; allowed: one of agent:default (shipped)"),
+        (["--agent", "mine=/nowhere"], "--agent mine = 'agent:/nowhere'; allowed: one of agent:"),
         (["--port", "70000"], "--host, --port = '127.0.0.1:70000'; allowed: a free address of this machine"),
     ],
 )

@@ -11,8 +11,8 @@ import pytest
 from typer.testing import CliRunner
 
 from commands import gpusched, succeeds
-from gpusched_experiments.cli import forecast as command
 from gpusched_experiments.cli.app import app
+from gpusched_experiments.service import client
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.fields import RequestLimits
 from gpusched_experiments.service.forecasting import FORECAST, Forecaster
@@ -149,7 +149,7 @@ def test_the_shell_asks_a_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         asked.append(url)
         return Forecaster(DECIDER)(body)
 
-    monkeypatch.setattr(command, "post", post)
+    monkeypatch.setattr(client, "post", post)
     file = tmp_path / "mine.json"
     file.write_text(json.dumps(request(job("a"))))
     shell = succeeds("forecast", str(file), "--url", "http://there:8000/", "--horizon", "0.1")

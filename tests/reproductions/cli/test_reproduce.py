@@ -36,6 +36,25 @@ def test_an_experiment_ends_in_a_table_and_the_paths_of_its_files(folder):
     assert (facts["finished"], facts["runs"], facts["quick"]) == (True, 60, False)
 
 
+def test_a_policy_of_ones_own_runs_and_has_its_name_in_tables_and_the_verdict_comes_first(folder):
+    rule = "from gpusched_baselines import Sts\n\nPOLICY = Sts(name='mine')\n"
+    (folder / "rule.py").write_text(rule)
+    arguments = ("reproduce", "cost", "-p", "edf,sts,rule.py", "--nodes", 2, "--seeds", 0, "-w", 1, "--out", "a")
+    done = gpusched(*arguments)
+    assert done.exit_code == 0, done.output
+    details = list(csv.DictReader((folder / "a/cost/table.csv").read_text().splitlines()))
+    costs = {row["policy"]: row["total_eur"] for row in details if row["arrivals"] == "high"}
+    assert costs["mine"] == costs["sts"]
+    page, report = ((folder / "a/cost" / name).read_text() for name in ("table.md", "report.html"))
+    verdict = "sts against edf: energy saved here "
+    assert page.index(verdict) < page.index("| reported |")
+    assert "reported 38 to 40 %" in page[page.index(verdict) :].splitlines()[0]
+    assert report.index(verdict) < report.index("<table>")
+    assert "**Verdict" not in report
+    (folder / "rule.py").write_text(rule + "# changed\n")
+    assert "10 of 15 runs are finished already" in gpusched(*arguments).stderr
+
+
 def test_all_runs_every_experiment_once_and_a_second_time_nothing(folder, monkeypatch):
     chosen = {name: EXPERIMENTS[name] for name in ("cost", "mean-times", "conformance")}
     monkeypatch.setattr(command, "EXPERIMENTS", chosen)
@@ -44,6 +63,7 @@ def test_all_runs_every_experiment_once_and_a_second_time_nothing(folder, monkey
     assert done.exit_code == 0, done.output
     # Conformance runs only where the reference instances are: not beside this folder.
     assert "note: without conformance" in done.stdout
+    assert "github.com/ai-sprint-eu-project/GPUScheduler at 0f0ccf6 (Apache-2.0)" in done.stdout
     assert {path.name for path in (folder / "results/reproduce-quick").iterdir()} == {"cost", "mean-times"}
     assert "mean-times: 10 of 10 runs are finished already, 10 of them from the experiments beside it" in done.stderr
     assert gpusched(*arguments).exit_code == 0

@@ -108,7 +108,7 @@ def test_until_an_agent_is_shipped_the_experiment_goes_without(folder):
         ("agent:nobody", ("agent", "agent:nobody")),
         ("agent:other", ("agent:other: instance.configurations",)),
         ("agent:cut", ("cut/weights.safetensors", "0 bytes")),
-        ("nobody", ("policy", "nobody", "one of fifo")),
+        ("nobody", ("policy", "nobody", "one of .*fifo")),
     ],
 )
 def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_is_written(folder, policy, error):

@@ -79,6 +79,15 @@ def test_a_job_on_several_nodes_is_in_one_cell_if_one_has_room():
     assert hosts_of(simulate(instance, make_policy("fifo")), 2) == [2, 3]
 
 
+def test_a_job_on_several_nodes_is_in_the_rack_with_fewest_empty_nodes_of_those_with_enough():
+    """At 200 s three nodes of the first rack are empty, and two of the second."""
+    times = ((8, 100.0, 0.0), (4, 900.0, 10.0), (8, 900.0, 20.0), (8, 900.0, 200.0))
+    jobs = [job(gpus, seconds, at_s=at_s, opportunistic=True) for gpus, seconds, at_s in times]
+    instance = with_tenancy(shared([*jobs, job(1, 9.0, at_s=5000.0)], (16, 16), nodes=8, per_rack=4), "cells")
+    result = simulate(instance, make_policy("fifo"))
+    assert [hosts_of(result, j) for j in range(4)] == [[0, 1], [2], [4, 5], [6, 7]]
+
+
 def test_opportunistic_jobs_run_on_the_idle_node_of_a_rack_that_is_used_and_leave_it():
     jobs = [job(4, 900.0), job(4, 1200.0, opportunistic=True), job(4, 900.0, at_s=60.0)]
     instance = with_tenancy(shared(jobs, (8,), nodes=2), "cells")

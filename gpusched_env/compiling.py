@@ -1,7 +1,8 @@
-"""The one line that says why the first command of an installation takes so long."""
+"""The one line that says why the first step of an installation takes so long."""
 
 from __future__ import annotations
 
+import multiprocessing
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -9,21 +10,24 @@ from typing import Any
 
 from numba.core import event
 
-NOTE = "compiling once, about a minute; `gpusched warm-up` does it ahead"
-_COMPILE = "numba:compile"
+NOTE = "note: compiling once, a minute or more; `gpusched warm-up` compiles everything ahead\n"
+_COMPILE, _PACKAGES = "numba:compile", ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
 
 
 class _Listener(event.Listener):
-    """Counts the kernels that are compiled, and writes a note at the first."""
+    """Counts the kernels that are compiled, and writes a note at the first of the packages."""
 
     def __init__(self, *, tell: bool) -> None:
         self.tell, self.kernels = tell, 0
 
-    def on_start(self, event: Any) -> None:  # noqa: ARG002 - Numba's
+    def on_start(self, event: Any) -> None:
         self.kernels += 1
-        if self.tell:
+        own = event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES
+        # A worker leaves it to the process that started it; under pytest it would be read as output of a test.
+        if self.tell and own and multiprocessing.parent_process() is None and "pytest" not in sys.modules:
             self.tell = False
-            sys.stderr.write(f"note: {NOTE}\n")
+            sys.stderr.write(NOTE)
+            sys.stderr.flush()
 
     def on_end(self, event: Any) -> None:
         """Do nothing when it has been compiled."""
@@ -42,7 +46,7 @@ def tell_of_compiling() -> None:
 
 @contextmanager
 def compiled_kernels() -> Iterator[Callable[[], int]]:
-    """Count the kernels that are compiled in the body, and do not say so; gives what gives their number."""
+    """Count the kernels that are compiled in the body, and write no note; gives what gives their number."""
     teller, counter = _TELLER.tell, _Listener(tell=False)
     _TELLER.tell = False
     with event.install_listener(_COMPILE, counter):

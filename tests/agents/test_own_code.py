@@ -1,0 +1,105 @@
+import pickle
+
+import pytest
+
+from gpusched_agents.any_policy import full_name, is_agent, is_own_policy, make_any_policy, shown_name
+from gpusched_env.errors import RunError
+from gpusched_experiments.report.cell import origin
+from gpusched_experiments.service.decision import PolicyCatalogue
+from refusals import refused
+
+RULE = """
+from dataclasses import dataclass
+from beside import NAME
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    name: str = NAME
+    preemption: bool = False
+    def decide(self, view, rng): ...
+
+class Asks:
+    def __init__(self, number): ...
+
+class Bare:
+    def decide(self, view, rng): ...
+
+POLICY = Rule("constant")
+"""
+
+
+@pytest.fixture
+def rule(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "beside.py").write_text("NAME = 'rule'\n")
+    (tmp_path / "rule.py").write_text(RULE)
+    return tmp_path / "rule.py"
+
+
+def test_a_file_and_a_module_name_the_same_policy_wherever_the_command_runs(rule, tmp_path, monkeypatch):
+    assert full_name("rule.py:Rule") == full_name("rule:Rule") == f"{rule}:Rule"
+    assert full_name("rule.py") == f"{rule}:POLICY"
+    given = full_name("rule:Rule")
+    monkeypatch.chdir(tmp_path.parent)
+    assert make_any_policy(given).name == shown_name(given) == "rule"
+    assert make_any_policy(f"{rule}:POLICY").name == "constant"
+
+
+@pytest.mark.parametrize(
+    "name", ["edf", "sts-x:plan", "gavel-fifo:agnostic", "agent:default", "sb3:a.py", "tuned:b.py"]
+)
+def test_shipped_policies_and_files_of_data_are_no_code(name):
+    assert not is_own_policy(name)
+    assert is_agent("a.py:Rule")
+
+
+def test_results_of_another_source_or_class_are_other_results(rule):
+    before = origin(f"{rule}:Rule")
+    assert before == origin(f"{rule}:Rule") != origin(f"{rule}:POLICY")
+    (rule.parent / "beside.py").write_text("NAME = 'other'\n")
+    assert origin(f"{rule}:Rule") != before
+    assert make_any_policy(f"{rule}:Rule").name == "other"
+
+
+def test_another_process_loads_the_same_source_or_none(rule):
+    policy = make_any_policy(f"{rule}:POLICY")
+    sent = pickle.dumps(policy)
+    assert pickle.loads(sent) is policy  # noqa: S301 - our own
+    rule.write_text(RULE + "\n# changed\n")
+    with pytest.raises(RunError, match=r"rule\.py:POLICY was changed"):
+        pickle.loads(sent)  # noqa: S301
+
+
+@pytest.mark.parametrize(
+    ("text", "allowed"),
+    [
+        ("none.py:Rule", "no file"),
+        ("rule.py:Rul", "there are Rule"),
+        ("rule.py:Asks", "without arguments .*number"),
+        ("rule.py:Bare", "Bare lacks name, preemption"),
+        ("broken.py:Rule", "NameError: name 'undefined' is not defined, line 2"),
+        ("no_module:Rule", "No module named 'no_module'"),
+    ],
+)
+def test_what_is_wrong_with_code_of_the_user_is_one_error(rule, text, allowed):
+    (rule.parent / "broken.py").write_text("x = 1\nundefined\n")
+    with refused("policy", full_name(text), allowed):
+        make_any_policy(text)
+
+
+def test_an_unknown_name_gets_the_like_ones_and_the_way_to_ones_own():
+    with refused("policy", "edff", r"^one of edf, .*FILE\.py:Class$") as caught:
+        make_any_policy("edff")
+    assert len(caught.value.allowed) < 300
+    with refused("agent", "agent:slack-pp", "^one of agent:slack-ppo, .*agent:default"):
+        make_any_policy("agent:slack-pp")
+
+
+def test_a_service_answers_by_the_name_of_ones_own_policy(rule):
+    catalogue = PolicyCatalogue.of("edf,rule.py:Rule")
+    assert catalogue.names == ("edf", "rule")
+    assert catalogue.make("rule").name == "rule"
+    assert catalogue.version("rule") != catalogue.version("edf")
+    (rule.parent / "beside.py").write_text("NAME = 'edf'\n")
+    with refused("--policies", f"{rule}:Rule", "not edf, which is shipped"):
+        PolicyCatalogue.of("rule.py:Rule")
