@@ -99,23 +99,24 @@ def train_all(work: Path) -> None:
 
 
 def train(what: tuple[Path, str, int]) -> str:
-    """Run box 2 with another track and seed; return the name of the file with the agent."""
+    """Run box 2 with another track and seed; return the name of the folder with the agent."""
     work, track, seed = what
     target = _model(work, track, seed)
-    draft = target.with_suffix(".draft.zip")
+    draft = target.parent.with_suffix(f".{seed}.draft")
+    draft.mkdir(exist_ok=True)
     code = box(2)
     for shown, other in (
         ("/Slack", f"/{TRACKS[track]}"),
         ("seed=100_000", f"seed={seed}"),
         (", progress_bar=True", ""),
-        ('"slack.zip"', repr(str(draft))),
+        ('"slack.zip"', repr(str(draft / target.name))),
     ):
         if shown not in code:
             raise ValueError(f"box 2 of README.md lacks {shown}")
         code = code.replace(shown, other)
     printed(code)
-    draft.replace(target)
-    return target.name
+    draft.replace(target.parent)
+    return target.parent.name
 
 
 def costs_on(track: str, policies: tuple[str, ...], work: Path) -> dict[str, dict[str, float]]:
@@ -185,11 +186,11 @@ def _agents(work: Path, track: str) -> tuple[str, ...]:
 
 
 def _model(work: Path, track: str, seed: int) -> Path:
-    return work / f"{track}.{seed}.zip"
+    return work / f"{track}.{seed}" / "slack.zip"
 
 
 def _name(policy: str) -> str:
-    return f"ppo-{policy.split('.')[-2]}" if policy.startswith("sb3:") else policy
+    return f"ppo-{Path(policy).parent.suffix[1:]}" if policy.startswith("sb3:") else policy
 
 
 def _git(*arguments: str) -> str:
