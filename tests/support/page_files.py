@@ -12,6 +12,7 @@ from gpusched_agents.files.storage import find_agent
 from gpusched_baselines.tuned import save_tuned
 from gpusched_env import make_instance, save_instance
 from gpusched_env.workload import load_scenario
+from gpusched_experiments.service.openapi import EXAMPLE
 from page_commands import BEFORE, ROOT, PageCommand
 
 JOBS = "submission_s,created,duration_s,gpus\n0,0,3600,1\n600,600,7200,2\n900,900,1800,4\n"
@@ -38,11 +39,7 @@ def write_files(folder: Path) -> None:
     page = (ROOT / "docs/write-a-policy.md").read_text(encoding="utf-8")
     rule = next(code for code in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "class Fastest" in code)
     (folder / "my_rule.py").write_text(rule.partition("\nprint(")[0] + "\n", encoding="utf-8")
-    shown = re.search(r"--data '(\{.*?\})'\n", (ROOT / "docs/service.md").read_text(encoding="utf-8"), re.DOTALL)[1]
-    request = json.loads(shown)
-    request["cluster"]["gpu_types"].append("H100")
-    request["cluster"]["nodes"].append({"name": "gpu02", "gpu_type": "H100", "gpus": 8})
-    (folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
+    (folder / "request.json").write_text(json.dumps(EXAMPLE), encoding="utf-8")
     for name in ("nodes.txt", "squeue.json", "kueue.yaml"):
         shown = {"squeue.json": "jobs.json", "kueue.yaml": "objects.yaml"}.get(name, name)
         shutil.copy(LIVE / name, folder / shown)
