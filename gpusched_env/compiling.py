@@ -22,7 +22,7 @@ class _Listener(event.Listener):
 
     def on_start(self, event: Any) -> None:
         self.kernels += 1
-        own = event.data["dispatcher"].py_func.__module__.partition(".")[0] in _PACKAGES
+        own = str(event.data["dispatcher"].py_func.__module__).partition(".")[0] in _PACKAGES
         # A worker leaves it to the process that started it; under pytest it would be read as output of a test.
         if self.tell and own and multiprocessing.parent_process() is None and "pytest" not in sys.modules:
             self.tell = False

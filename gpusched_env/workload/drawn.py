@@ -78,7 +78,8 @@ def draw_scenario(seed: int, index: int, most_jobs: int = 500) -> Scenario:
     settings["description"] = f"Drawn with seed {seed}, number {index}: {kind}, load {load:.2f}."
     base = load_scenario({"multi-node": "multi-node", "sharing": "sharing"}.get(kind, "default"))
     scenario = _at_load(base.replace(settings), load)
-    return scenario.replace({"jobs.count": min(most_jobs, scenario.jobs.count)})
+    jobs = min(most_jobs, scenario.jobs.count)
+    return scenario.replace({"jobs.count": jobs, "description": settings["description"]})
 
 
 def _at_load(scenario: Scenario, load: float) -> Scenario:

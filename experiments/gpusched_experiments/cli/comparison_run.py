@@ -108,7 +108,8 @@ def run_comparison(
             parts[0].make(plan.seeds[0]),
         )  # fmt: skip
         about.files(folder, compared)
-        folder.keep([policy.name for policy in plan.policies], {key for own in keys for key in own.values()})
+        named = [policy.name for policy in plan.policies]
+        folder.keep(named, plan.seeds, {key for own in keys for key in own.values()}, others=not replaces)
         if pictures:
             bar.say("drawing the charts")
             about.draw(folder, compared[0], pictures)

@@ -12,6 +12,7 @@ from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.observation import Notes
+from gpusched_env.simulator import layout as at
 from gpusched_experiments.live.rounds import LiveRounds, RunningCluster
 from gpusched_experiments.live.slurm_cluster import SlurmCluster
 
@@ -147,5 +148,7 @@ class LiveSlurmEnv(GpuClusterEnv):
             self._show(self._rounds.next())
 
     def _show(self, state: State) -> None:
+        paid = [at.PAID_EUR, at.PAID_TARDINESS, at.PAID_KG]
+        state.board.clock[paid] = self._state.board.clock[paid]  # each round has a state of its own
         self._state = state
         self._notes = Notes.of(state.board, job_features=self.job_features)

@@ -125,7 +125,7 @@ class Made:
             for result in self.results:
                 folder.record(result, keys[self.seeds[0], result.policy])
             about.files(folder, (compared,))
-            folder.keep(origins, set(keys.values()))
+            folder.keep(origins, self.seeds, set(keys.values()))
             about.draw(folder, compared, pictures)
             return write_page(folder.path)
 

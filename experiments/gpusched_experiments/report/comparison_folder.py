@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -157,16 +157,22 @@ class ComparisonFolder:
     def record(self, result: Result, key: str) -> None:
         write_run(result, self.recorded(result.policy), facts={"key": key})
 
-    def keep(self, policies: Iterable[str], keys: set[str]) -> None:
-        """Remove the finished runs that have none of these keys, the recorded ones of other policies, and drafts."""
-        self._store.keep(keys)
+    def keep(self, policies: Collection[str], seeds: Iterable[int], keys: set[str], *, others: bool = True) -> None:
+        """Remove drafts, and the finished runs of these policies and seeds that have none of these keys.
+
+        Args:
+            others: Whether runs of other policies and seeds stay, for who compares them again.
+        """
+        self._store.keep(keys, {(policy, str(seed)) for seed in seeds for policy in policies} if others else None)
         own = {self.recorded(policy).name for policy in policies}
         with one_error(self.path):
-            for former in (self.path / RECORDED).glob("*"):
+            for former in () if others else (self.path / RECORDED).glob("*"):
                 if former.name not in own:
                     shutil.rmtree(former)
             for draft in self.path.glob(".*.tmp"):
                 draft.unlink()
+            for draft in (self.path / RECORDED).glob(".*.tmp"):
+                shutil.rmtree(draft)
 
 
 def can_be_recorded(instance: Instance) -> bool:

@@ -121,9 +121,12 @@ class Store:
                     raise InputError("path", str(self.path), "a file on a disk with room")
         self._whole = True
 
-    def keep(self, keys: Collection[str]) -> None:
+    def keep(self, keys: Collection[str], places: Collection[tuple[str, ...]] | None = None) -> None:
+        """Remove the runs that have none of these keys; with `places` only those that stand at one of them."""
         rows = _rows(self.path)
-        write_atomically(self.path, csv_lines([*rows[:1], *(row for row in rows[1:] if row[0] in keys)]))
+        end = rows[0].index("seed") + 1 if rows else 0
+        kept = (row for row in rows[1:] if row[0] in keys or (places is not None and tuple(row[1:end]) not in places))
+        write_atomically(self.path, csv_lines([*rows[:1], *kept]))
 
     def _texts(self, key: str, run: Cell | Place, values: Values) -> list[object]:
         return [key, *self.place(run, self.labels), *values.values()]

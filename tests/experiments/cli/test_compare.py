@@ -159,12 +159,15 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
     assert (again["runs"], again["policies"]) == (whole["runs"], whole["policies"])
 
 
-def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
+def test_other_policies_in_the_same_folder_run_only_what_is_new_and_no_run_is_lost(tmp_path):
     arguments = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a", "-p")
     assert gpusched(*arguments, "edf,fifo").exit_code == 0
     done = succeeds(*arguments, "edf,greedy")
     assert "1 of 2 runs are finished already" in done.stderr
-    assert {path.name for path in (tmp_path / "a" / "runs").iterdir()} == {"edf", "greedy"}
+    assert {path.name for path in (tmp_path / "a" / "runs").iterdir()} == {"edf", "fifo", "greedy"}
+    shown = json.loads((tmp_path / "a" / "results.json").read_text())
+    assert {row["policy"] for row in shown["policies"]} == {"edf", "greedy"}
+    assert "2 of 2 runs are finished already" in succeeds(*arguments, "edf,fifo").stderr
 
 
 def test_runs_of_another_workload_are_never_replaced(tmp_path, monkeypatch):
