@@ -9,7 +9,19 @@ import pytest
 import typer
 
 from gpusched_experiments.cli.app import app
-from page_commands import BEFORE, NOT_RUN, PLACEHOLDER, SLOW, PageCommand, is_complete, page_commands, quick_commands
+from page_commands import (
+    BEFORE,
+    BLOCK,
+    NOT_RUN,
+    PAGES,
+    PLACEHOLDER,
+    ROOT,
+    SLOW,
+    PageCommand,
+    is_complete,
+    page_commands,
+    quick_commands,
+)
 from page_files import run
 
 COMMANDS = page_commands()
@@ -44,6 +56,16 @@ def test_a_command_of_a_page_has_only_options_that_there_are(command: PageComman
         assert command.inline and command.text.endswith(error.option_name)  # noqa: PT017, PT018
     except click.BadParameter:
         assert command.inline and PLACEHOLDER.search(command.text)  # noqa: PT018
+
+
+def test_targets_of_make_and_programs_of_the_repository_are_there():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    blocks = "".join(block for page in PAGES for _, block in BLOCK.findall(page.read_text(encoding="utf-8")))
+    targets = set(re.findall(r"^make ([\w-]+)", blocks, re.MULTILINE))
+    assert {"test", "test-slow", "docs", "bench"} <= targets <= set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
+    programs = set(re.findall(r"\b(?:examples|scripts)/\w+\.\w+", blocks))
+    assert "examples/ask_the_service.py" in programs
+    assert [program for program in programs if not (ROOT / program).is_file()] == []
 
 
 @pytest.mark.parametrize("pattern", [*NOT_RUN, *SLOW, *map(re.escape, BEFORE)])
