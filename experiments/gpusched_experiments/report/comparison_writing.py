@@ -69,7 +69,10 @@ class Workload:
     def facts(self) -> dict[str, Any]:
         if self.scenario is not None:
             return {"scenario": self.scenario.model_dump(mode="json")}
-        return {"made_by" if self.instance is None else "instance_file": self.file}
+        if self.instance is None:
+            return {"made_by": self.file}
+        digest = hashlib.sha256(instance_text(self.instance).encode()).hexdigest()
+        return {"instance_file": self.file, "instance_sha256": digest}
 
     def write(self, folder: ComparisonFolder, keys: Iterable[str], *, replaces: bool = False) -> None:
         """Write the scenario or instance; of another one than that of the finished runs only if it `replaces` it.
