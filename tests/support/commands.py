@@ -21,7 +21,7 @@ def gpusched(*arguments: object) -> Result:
 def succeeds(*arguments: object) -> Result:
     """Run a command that ends with exit code 0."""
     done = gpusched(*arguments)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 0, f"{done.output}{done.exception!r}"
     return done
 
 
