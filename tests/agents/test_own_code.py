@@ -3,6 +3,7 @@ import pickle
 import pytest
 
 from gpusched_agents.any_policy import full_name, is_agent, is_own_policy, make_any_policy, shown_name
+from gpusched_agents.files.storage import find_agent
 from gpusched_env.errors import RunError
 from gpusched_experiments.report.cell import origin
 from gpusched_experiments.service.decision import PolicyCatalogue
@@ -101,5 +102,18 @@ def test_a_service_answers_by_the_name_of_ones_own_policy(rule):
     assert catalogue.make("rule").name == "rule"
     assert catalogue.version("rule") != catalogue.version("edf")
     (rule.parent / "beside.py").write_text("NAME = 'edf'\n")
-    with refused("--policies", f"{rule}:Rule", "not edf, which is shipped"):
+    with refused("--policies", f"{rule}:Rule", "not edf, which another one has"):
         PolicyCatalogue.of("rule.py:Rule")
+
+
+def test_policies_of_ones_own_and_agents_do_not_take_each_others_names(rule):
+    folder = str(find_agent("default"))
+    catalogue = PolicyCatalogue.of("edf,rule.py:Rule", {"edf": folder, "rule": folder})
+    made = [catalogue.make(name) for name in ("edf", "rule", "agent:edf")]
+    assert [each.name for each in made[:2]] == ["edf", "rule"]
+    assert made[2] is catalogue.make("agent:rule") is not made[0]
+    with refused("--policies", ["rule", "rule"], "each once"):
+        PolicyCatalogue.of("rule.py:Rule,rule:Rule")
+    (rule.parent / "beside.py").write_text("NAME = 'agent:rule'\n")
+    with refused("--policies", f"{rule}:Rule", "not agent:rule"):
+        PolicyCatalogue.of("rule.py:Rule", {"rule": folder})
