@@ -13,7 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gpusched_agents.files.own_code import digest_of, files_from
+from gpusched_agents.files.imported_files import digest_of, files_from
 from gpusched_env.envs.source import Replay
 from gpusched_env.errors import InputError
 from gpusched_env.files import one_error, write_atomically
