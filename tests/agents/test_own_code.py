@@ -78,15 +78,15 @@ def test_results_are_of_all_that_a_rule_imports_of_its_package(rule, text):
     (package / "deep" / "second.py").write_text("SECOND = 'b'\n")
     (package / "third.py").write_text("THIRD = 'c'\n")
     beside = f"from {package.name} import FIRST\nfrom {package.name}.helper import SECOND\nfrom . import third\n"
-    beside += "NAME = FIRST + SECOND + third.THIRD"
+    beside += "from beside import NAME as LAST\nNAME = FIRST + SECOND + third.THIRD + LAST"
     (package / "rules.py").write_text(RULE.replace("from beside import NAME", beside))
     names, origins = [make_any_policy(text).name], {origin(full_name(text))}
-    for file in ("__init__.py", "deep/second.py", "third.py"):
+    for file in ("__init__.py", "deep/second.py", "third.py", "../beside.py"):
         with (package / file).open("a") as opened:
-            opened.write(f"{file.split('/')[-1].split('.')[0].upper().replace('__INIT__', 'FIRST')} = '{len(names)}'\n")
+            opened.write(f"FIRST = SECOND = THIRD = NAME = '{len(names)}'\n")
         names.append(make_any_policy(text).name)
         origins.add(origin(full_name(text)))
-    assert names == ["abc", "1bc", "12c", "123"]
+    assert names == ["abcrule", "1bcrule", "12crule", "123rule", "1234"]
     assert len(origins) == len(names)
 
 

@@ -12,26 +12,40 @@ OURS = frozenset(f"gpusched_{each}" for each in ("env", "baselines", "agents", "
 _INSTALLED = tuple({Path(place).resolve() for place in map(sysconfig.get_path, ("stdlib", "platstdlib"))})
 
 
-def files_from(path: Path) -> tuple[Path, ...]:
+def files_from(path: Path, known: dict[Path, list[Path]] | None = None) -> tuple[Path, ...]:
     """List a Python file, and the modules in its folder and its package that it imports, and so on.
 
     Nothing is run. Modules of this project and of installed packages are not listed, but for those of the file's own
     package. Where a module of the package is not found, all of the package are listed.
+
+    Args:
+        path: The file.
+        known: What files import, as far as it was found; the rest is added.
     """
-    first = path.resolve()
+    known = {} if known is None else known
     found: dict[Path, None] = {}
-    left = [first]
+    left = [path.resolve()] if path.is_file() else []
     while left:
         file = left.pop()
-        other = file != first and is_kept(file) and (_package(file) != _package(first) or _is_ours(file))
-        if file not in found and not other and file.is_file():
+        if file not in found:
             found[file] = None
-            left += _beside(file)
+            if file not in known:
+                package = None if _is_ours(file) else _package(file)
+                imported = dict.fromkeys(_beside(file))
+                known[file] = [e for e in imported if (package and e.is_relative_to(package)) or not is_kept(e)]
+            left += known[file]
     return tuple(found)
 
 
 def digest_of(files: tuple[Path, ...]) -> str:
     return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).hexdigest()[:16]
+
+
+def states_of(path: Path) -> dict[Path, str]:
+    """Return, of each of the files that `files_from` lists, what changes with it and with all that it imports."""
+    known: dict[Path, list[Path]] = {}
+    digests = {file: digest_of((file,)) for file in files_from(path, known)}
+    return {file: ",".join(digests[each] for each in files_from(file, known)) for file in digests}
 
 
 def _beside(file: Path) -> Iterator[Path]:
@@ -42,6 +56,7 @@ def _beside(file: Path) -> Iterator[Path]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError):
         return
+    whole = False
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             of = f"{node.module}." if node.module else ""
@@ -50,9 +65,10 @@ def _beside(file: Path) -> Iterator[Path]:
             imports = [(0, [alias.name]) for alias in node.names] if isinstance(node, ast.Import) else []
         for level, names in imports:
             placed = [each for name in names for each in _placed(file, level, name)]
-            if not placed and package and (level or names[0].split(".")[0] == package.name):
-                placed = sorted(package.rglob("*.py"))
+            whole |= not placed and package is not None and (level > 0 or names[0].split(".")[0] == package.name)
             yield from placed
+    if whole and package is not None:
+        yield from sorted(package.rglob("*.py"))
 
 
 def _placed(file: Path, level: int, name: str) -> Iterator[Path]:
@@ -61,7 +77,8 @@ def _placed(file: Path, level: int, name: str) -> Iterator[Path]:
     if level:
         folders = file.parents[level - 1 : level]
     else:
-        folders = [file.parent, *(each.parent for each in file.parents if parts and each.name == parts[0])]
+        above = (each.parent for each in file.parents if parts and each.name == parts[0])
+        folders = list(dict.fromkeys((file.parent, root_of(file), *above)))
     for folder in folders:
         place = folder.joinpath(*parts)
         files = (place.with_name(f"{place.name}.py") if parts else place / "__init__.py", place / "__init__.py")

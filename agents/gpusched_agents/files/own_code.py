@@ -19,7 +19,7 @@ from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
-from gpusched_agents.files.imported_files import digest_of, files_from, is_kept, root_of
+from gpusched_agents.files.imported_files import digest_of, files_from, is_kept, root_of, states_of
 from gpusched_env.errors import InputError, RunError, nearest_first
 from gpusched_env.simulator import Policy
 
@@ -130,14 +130,13 @@ def _load_same(name: str, digest: str) -> Policy:
 
 
 _STATES: dict[Path, str] = {}
-"""Digests of the files whose modules were loaded, each with what it imports."""
+"""The files whose modules were loaded, each with its state and that of what it imports."""
 
 
 def _forget_changed(path: Path) -> None:
     """Let the modules that a file imports be loaded afresh, where they have changed or are those of another folder."""
     path = path.resolve()
-    for file in files_from(path):
-        state = digest_of(files_from(file))
+    for file, state in states_of(path).items():
         changed = _STATES.setdefault(file, state) != state
         _STATES[file] = state
         for folder in {path.parent, root_of(path), root_of(file)}:
