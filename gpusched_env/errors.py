@@ -44,7 +44,7 @@ def _shown(value: object) -> str:
 
 def _hint(field: str, value: object, allowed: str) -> str:
     """Return a suggestion of a similar name: of the value, or of the field if there is no such setting."""
-    of_field = re.match(r"no such \w+[^;]*; (?:there are|one of) (.*)", allowed)
+    of_field = re.match(r"no such \w+; (?:there are|one of) (.*)", allowed)
     of_value = re.match(r"one of (.*)", allowed)
     if of_field:
         given, listed = re.split(r"[.\[\]]", field.rstrip("]"))[-1], of_field[1]

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
 from gpusched_env.errors import InputError
 
-
-class UnknownParameterError(InputError, TypeError):
-    """A keyword that is no parameter: a TypeError, too, as Python raises and other libraries expect it."""
-
-    def __init__(self, name: str, value: object, names: Sequence[str]) -> None:
-        text = f"no such parameter (unexpected keyword argument '{name}'); there are {', '.join(names)}"
-        super().__init__(name, value, text)
-
+TRIED = "frameskip"
+"""TorchRL gives it to every environment, and goes on without it after a TypeError."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -42,7 +36,9 @@ def takes_parameters_of(
         def checked(*args: P.args, **keywords: P.kwargs) -> R:
             for name, value in keywords.items():
                 if name not in names:
-                    raise UnknownParameterError(name, value, names)
+                    if name == TRIED:
+                        raise TypeError(f"unexpected keyword argument '{name}'")
+                    raise InputError(name, value, f"no such parameter; there are {', '.join(names)}")
             return function(*args, **keywords)
 
         checked.__signature__ = shown.replace(parameters=known)  # type: ignore[attr-defined]
