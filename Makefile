@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# torch for processors; a machine that cannot reach this address takes what its configuration of pip offers.
+TORCH := $(PIP) --retries 0 --timeout 20 --no-deps --extra-index-url https://download.pytorch.org/whl/cpu torch
 
 .PHONY: help demo test test-slow check wheel kernels bench docs docs-serve clean
 .DEFAULT_GOAL := help
@@ -21,10 +23,12 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 install = $(PIP) --no-compile -e '.[$(1)]' && { $(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true; }
 
 $(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(TORCH)
 	$(call install,test)
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
+	$(TORCH)
 	$(call install,dev)
 	@touch $@ $(VENV)/.test $(VENV)/.demo
 
@@ -61,6 +65,7 @@ wheel: $(VENV)/.test
 	$(BIN)/python scripts/check_wheel.py
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml constraints.txt
+	$(TORCH)
 	$(PIP) -e '.[demo,bench]'
 	@touch $@
 

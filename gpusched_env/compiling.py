@@ -10,22 +10,22 @@ from typing import Any
 
 from numba.core import event
 
-NOTE = "note: compiling once, a minute or more; `gpusched warm-up` compiles everything ahead\n"
+NOTE = "note: compiling once, 1 to 3 minutes to the first step; `gpusched warm-up` compiles all ahead (5 minutes)\n"
 _COMPILE, _PACKAGES = "numba:compile", ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
 
 
 class _Listener(event.Listener):
     """Counts the kernels that are compiled, and writes a note at the first of the packages."""
 
-    def __init__(self, *, tell: bool) -> None:
-        self.tell, self.kernels = tell, 0
+    def __init__(self, *, notes: bool) -> None:
+        self.notes, self.kernels = notes, 0
 
     def on_start(self, event: Any) -> None:
         self.kernels += 1
         own = str(event.data["dispatcher"].py_func.__module__).partition(".")[0] in _PACKAGES
         # A worker leaves it to the process that started it; under pytest it would be read as output of a test.
-        if self.tell and own and multiprocessing.parent_process() is None and "pytest" not in sys.modules:
-            self.tell = False
+        if self.notes and own and multiprocessing.parent_process() is None and "pytest" not in sys.modules:
+            self.notes = False
             sys.stderr.write(NOTE)
             sys.stderr.flush()
 
@@ -33,22 +33,24 @@ class _Listener(event.Listener):
         """Do nothing when it has been compiled."""
 
 
-_TELLER = _Listener(tell=True)
+_NOTER = _Listener(notes=True)
 
 
-def tell_of_compiling() -> None:
+def note_compiling() -> None:
     """Write a note to stderr, once, when this process has to compile a kernel: it is not found on the disk.
 
     Numba reports when it compiles; there is nothing to look up, and nothing to pay for when all is on the disk.
     """
-    event.register(_COMPILE, _TELLER)  # type: ignore[no-untyped-call]
+    event.register(_COMPILE, _NOTER)  # type: ignore[no-untyped-call]
 
 
 @contextmanager
 def compiled_kernels() -> Iterator[Callable[[], int]]:
     """Count the kernels that are compiled in the body, and write no note; gives what gives their number."""
-    teller, counter = _TELLER.tell, _Listener(tell=False)
-    _TELLER.tell = False
-    with event.install_listener(_COMPILE, counter):
-        yield lambda: counter.kernels
-    _TELLER.tell = teller
+    before, counter = _NOTER.notes, _Listener(notes=False)
+    _NOTER.notes = False
+    try:
+        with event.install_listener(_COMPILE, counter):
+            yield lambda: counter.kernels
+    finally:
+        _NOTER.notes = before

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import lzma
 import tomllib
 import zipfile
 import zlib
@@ -14,7 +15,10 @@ from typing import Any
 
 LARGEST = 512 * 2**20
 """Bytes at most of what is unpacked as a whole."""
-_RAISED = (RecursionError, OSError, EOFError, RuntimeError, NotImplementedError, zlib.error, zipfile.BadZipFile)
+ZIP = b"PK\x03\x04"
+"""How a ZIP archive of at least one file begins."""
+_UNPACKING = (zlib.error, lzma.LZMAError, zipfile.BadZipFile)
+_RAISED = (RecursionError, OSError, EOFError, RuntimeError, NotImplementedError, *_UNPACKING)
 
 
 @contextmanager
@@ -51,10 +55,10 @@ def unpack(data: bytes, most: int = LARGEST) -> bytes:
     Raises:
         ValueError: The archive is not whole, has a password or several files, or holds more.
     """
-    if not data.startswith((b"PK", b"\x1f\x8b")):
+    if not data.startswith((ZIP, b"\x1f\x8b")):
         return data
     with _one_kind():
-        if data.startswith(b"PK"):
+        if data.startswith(ZIP):
             archive = zipfile.ZipFile(io.BytesIO(data))
             (entry,) = archive.infolist()
             found = archive.open(entry).read(most + 1)

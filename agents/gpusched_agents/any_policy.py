@@ -6,10 +6,10 @@ from importlib import import_module
 from pathlib import Path
 
 from gpusched_agents.files.hub import PLACE
-from gpusched_agents.files.own_code import OWN, is_own, load_own_policy, whole_name
+from gpusched_agents.files.own_code import OWN, is_own, lacks_module, load_own_policy, whole_name
 from gpusched_agents.files.storage import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES, make_policy
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, nearest_first
 from gpusched_env.simulator import Policy
 
 SB3 = "sb3:"
@@ -92,6 +92,9 @@ def make_any_policy(name: str) -> Policy:
             hub, and huggingface_hub is not installed.
     """
     if is_own_policy(name):
+        if lacks_module(name):
+            near = nearest_first(name, known_policies())
+            raise InputError("policy", name, f"one of {near}{OR_AN_AGENT}; there is no module {name.partition(':')[0]}")
         return load_own_policy(name)
     if is_agent(name):
         module, _, function = maker_of(name).partition(":")

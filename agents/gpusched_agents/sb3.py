@@ -248,6 +248,9 @@ def make_sb3_vec_env(
     if isinstance(env_id, int):
         raise InputError("env_id", env_id, "an id such as gpusched_env/Slack-v0, or a scenario; then comes n_envs")
     given: dict[str, Any] = {**(env_kwargs or {}), **keywords}
+    for name in ("num_envs", "autoreset_mode"):
+        if name in given:
+            raise InputError(name, given[name], "no such parameter here: n_envs, and episodes begin again at once")
     if isinstance(env_id, str) and _AN_ID.search(env_id):
         module, _, name = env_id.rpartition(":")
     else:

@@ -7,6 +7,7 @@ only plain arrays: the weights of the model's perceptrons.
 from __future__ import annotations
 
 import io
+import lzma
 import warnings
 import zipfile
 import zlib
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 SAVED = {"data", "policy.pth"}
 
 
-UNREADABLE = (ValueError, RuntimeError, OSError, EOFError, zlib.error, zipfile.BadZipFile)
+UNREADABLE = (ValueError, RuntimeError, OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)
 """What reading an archive raises: also where it is encrypted, or compressed in a way that Python does not know."""
 
 

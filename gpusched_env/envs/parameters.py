@@ -9,6 +9,9 @@ from typing import Any, ParamSpec, TypeVar
 
 from gpusched_env.errors import InputError
 
+TRIED = "frameskip"
+"""TorchRL gives it to every environment, and goes on without it after a TypeError."""
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -33,6 +36,8 @@ def takes_parameters_of(
         def checked(*args: P.args, **keywords: P.kwargs) -> R:
             for name, value in keywords.items():
                 if name not in names:
+                    if name == TRIED:
+                        raise TypeError(f"unexpected keyword argument '{name}'")
                     raise InputError(name, value, f"no such parameter; there are {', '.join(names)}")
             return function(*args, **keywords)
 

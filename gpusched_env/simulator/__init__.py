@@ -1,6 +1,6 @@
 """The simulator: the state of a run, compiled kernels that advance it, and the protocols of policies."""
 
-from gpusched_env.compiling import tell_of_compiling
+from gpusched_env.compiling import note_compiling
 from gpusched_env.simulator.ordering import NAMED_ORDERS, ActiveJobs, Order, ask_order
 from gpusched_env.simulator.policy import Asking, Choice, JobPolicy, Policy, can_decide, check_fit
 from gpusched_env.simulator.result import Result
@@ -30,4 +30,4 @@ __all__ = [
     "simulate",
 ]
 
-tell_of_compiling()
+note_compiling()

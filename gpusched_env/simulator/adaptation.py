@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env.arrays import Floats, Ints, Mask
+from gpusched_env.arrays import Floats, Mask
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.sharing_slowdown import Residents, residents, write_demand
 
-PRIMES = 67_108_859, 67_108_837  # below 2^26: their products fit 64 bits, and two marks a column of float64
+PRIMES = 67_108_859, 67_108_837  # below 2^26: products of two, and both marks in one number, are exact in float64
 POINTS = 22_801_763, 41_161_739  # where the polynomials of the marks are taken
 
 
@@ -27,11 +27,11 @@ def lost_s(board: Board, slowdowns: Floats, same: Mask) -> Floats:
     lost, equal = np.zeros(count[at.ACTIVE]), np.full(count[at.ACTIVE], np.inf)
     if board.facts.sharing[at.ADAPT_S] == 0.0:
         return lost
-    marks = np.zeros((count[at.ACTIVE], 2), dtype=np.int64)
+    marks = np.zeros(count[at.ACTIVE]), np.zeros(count[at.ACTIVE])
     _look_beside(board, residents(board), marks, equal)
     for i in range(count[at.ACTIVE]):
         job, config = active[i], int(jobs[active[i], at.CONFIG])
-        mark = float(marks[i, 0] * PRIMES[1] + marks[i, 1])
+        mark = marks[0][i] * PRIMES[1] + marks[1][i]
         if config >= 0 and mark != (jobs[job, at.BESIDE] if same[i] != 0 else 0.0):
             factor = planned[int(jobs[job, at.APPLICATION]), config]
             until = equal[i]
@@ -43,8 +43,8 @@ def lost_s(board: Board, slowdowns: Floats, same: Mask) -> Floats:
 
 
 @kernel
-def _look_beside(board: Board, on: Residents, marks: Ints, equal: Floats) -> None:
-    """Write marks of the jobs beside each job, (A, 2), 0 for none, and its speed if priorities were equal; inf: any.
+def _look_beside(board: Board, on: Residents, marks: tuple[Floats, Floats], equal: Floats) -> None:
+    """Write two marks of the jobs beside each job, (A,), 0 for none, and its speed if priorities were equal; inf: any.
 
     A mark identifies the set S of pairs of a GPU and a job there, each a number k: it is Π (x + k) over S, modulo a
     prime p, at a fixed point x. Two sets have the same one with a probability of |S| / p, both marks with 1e-14.
@@ -62,7 +62,7 @@ def _look_beside(board: Board, on: Residents, marks: Ints, equal: Floats) -> Non
                 if on.holder[other] != i:
                     pair = active[on.holder[other]] * on.last.shape[0] + gpu + 1
                     for m in range(2):
-                        marks[i, m] = max(1, marks[i, m]) * ((POINTS[m] + pair) % PRIMES[m]) % PRIMES[m]
+                        marks[m][i] = max(1.0, marks[m][i]) * ((POINTS[m] + pair) % PRIMES[m]) % PRIMES[m]
                 other = on.before[other]
             if lowest < top == configs[int(jobs[active[i], at.CONFIG]), at.CONFIG_PRIORITY]:
                 equal[i] = min(equal[i], 1.0, 1.0 / total)

@@ -12,7 +12,7 @@ from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_pow
 from gpusched_env.simulator.placement.held_nodes import gpus_on, most_spread, next_node
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import of_several
-from gpusched_env.simulator.priced_time import priced_length, publish
+from gpusched_env.simulator.priced_time import next_multiple, priced_length, publish
 from gpusched_env.simulator.profiling import begin_profile, end_profiles, profile_end_s
 from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.saved_power import saves_power, saving_rate
@@ -49,18 +49,11 @@ def next_event(board: Board, hidden: Hidden) -> float:
         if board.has_profiling and board.facts.sharing[at.PROFILE_S] > 0.0:
             time = min(time, profile_end_s(board, job))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
-        time = min(time, next_review(now, clock[at.REVIEW]))
+        later = now + SAME_TIME_S + SAME_TIME * now  # however short the interval
+        time = min(time, max(later, next_multiple(now, clock[at.REVIEW])))
     if board.has_site and hidden.caps.shape[0] > 0:
         time = min(time, next_site_event(board, hidden))
     return time
-
-
-@kernel
-def next_review(now: float, interval: float) -> float:
-    number = np.floor(now / interval) + 1.0
-    if number * interval <= now:  # by rounding
-        number += 1.0
-    return max(number * interval, np.nextafter(now, np.inf))
 
 
 @kernel

@@ -108,7 +108,7 @@ def charge_demand(board: Board, begin: float, end: float, kilowatts: float) -> f
     clock, tariff, risen = board.clock, board.tariff, 0.0
     interval = tariff[at.DEMAND_INTERVAL_S]
     while begin < end:
-        following = interval_end_s(begin, interval)
+        following = next_multiple(begin, interval)
         until = min(end, following)
         clock[at.INTERVAL_KWH] += kilowatts * (until - begin) / 3600.0
         mean = clock[at.INTERVAL_KWH] * 3600.0 / interval
@@ -126,14 +126,12 @@ def charge_demand(board: Board, begin: float, end: float, kilowatts: float) -> f
 
 
 @kernel
-def interval_end_s(time: float, interval: float) -> float:
-    """Return the end of the interval in which a time is [s]: the first multiple of `interval` after it."""
+def next_multiple(time: float, interval: float) -> float:
+    """Return the first multiple of an interval after a time [s]: where the interval in which the time is ends."""
     number = np.floor(time / interval)
     for _ in range(2):  # by rounding the quotient may be one too small or too large
-        if number * interval > time:
-            return number * interval
-        number += 1.0
-    return max(number * interval, np.nextafter(time, np.inf))
+        number += 1.0 if number * interval <= time else 0.0
+    return number * interval
 
 
 @kernel

@@ -1,10 +1,18 @@
 import pickle
+import re
+import sys
 
 import pytest
 
+from commands import assert_one_error, gpusched
 from gpusched_agents.any_policy import full_name, is_agent, is_own_policy, make_any_policy, shown_name
+from gpusched_agents.files.imported_files import files_from
+from gpusched_agents.files.storage import find_agent
 from gpusched_env.errors import RunError
 from gpusched_experiments.report.cell import origin
+from gpusched_experiments.report.compared_run import ComparedRun, ComparedWorkload
+from gpusched_experiments.report.metrics import Billing
+from gpusched_experiments.report.warm_up import tiny_instance
 from gpusched_experiments.service.decision import PolicyCatalogue
 from refusals import refused
 
@@ -61,6 +69,51 @@ def test_results_of_another_source_or_class_are_other_results(rule):
     assert make_any_policy(f"{rule}:Rule").name == "other"
 
 
+@pytest.mark.parametrize("text", ["own_files/rules.py:Rule", "own_modules.rules:Rule"])
+def test_results_are_of_all_that_a_rule_imports_of_its_package(rule, text):
+    package = rule.parent / re.split("[./]", text)[0]
+    (package / "deep").mkdir(parents=True)
+    (package / "__init__.py").write_text("FIRST = 'a'\n")
+    (package / "helper.py").write_text("from .deep.second import SECOND\n")
+    (package / "deep" / "second.py").write_text("SECOND = 'b'\n")
+    (package / "third.py").write_text("THIRD = 'c'\n")
+    beside = f"from {package.name} import FIRST\nfrom {package.name}.helper import SECOND\nfrom . import third\n"
+    beside += "from beside import NAME as LAST\nNAME = FIRST + SECOND + third.THIRD + LAST"
+    (package / "rules.py").write_text(RULE.replace("from beside import NAME", beside))
+    names, origins = [make_any_policy(text).name], {origin(full_name(text))}
+    for file in ("__init__.py", "deep/second.py", "third.py", "../beside.py"):
+        with (package / file).open("a") as opened:
+            opened.write(f"FIRST = SECOND = THIRD = NAME = '{len(names)}'\n")
+        names.append(make_any_policy(text).name)
+        origins.add(origin(full_name(text)))
+    assert names == ["abcrule", "1bcrule", "12crule", "123rule", "1234"]
+    assert len(origins) == len(names)
+
+
+def test_modules_that_are_not_of_the_user_stay_as_they_are(rule):
+    folder = rule.parent / "site-packages"
+    for package, file in (("gpusched_env", rule), ("numpy", folder / "rule.py")):
+        (file.parent / package).mkdir(parents=True)
+        (file.parent / package / "__init__.py").touch()
+        file.write_text(f"import {package}\n{RULE}".replace("from beside import NAME", "NAME = 'rule'"))
+        before = sys.modules[package]
+        assert file.parent / package / "__init__.py" not in files_from(file)
+        assert make_any_policy(f"{file}:Rule").name == "rule"
+        assert sys.modules[package] is before
+
+
+def test_a_rule_that_fails_is_named_with_its_line(rule):
+    rule.write_text(RULE.replace("decide(self, view, rng): ...", "decide(self, view, rng):\n        return 1 / 0", 1))
+    said = f"policy rule: {rule}:10: ZeroDivisionError: division by zero"
+    assert_one_error(gpusched("simulate", "-p", "rule.py:Rule", "--scenario", "tiny"), [f"error: {said}"], code=1)
+    policy = make_any_policy("rule.py:Rule")
+    workload = ComparedWorkload.of(0, tiny_instance(), [policy])
+    with pytest.raises(RunError, match="^" + re.escape(said)):
+        ComparedRun(workload, policy, False, Billing()).run()
+    with pytest.raises(ZeroDivisionError):  # an object of Python keeps its traceback
+        ComparedRun(workload, type(policy)("other"), False, Billing()).run()
+
+
 def test_another_process_loads_the_same_source_or_none(rule):
     policy = make_any_policy(f"{rule}:POLICY")
     sent = pickle.dumps(policy)
@@ -78,11 +131,16 @@ def test_another_process_loads_the_same_source_or_none(rule):
         ("rule.py:Asks", "without arguments .*number"),
         ("rule.py:Bare", "Bare lacks name, preemption"),
         ("broken.py:Rule", "NameError: name 'undefined' is not defined, line 2"),
-        ("no_module:Rule", "No module named 'no_module'"),
+        ("agnt:default", "^one of agent:default, .*FILE.py:Class; there is no module agnt$"),
+        ("ends.py", "SystemExit: 0, line 2"),
+        ("package.rules:Rule", "ValueError: of the package"),
     ],
 )
 def test_what_is_wrong_with_code_of_the_user_is_one_error(rule, text, allowed):
     (rule.parent / "broken.py").write_text("x = 1\nundefined\n")
+    (rule.parent / "ends.py").write_text("import sys\nsys.exit(0)\n")
+    (rule.parent / "package").mkdir()
+    (rule.parent / "package" / "__init__.py").write_text("raise ValueError('of the package')\n")
     with refused("policy", full_name(text), allowed):
         make_any_policy(text)
 
@@ -101,5 +159,18 @@ def test_a_service_answers_by_the_name_of_ones_own_policy(rule):
     assert catalogue.make("rule").name == "rule"
     assert catalogue.version("rule") != catalogue.version("edf")
     (rule.parent / "beside.py").write_text("NAME = 'edf'\n")
-    with refused("--policies", f"{rule}:Rule", "not edf, which is shipped"):
+    with refused("--policies", f"{rule}:Rule", "not edf, which another one has"):
         PolicyCatalogue.of("rule.py:Rule")
+
+
+def test_policies_of_ones_own_and_agents_do_not_take_each_others_names(rule):
+    folder = str(find_agent("default"))
+    catalogue = PolicyCatalogue.of("edf,rule.py:Rule", {"edf": folder, "rule": folder})
+    made = [catalogue.make(name) for name in ("edf", "rule", "agent:edf")]
+    assert [each.name for each in made[:2]] == ["edf", "rule"]
+    assert made[2] is catalogue.make("agent:rule") is not made[0]
+    with refused("--policies", ["rule", "rule"], "each once"):
+        PolicyCatalogue.of("rule.py:Rule,rule:Rule")
+    (rule.parent / "beside.py").write_text("NAME = 'agent:rule'\n")
+    with refused("--policies", f"{rule}:Rule", "not agent:rule"):
+        PolicyCatalogue.of("rule.py:Rule", {"rule": folder})

@@ -116,3 +116,9 @@ def test_environments_are_made_by_ids_and_scenarios_in_the_order_of_make_vec_env
         make_sb3_vec_env("slak", 2)
     with refused("n_envs", 0):
         make_sb3_vec_env("tiny", 0)
+
+
+@pytest.mark.parametrize(("name", "value"), [("num_envs", 2), ("autoreset_mode", "NextStep")])
+def test_parameters_of_the_vector_environment_that_it_sets_itself_are_refused(name, value):
+    with refused(name, value):
+        make_sb3_vec_env("tiny", **{name: value})

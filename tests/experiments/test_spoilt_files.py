@@ -208,3 +208,18 @@ def test_what_is_unpacked_has_a_limit():
         assert unpack(content, 1001) == b" " * 1001
         with pytest.raises(ValueError, match="more than 1,000 bytes"):
             unpack(content, 1000)
+
+
+def test_a_text_that_begins_as_a_zip_archive_does_is_none():
+    assert unpack(b"PK,id\n1,2\n") == b"PK,id\n1,2\n"
+
+
+def test_a_damaged_archive_of_any_method_is_a_value_error():
+    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", method) as archive:
+            archive.writestr("x", bytes(range(256)) * 20)
+        spoilt = bytearray(packed.getvalue())
+        spoilt[45:60] = b"\xff" * 15
+        with pytest.raises(ValueError, match=r"\S"):
+            unpack(bytes(spoilt))

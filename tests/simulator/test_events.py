@@ -13,7 +13,7 @@ from gpusched_baselines import DispatchPolicy, edf
 from gpusched_env import StalledError, simulate
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import next_review
+from gpusched_env.simulator.priced_time import next_multiple
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
 
@@ -71,7 +71,7 @@ def test_reviews_are_events_at_multiples_of_their_interval():
 @given(st.floats(0.001, 1e4), st.integers(0, 10**6))
 def test_the_next_review_is_always_later(interval: float, number: int):
     now = number * interval
-    assert now < next_review(now, interval) <= now + 2 * interval
+    assert now < next_multiple(now, interval) <= now + 2 * interval
 
 
 def test_a_review_interval_that_rounds_badly_ends():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpusched_baselines import make_policy
 from gpusched_env.model import DemandCharge, Instance, PriceSeries
 from gpusched_env.simulator import Result, View, simulate
-from gpusched_env.simulator.priced_time import interval_end_s
+from gpusched_env.simulator.priced_time import next_multiple
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
 
@@ -142,10 +142,10 @@ def test_intervals_of_a_demand_charge_need_not_be_whole_seconds(interval_s):
 @given(interval_s=st.floats(1.0, 1e5), number=st.integers(0, 10**6))
 def test_an_interval_ends_at_the_first_multiple_after_a_time(interval_s, number):
     for time in (number * interval_s, np.nextafter(number * interval_s, np.inf)):
-        end = interval_end_s(time, interval_s)
+        end = next_multiple(time, interval_s)
         assert time < end <= (number + 1) * interval_s
     before = np.nextafter(number * interval_s, 0.0)
-    assert number == 0 or interval_end_s(before, interval_s) == number * interval_s
+    assert number == 0 or next_multiple(before, interval_s) == number * interval_s
 
 
 def test_a_demand_charge_is_refused_for_intervals_below_a_second():

@@ -21,13 +21,13 @@ def gpusched(*arguments: object) -> Result:
 def succeeds(*arguments: object) -> Result:
     """Run a command that ends with exit code 0."""
     done = gpusched(*arguments)
-    assert done.exit_code == 0, done.output
+    assert done.exit_code == 0, f"{done.output}{done.exception!r}"
     return done
 
 
-def assert_one_error(done: Result, words: Iterable[str]) -> None:
-    """Check that a command ended with exit code 2, printed nothing, and wrote one line of an error with these words."""
-    assert (done.exit_code, done.stdout) == (2, "")
+def assert_one_error(done: Result, words: Iterable[str], code: int = 2) -> None:
+    """Check that a command ended with this code, printed nothing, and wrote one line of an error with these words."""
+    assert (done.exit_code, done.stdout) == (code, "")
     assert done.stderr.startswith("error: ")
     assert done.stderr.count("\n") == 1
     for word in words:

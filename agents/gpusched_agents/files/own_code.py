@@ -5,21 +5,21 @@ Loading runs the code in the file.
 
 from __future__ import annotations
 
-import ast
 import copyreg
-import hashlib
 import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import import_module
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
+from gpusched_agents.files.imported_files import digest_of, files_from, is_kept, root_of, states_of
 from gpusched_env.errors import InputError, RunError, nearest_first
 from gpusched_env.simulator import Policy
 
@@ -44,26 +44,10 @@ def whole_name(text: str) -> str:
 
 
 def own_files(text: str) -> tuple[Path, ...]:
-    """List the file that `text` names, and the modules beside it that it imports, and so on."""
+    """List the file that `text` names, and the modules of the user's that it imports, and so on."""
     of_file, of_module = _FILE.fullmatch(text), _MODULE.fullmatch(text)
     path = Path(of_file[1]) if of_file else _module_file(of_module[1]) if of_module else None
     return () if path is None else files_from(path)
-
-
-def files_from(path: Path) -> tuple[Path, ...]:
-    """List a Python file, and the modules in its folder that it imports, and so on, without running them."""
-    found: dict[Path, None] = {}
-    left = [path.resolve()]
-    while left:
-        file = left.pop()
-        if file not in found and file.is_file():
-            found[file] = None
-            left += _beside(file)
-    return tuple(found)
-
-
-def digest_of(files: tuple[Path, ...]) -> str:
-    return hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files)).hexdigest()[:16]
 
 
 def load_object(field: str, text: str) -> Any:
@@ -79,6 +63,9 @@ def load_object(field: str, text: str) -> Any:
                 raise InputError(field, text, f"a Python file and a name in it; there is no file {place}")
             module = _module_of(Path(place), digest_of(files_from(Path(place))))
         else:
+            file = _module_file(place)
+            if file is not None:
+                _forget_changed(file)
             with _folder_first(Path.cwd()):
                 module = import_module(place)
     if not hasattr(module, name):
@@ -94,7 +81,9 @@ def load_own_policy(text: str) -> Policy:
     Raises:
         InputError: It cannot be loaded, or is no policy; the error names what is missing.
     """
-    return _policy_of(whole_name(text), digest_of(own_files(text)))
+    with _importing("policy", text):  # looking for a module runs the package that it is in
+        digest = digest_of(own_files(text))
+    return _policy_of(whole_name(text), digest)
 
 
 @cache
@@ -125,7 +114,7 @@ def check_policy(field: str, policy: object, shown: object = None) -> Policy:
 
 PARTS = ("name", "preemption", "decide")
 A_POLICY = "name is a text, preemption True or False, decide(view, rng) a function"
-_LOADED: dict[int, tuple[object, str, str]] = {}
+_LOADED: dict[int, tuple[Policy, str, str]] = {}
 """Policies that were loaded, by identity, each with its name and the digest of its files: so they are pickled."""
 
 
@@ -140,31 +129,47 @@ def _load_same(name: str, digest: str) -> Policy:
     return load_own_policy(name)
 
 
-_SEEN: set[Path] = set()
+_STATES: dict[Path, str] = {}
+"""The files whose modules were loaded, each with its state and that of what it imports."""
+
+
+def _forget_changed(path: Path) -> None:
+    """Let the modules that a file imports be loaded afresh, where they have changed or are those of another folder."""
+    path = path.resolve()
+    for file, state in states_of(path).items():
+        changed = _STATES.setdefault(file, state) != state
+        _STATES[file] = state
+        for folder in {path.parent, root_of(path), root_of(file)}:
+            if not file.is_relative_to(folder):
+                continue
+            name = ".".join(file.relative_to(folder).with_suffix("").parts).removesuffix(".__init__")
+            of = getattr(sys.modules.get(name), "__file__", None)
+            if of is not None and not is_kept(Path(of)) and (changed or Path(of).resolve() != file):
+                gone = sys.modules.pop(name)
+                above, _, child = name.rpartition(".")
+                if getattr(sys.modules.get(above), child, None) is gone:  # what `from package import child` finds
+                    delattr(sys.modules[above], child)
 
 
 @cache
 def _module_of(path: Path, digest: str) -> ModuleType:
-    """Load a file as a module of its own name, afresh whenever it or a module beside it has changed."""
-    for file in files_from(path):
-        name = ".".join(file.relative_to(path.parent).with_suffix("").parts).removesuffix(".__init__")
-        of = getattr(sys.modules.get(name), "__file__", None)
-        if of is not None and (path in _SEEN or Path(of) != file):  # of a former state, or of another folder
-            del sys.modules[name]
-    _SEEN.add(path)
-    name = f"{path.stem}_{digest}"
+    """Load a file as a module of its own name, afresh whenever it or a module that it imports has changed."""
+    _forget_changed(path)
+    root = root_of(path)
+    package = ".".join(path.parent.relative_to(root).parts)
+    name = f"{package}.{path.stem}_{digest}".lstrip(".")
     spec = spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(path)
     module = sys.modules[name] = module_from_spec(spec)
     try:
-        with _folder_first(path.parent):
+        with _folder_first(root), _folder_first(path.parent):
             spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
-    if str(path.parent) not in sys.path:
-        sys.path.append(str(path.parent))  # for what its functions import
+    folders = dict.fromkeys(map(str, (path.parent, root)))
+    sys.path += [each for each in folders if each not in sys.path]  # for what its functions import
     return module
 
 
@@ -184,7 +189,7 @@ def _importing(field: str, text: str, what: str = "code that can be loaded") -> 
         yield
     except InputError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         file = whole_name(text).rpartition(":")[0]
         lines = [line for frame, line in walk_tb(error.__traceback__) if frame.f_code.co_filename == file]
         line = lines[-1] if lines else getattr(error, "lineno", None)
@@ -192,24 +197,36 @@ def _importing(field: str, text: str, what: str = "code that can be loaded") -> 
         raise InputError(field, text, f"{what} ({type(error).__name__}: {error}{where})") from error
 
 
-def _module_file(name: str) -> Path | None:
+def lacks_module(text: str) -> bool:
+    """Return whether `text` is `MODULE:NAME`, and Python finds no such module or package."""
+    found = _MODULE.fullmatch(whole_name(text))
+    name = found[1].partition(".")[0] if found else ""
+    return bool(name) and name not in sys.modules and _spec(name) is None
+
+
+def failure_of(error: BaseException) -> RunError | None:
+    """Return what is raised in place of an error of the user's policy: its name, and the last line in its files."""
+    if isinstance(error, InputError | RunError):
+        return None
+    frames = list(walk_tb(error.__traceback__))
+    asked = [_LOADED[id(each)] for frame, _ in frames for each in frame.f_locals.values() if id(each) in _LOADED]
+    if not asked:
+        return None
+    policy, name, _ = asked[-1]
+    places = [(Path(frame.f_code.co_filename).resolve(), line) for frame, line in frames]
+    own = [f"{file}:{line}" for file, line in places if file in own_files(name)]
+    what = f"{type(error).__name__}: {error}"
+    return RunError(f"policy {policy.name}: {own[-1]}: {what}") if own else None
+
+
+def _spec(name: str) -> ModuleSpec | None:
     try:
         with _folder_first(Path.cwd()):
-            spec = find_spec(name)
+            return find_spec(name)
     except (ImportError, ValueError):
         return None
+
+
+def _module_file(name: str) -> Path | None:
+    spec = _spec(name)
     return Path(spec.origin) if spec is not None and spec.origin and spec.origin.endswith(".py") else None
-
-
-def _beside(file: Path) -> Iterator[Path]:
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):
-        return
-    for node in ast.walk(tree):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import | ast.ImportFrom) else []
-        if isinstance(node, ast.ImportFrom):
-            names = [node.module, *(f"{node.module}.{name}" for name in names)] if node.module else names
-        for name in names:
-            place = file.parent.joinpath(*name.split("."))
-            yield from (each for each in (place.with_name(f"{place.name}.py"), place / "__init__.py") if each.is_file())

@@ -30,6 +30,8 @@ GROUPS = ("slurm",)
 """Commands with commands of their own: `NAME_app` in the module `NAME`."""
 REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduce", "conform", "study")
 """A package that is not in the wheel, and its commands."""
+OWN_CODE = "gpusched_agents.files.own_code"
+"""Loaded where a policy of the user's own is."""
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
@@ -60,7 +62,11 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except (InputError, MissingExtraError, RunError) as error:
+        except (Exception, SystemExit) as raised:
+            own: Any = sys.modules.get(OWN_CODE)
+            error = (own and own.failure_of(raised)) or raised
+            if not isinstance(error, InputError | MissingExtraError | RunError):
+                raise
             if interruption.stopped():  # what comes after Ctrl-C is something that did not end well
                 raise KeyboardInterrupt from error
             _tell(str(error))

@@ -32,7 +32,8 @@ class ComparisonPlan:
 
     Attributes:
         workload: What they run; if it is a scenario, its section `compare` names the policies and seeds as they are
-            run, so that the scenario alone is enough to compare the same again.
+            run, so that the scenario alone is enough to compare the same again, unless the code of a policy is the
+            user's: a scenario may not run such code.
         policies: The policies, with different names.
         entered: The names that make them: of code of the user its file and class.
         seeds: The seeds, each once.

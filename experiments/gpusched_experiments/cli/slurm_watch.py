@@ -12,6 +12,7 @@ import typer
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats.run_folder import read_result
+from gpusched_env.workload import Scenario, load_scenario
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as options
@@ -46,7 +47,7 @@ from gpusched_experiments.live.watch_report import (
 from gpusched_experiments.live.watch_savings import Schedule, savings_table, verdict_of
 from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from gpusched_experiments.report.comparison_folder import JOURNAL_PAGE, JOURNAL_TRACE, ComparisonFolder
-from gpusched_experiments.report.comparison_writing import Workload, written
+from gpusched_experiments.report.comparison_writing import SCENARIO, Workload, written
 from gpusched_experiments.report.recorded_times import AS_TRACED
 from gpusched_experiments.report.table import markdown
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
@@ -161,13 +162,22 @@ def _reader(folder: str | None) -> Callable[[LiveCluster], Mapping[str, JobProgr
     return newest
 
 
+def _is_of(out: str, scenario: Scenario) -> bool:
+    """Return whether a folder has a report of the same journal."""
+    with suppress(InputError):
+        former = load_scenario(Path(out) / SCENARIO).trace
+        own = scenario.trace
+        return former is not None and own is not None and Path(former.path).resolve() == Path(own.path).resolve()
+    return False
+
+
 def _report(journal: str, out: str, policy: str, rules: JobRules, how: tuple[str, int | None]) -> None:
     """Compare what ran with policies, on the jobs that a journal saw, and write the folder."""
     seen = SeenCluster.of(journal)
     scenario = scenario_of(seen, journal, rules)
     left = jobs_without_times(seen, scenario)
     plan = ComparisonPlan.of(Workload(scenario), f"{AS_TRACED},{policy}", how[0], AS_TRACED, how[1], "exact,elastic")
-    compared = run_comparison(plan, out, replaces=True)  # of the same journal, which grows
+    compared = run_comparison(plan, out, replaces=_is_of(out, scenario))  # of the same journal, which grows
     folder = ComparisonFolder(out)
     recorded = {name: folder.recorded(name) for name in (each.name for each in plan.policies)}
     said, tables = about_the_journal(seen, left), [drift] if (drift := drift_table(seen)) is not None else []

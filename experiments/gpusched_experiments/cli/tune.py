@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -22,7 +22,7 @@ from gpusched_experiments.cli.scenario_options import SET, SetOption, parse_sett
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.estimate import Estimate, paired_saving
-from gpusched_experiments.report.record import check_same
+from gpusched_experiments.report.record import check_same, recorded_facts
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, Column, Table
 
 OUT = "results/tuned.json"
@@ -91,7 +91,11 @@ def tune_command(
     changes = dict(map(parse_setting, settings or ()))
     held_out = changes | dict(parse_setting(text, option="--validation-set") for text in validation or ())
     whose = {"settings": changes or None, "validation_settings": held_out or None}
-    check_same(out, Path(out), {"tracks": [each.name for each in tracks], **whose})
+    facts: dict[str, Any] = {"tracks": [each.name for each in tracks], "workloads": workloads}
+    facts |= {"evaluations": evaluations, "seed": seed}
+    if Path(out).exists() and not recorded_facts(Path(out)):
+        raise InputError("--out", out, "a new file, or one that gpusched tune wrote")
+    check_same(out, Path(out), facts | whose)
     seeds = {each.name: each.seeds("training")[:workloads] for each in tracks}
     made = [[make_instance(each.scenario.replace(changes), s) for s in seeds[each.name]] for each in tracks]
     instances = [instance for group in made for instance in group]
@@ -109,7 +113,6 @@ def tune_command(
         constants = {name: value for name, value in zip(names, best.tolist(), strict=True) if value != 0.0}
         bar.say("validation")
         judged = [_judge(pool, each, held_out, _tuned(names, best)) for each in tracks]
-    facts = {"tracks": [each.name for each in tracks], "workloads": workloads, "evaluations": evaluations, "seed": seed}
     facts |= {name: values for name, values in whose.items() if values}
     save_tuned(out, constants, **facts, training_cost=least, validation={j.track: j.saving.value for j in judged})
     note = f"On the training workloads they save {1.0 - least:.1%}."

@@ -76,6 +76,10 @@ def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str 
     left = jobs_without_times(seen, made)
     if not left:
         return made
+    if len(left) >= len(ran):
+        raise InputError(
+            "--rules", "; ".join(sorted(set(left.values()))), "times for at least one of the jobs that ran"
+        )
     where = [*values.get("trace.where", ()), *(f'job != "{name}"' for name in left)]
     return made.replace({"trace.where": where, "jobs.count": max(1, sum(job.id not in left for job in ran))})
 

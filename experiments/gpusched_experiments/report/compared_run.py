@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpusched_agents.files.own_code import failure_of
 from gpusched_baselines.bounds.capacity import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.model import Instance
 from gpusched_env.simulator import Policy, Result, simulate
@@ -38,6 +39,12 @@ class ComparedRun:
 
     def run(self) -> tuple[RunSummary, Result | None]:
         seed = self.workload.seed
-        result = simulate(self.workload.instance, self.policy, seed=seed)
+        try:
+            result = simulate(self.workload.instance, self.policy, seed=seed)
+        except (Exception, SystemExit) as error:  # here: another process passes on no frames
+            own = failure_of(error)
+            if own is None:
+                raise
+            raise own from error
         summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.billing)
         return summary, result if self.whole else None

@@ -19,7 +19,13 @@ from gpusched_experiments.report.compared_run import ComparedRun, ComparedWorklo
 from gpusched_experiments.report.comparison_folder import Compared, ComparisonFolder, can_be_recorded
 from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.comparison_writing import Workload as NamedWorkload
-from gpusched_experiments.report.comparison_writing import Written, keys_of, origin_of_object, write_page
+from gpusched_experiments.report.comparison_writing import (
+    Written,
+    keys_of,
+    origin_of_object,
+    source_of_function,
+    write_page,
+)
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
@@ -68,7 +74,8 @@ class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room
         """Write the folder that `gpusched compare --out` writes: runs, tables, the scenario, and the HTML report.
 
         Args:
-            folder: A new or empty folder, or one of a comparison on the same workload, whose other runs are replaced.
+            folder: A new or empty folder, or one of a comparison on the same workload. Finished runs of other policies
+                and seeds stay in it. The tables, pictures and the report are those of this comparison alone.
             pictures: Figures to draw beside them, in the forms `svg`, `png` and `pdf`.
 
         Returns:
@@ -225,7 +232,8 @@ def _policies(given: Any) -> list[tuple[Policy, str | None]]:
 
 def _workload(given: Workload) -> tuple[NamedWorkload, Callable[[int], Instance], str | None, Billing]:
     if callable(given):
-        return NamedWorkload(None, None, getattr(given, "__qualname__", "a function")), given, None, Billing()
+        about = NamedWorkload(None, None, getattr(given, "__qualname__", "a function"), source_of_function(given))
+        return about, given, None, Billing()
     source = Replay(given) if isinstance(given, Instance) else source_of(given, alike=lambda _: None)
     name = source.name or "no name" if source.scenario is None else None
     instance = source.make(0) if source.scenario is None else None

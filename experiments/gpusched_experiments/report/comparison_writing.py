@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import json
 import pickle
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from gpusched_agents.files.own_code import digest_of, files_from
+from gpusched_agents.files.imported_files import digest_of, files_from
 from gpusched_env.envs.source import Replay
 from gpusched_env.errors import InputError
 from gpusched_env.files import one_error, write_atomically
@@ -43,19 +44,20 @@ from gpusched_experiments.report.record import flat_settings
 from gpusched_experiments.report.store import key_of
 
 CHARTS, PAGES = "gpusched_experiments.report.figures", "gpusched_experiments.html_report"
-SCENARIO, INSTANCE = "scenario.toml", "instance.json"
+SCENARIO, INSTANCE, RESULTS = "scenario.toml", "instance.json", "results.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Workload:
     """A scenario; or one instance and its file or name, where seeds decide the policies' own randomness alone.
 
-    With neither it is what a function of Python made, whose name `file` is.
+    With neither it is what a function of Python made, whose name `file` is, and whose source `source` stands for.
     """
 
     scenario: Scenario | None
     instance: Instance | None = None
     file: str = ""
+    source: str = ""
 
     @property
     def title(self) -> str:
@@ -69,19 +71,24 @@ class Workload:
     def facts(self) -> dict[str, Any]:
         if self.scenario is not None:
             return {"scenario": self.scenario.model_dump(mode="json")}
-        return {"made_by" if self.instance is None else "instance_file": self.file}
+        if self.instance is None:
+            return {"made_by": self.file, "source": self.source}
+        digest = hashlib.sha256(instance_text(self.instance).encode()).hexdigest()
+        return {"instance_file": self.file, "instance_sha256": digest}
 
     def write(self, folder: ComparisonFolder, keys: Iterable[str], *, replaces: bool = False) -> None:
         """Write the scenario or instance; of another one than that of the finished runs only if it `replaces` it.
 
         Args:
-            keys: Those of the runs that are asked for; where no file shows the workload, a finished one does.
+            keys: Those of the runs that are asked for; where no file shows the workload, a finished one does, or the
+                source of the function that made it.
 
         Raises:
             InputError: The folder holds runs of another workload.
         """
         shown = any((folder.path / name).exists() for name in (SCENARIO, INSTANCE))
-        same = replaces or not folder.runs or (not shown and not folder.runs.keys().isdisjoint(keys))
+        same = replaces or not folder.runs
+        same |= not shown and (not folder.runs.keys().isdisjoint(keys) or self._is_of_same_function(folder.path))
         other = None if same else self._difference(folder.path) if shown else "another workload"
         if other is not None:
             allowed = f"another folder (--out): it holds runs of {other}, and these are of {self.title}"
@@ -90,6 +97,13 @@ class Workload:
             write_atomically(folder.path / SCENARIO, scenario_toml(self.scenario))
         if self.instance is not None:
             save_instance(self.instance, folder.path / INSTANCE)
+
+    def _is_of_same_function(self, folder: Path) -> bool:
+        try:
+            stored = json.loads((folder / RESULTS).read_text(encoding="utf-8"))["provenance"]["facts"]["source"]
+        except (OSError, ValueError, KeyError, TypeError):
+            return False
+        return bool(self.source) and stored == self.source
 
     def _difference(self, folder: Path) -> str | None:
         """Return what the workload of the folder is, if it is another one: its name, and what is set otherwise."""
@@ -140,6 +154,17 @@ def origin_of_object(policy: Policy) -> str:
     except (OSError, TypeError, AttributeError, pickle.PicklingError):
         parts = [secrets.token_hex(8)]
     return ", ".join([code_version(), *parts])
+
+
+def source_of_function(made: Callable[[int], Instance]) -> str:
+    """Return what stands for a function: module, name and digest of its source; empty if more than these decide."""
+    if not inspect.isfunction(made) or made.__closure__ or made.__defaults__ or made.__kwdefaults__:
+        return ""
+    try:
+        source = inspect.getsource(made)
+    except OSError:
+        return ""
+    return f"{made.__module__}:{made.__qualname__} {hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,8 @@ class Experiment:
         reported: What the sources reported.
         more: Makes further tables, by the name of their CSV file.
         figures: Makes further figures, by the name of their files.
-        verdict: Makes what is said first of the short table: our figures beside the reported ones, a sentence each.
+        verdict: Makes what a page begins with, of each of its tables but the details: our figures beside the reported
+            ones, a sentence each.
         alone: Whether its cells are timings, which run one at a time while nothing else does.
     """
 
@@ -69,18 +70,39 @@ class Experiment:
     alone: bool = False
 
 
+def beside_reported(labels: Sequence[str], column: str, what: str) -> Callable[[Table], tuple[str, ...]]:
+    """Return a verdict: a sentence for each row of a table that has a value in its column `reported`.
+
+    Args:
+        labels: The columns that name a row.
+        column: The column with our figure.
+        what: What the figures are.
+    """
+
+    def verdict(summary: Table) -> tuple[str, ...]:
+        rows = zip(summary.as_dicts(), summary.texts(), strict=True)
+        shown = [dict(zip(row, texts, strict=True)) for row, texts in rows if row.get("reported")]
+        names = [", ".join(text for label in labels if (text := row[label])) for row in shown]
+        return tuple(
+            f"{name}: {what} here {row[column]}, reported {row['reported']}."
+            for name, row in zip(names, shown, strict=True)
+        )
+
+    return verdict
+
+
 VERDICT = "- **Verdict:** "
 """Before each sentence of an experiment's verdict on its page."""
 
 
 def page_markdown(experiment: Experiment, summary: Table, details: Table, more: Iterable[Table] = ()) -> str:
-    parts = [f"## {experiment.title}\n\n{experiment.question}\n"]
-    if verdict := experiment.verdict(summary):
+    parts, shown = [f"## {experiment.title}\n\n{experiment.question}\n"], (summary, *more)
+    if verdict := [sentence for table in shown for sentence in experiment.verdict(table)]:
         parts.append("".join(f"{VERDICT}{sentence}\n" for sentence in verdict))
     if experiment.reported:
         lines = [f"| {r.what} | {r.figure} | {r.source} |" for r in experiment.reported]
         parts.append("\n".join(["| reported | figure | source |", "|---|---|---|", *lines]) + "\n")
-    parts += [*map(markdown, (summary, *more)), INTERVALS + "\n", markdown(details)]
+    parts += [*map(markdown, shown), INTERVALS + "\n", markdown(details)]
     return "\n".join(parts)
 
 

@@ -104,11 +104,12 @@ def run_experiment(
         write_atomically(folder / "record.json", text)
 
     record(progress)
-    store.write((key, cell, known[key]) for key, cell in cells if key in known)
+    others = store.elsewhere({Store.place(cell, experiment.labels) for cell in keys.values()})
+    store.write(((key, cell, known[key]) for key, cell in cells if key in known), others)
     watcher.begin(experiment, len(keys), len(known))
     where = PROCESSES if experiment.alone else backend
     values = run_cells(keys, known, store, progress.workers, watcher.finished, where)
-    store.write((key, cell, values[key]) for key, cell in cells)
+    store.write(((key, cell, values[key]) for key, cell in cells), others)
     shown = {name: shown_name(name) for name in {cell.policy for _, cell in cells}}
     runs = Runs.of((dict(cell.labels), shown[cell.policy], cell.seed, values[key]) for key, cell in cells)
     summary, files = write_tables(experiment, folder, runs, drawing)
@@ -180,7 +181,7 @@ def _why_left_out(folder: Path, stored: int, kept: int) -> str:
     if facts.get("code") != code_version():
         return f"starts again: its {stored} runs were made by other code ({facts.get('code', 'unknown')})"
     if kept:
-        return f"{stored - kept} of its {stored} runs do not belong to this set (other settings or agents): left out"
+        return f"{stored - kept} of its {stored} runs are of another set (settings, seeds or agents): in no table"
     others = "other settings, seeds, agents, or for times another machine"
     return f"starts again: its {stored} runs are of another set ({others})"
 

@@ -86,7 +86,7 @@ def check_same(out: str, file: Path, facts: Mapping[str, Any]) -> None:
     """
     former, own = recorded_facts(file), json.loads(json.dumps(finite(dict(facts))))
     before, now = (flat_settings({name: each.get(name) for name in own}) for each in (former, own))
-    names = [name for name in {**before, **now} if not name.endswith(".description")]
+    names = [name for name in {**before, **now} if not name.endswith((".description", "instance_file"))]
     changed = [name for name in names if before.get(name) != now.get(name)]
     if former and changed:
         name = changed[0]

@@ -100,13 +100,21 @@ class Store:
         self.path, self.labels = path, tuple(labels)
         self._whole = False
 
-    def write(self, finished: Iterable[Finished]) -> None:
+    def write(self, finished: Iterable[Finished], others: Sequence[list[str]] = ()) -> None:
+        """Write just these runs, and `others`, which `elsewhere` returned, if they have the same columns."""
         rows = list(finished)
-        if not rows:
+        header = ["key", *self.labels, "policy", "seed", *rows[0][2]] if rows else next(iter(others), None)
+        kept = others[1:] if others and others[0] == header else ()
+        if header is None or not (rows or kept):
             self.path.unlink(missing_ok=True)
             return
-        header = ["key", *self.labels, "policy", "seed", *rows[0][2]]
-        write_atomically(self.path, csv_lines([header, *(self._texts(*row) for row in rows)]))
+        write_atomically(self.path, csv_lines([header, *(self._texts(*row) for row in rows), *kept]))
+
+    def elsewhere(self, places: Collection[tuple[str, ...]]) -> list[list[str]]:
+        """Return the header and the lines of the runs that stand at none of these places."""
+        rows = _rows(self.path)
+        end = rows[0].index("seed") + 1 if rows and "seed" in rows[0] else 0
+        return [*rows[:1], *(row for row in rows[1:] if tuple(row[1:end]) not in places)]
 
     def append(self, key: str, run: Cell | Place, values: Values) -> None:
         """Add one finished run; before the first, what a killed command left of a line goes."""
@@ -123,9 +131,8 @@ class Store:
 
     def keep(self, keys: Collection[str], places: Collection[tuple[str, ...]] | None = None) -> None:
         """Remove the runs that have none of these keys; with `places` only those that stand at one of them."""
-        rows = _rows(self.path)
-        end = rows[0].index("seed") + 1 if rows else 0
-        kept = (row for row in rows[1:] if row[0] in keys or (places is not None and tuple(row[1:end]) not in places))
+        rows, others = _rows(self.path), [] if places is None else self.elsewhere(places)[1:]
+        kept = [row for row in rows[1:] if row[0] in keys or row in others]
         write_atomically(self.path, csv_lines([*rows[:1], *kept]))
 
     def _texts(self, key: str, run: Cell | Place, values: Values) -> list[object]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -24,6 +24,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import places_of
 from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs, check_fit, memory_columns
 from gpusched_env.version import VERSION
+from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.code_version import agent_version, code_version
 from gpusched_experiments.service.cluster import ClusterNames
 from gpusched_experiments.service.facts import DecisionFacts
@@ -44,8 +45,8 @@ class PolicyCatalogue:
 
     Args:
         names: Names of the policies: `NAME`, `agent:NAME`.
-        agents: Folders of agents that the operator names, by name: `agent:NAME` in requests; and the files of policies
-            of the operator's own, as `FILE.py:NAME`, by the policies' names.
+        agents: Folders of agents that the operator names, by name: `agent:NAME` in requests.
+        files: Files of policies of the operator's own, as `FILE.py:NAME`, by the policies' names.
 
     Raises:
         InputError: There is no such policy, an agent is not whole, or two have one name.
@@ -53,6 +54,7 @@ class PolicyCatalogue:
 
     names: tuple[str, ...]
     agents: Mapping[str, str]
+    files: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, names: str = "all", agents: Mapping[str, str] | None = None) -> PolicyCatalogue:
@@ -63,18 +65,20 @@ class PolicyCatalogue:
             listed = list(_answering())
         elif listed == ["usual"]:
             listed = [*usual_policy_names(), *(n for n in known_policies() if is_agent(n))]
-        files = {make_any_policy(name).name: full_name(name) for name in listed if is_own_policy(name)}
-        listed = [shown_name(name) for name in listed]
+        shown = [shown_name(name) for name in listed]
+        each_once("--policies", shown)
+        files = {name: full_name(given) for name, given in zip(shown, listed, strict=True) if is_own_policy(given)}
+        listed = shown
         for name in listed:
             if name not in files and name not in _answering():
                 near = nearest_first(name, _answering())
                 raise InputError("--policies", name, f"all, usual, FILE.py:Class of your own, or some of {near}")
-        for name in files.keys() & set(_answering()):
-            raise InputError("--policies", files[name], f"a policy whose name is not {name}, which is shipped")
+        for name in files.keys() & {*_answering(), *(f"{PREFIX}{name}" for name in own)}:
+            raise InputError("--policies", files[name], f"a policy whose name is not {name}, which another one has")
         for name in own:
             if not name or f"{PREFIX}{name}" in known_policies():
                 raise InputError("--agent", name, "a name that no shipped agent has")
-        made = cls((*dict.fromkeys(listed), *(f"{PREFIX}{name}" for name in own)), own | files)
+        made = cls((*listed, *(f"{PREFIX}{name}" for name in own)), own, files)
         for name in own:
             try:
                 made.make(f"{PREFIX}{name}")
@@ -104,8 +108,8 @@ class PolicyCatalogue:
         ]
 
     def _given(self, name: str) -> str:
-        own = self.agents.get(name.removeprefix(PREFIX))
-        return name if own is None else own if is_own_policy(own) else f"{PREFIX}{own}"
+        agent = self.agents.get(name.removeprefix(PREFIX)) if name.startswith(PREFIX) else None
+        return self.files.get(name, name) if agent is None else f"{PREFIX}{agent}"
 
     def _line(self, name: str) -> str:
         if not is_agent(self._given(name)):

@@ -108,7 +108,7 @@ class WorkerPool:
 
     def __init__(self, workers: int, policies: PolicyCatalogue, key: bytes, limits: RequestLimits) -> None:
         self.limits = limits
-        self._arguments = (policies.names, dict(policies.agents), key, limits)
+        self._arguments = (policies, key, limits)
         self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
         self.most_at_once = workers + limits.waiting
         self._free = threading.Semaphore(self.most_at_once)
@@ -238,10 +238,10 @@ class _Worker:
         self._pipe.close()
 
 
-def _serve(pipe: Connection, names: tuple[str, ...], agents: dict[str, str], key: bytes, limits: RequestLimits) -> None:
+def _serve(pipe: Connection, policies: PolicyCatalogue, key: bytes, limits: RequestLimits) -> None:
     """Answer requests until the pipe is closed; runs in a process of its own."""
     start_worker(())
-    decider = Decider(PolicyCatalogue(names, agents), key, limits)
+    decider = Decider(policies, key, limits)
     warm_up_service(decider)
     gc.collect()
     gc.freeze()  # what is there now stays; decisions need not wait until it was looked through

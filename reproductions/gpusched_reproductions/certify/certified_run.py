@@ -17,6 +17,7 @@ from gpusched_baselines.solvers import SolverFailedError
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Policy, State, View, simulate
+from gpusched_env.simulator.policy import memory_columns
 from gpusched_experiments.report.store import document_json
 from gpusched_experiments.report.table import PLAIN, Column, Form, Table
 from gpusched_reproductions.certify.round import certify_round
@@ -162,15 +163,15 @@ def _certified(
         yield CertifiedRun(problem, seed, *size, policy.name, cost_eur, best_eur, bound_eur, solver_s)
 
 
-def _first_round(instance: Instance, preemption: bool = True) -> View:
-    state = State(instance, record=False)
+def _first_round(instance: Instance, preemption: bool = True, columns: int | None = None) -> View:
+    state = State(instance, record=False, memory_columns=columns)
     state.advance()
     state.begin_round(preemption)
     return state.view
 
 
 def _round_eur(instance: Instance, policy: Policy, seed: int) -> float:
-    view = _first_round(instance, policy.preemption)
+    view = _first_round(instance, policy.preemption, memory_columns(policy, instance))
     policy.decide(view, np.random.default_rng(seed))
     return float(proxy_cost(view.board, view.active))
 

@@ -36,7 +36,7 @@ def reproduce_command(
         str, typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(NAMES)}.")
     ],
     quick: Annotated[
-        bool, typer.Option("--quick", help="Few seeds, clusters and tracks, in minutes: to try it, not to cite.")
+        bool, typer.Option("--quick", help="Few seeds, clusters, tracks; five minutes for all: to try it, not to cite.")
     ] = False,
     policies: Annotated[
         str | None,

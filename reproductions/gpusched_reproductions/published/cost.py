@@ -11,7 +11,7 @@ from gpusched_baselines.registry import POLICIES
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.chart import Band, Chart, Panel, series
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, saving, share
-from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Size, Sizes, beside_reported
 from gpusched_experiments.report.run import Group, Runs
 from gpusched_experiments.report.table import MONEY, PERCENT, SHARE, Column, Form, Table
 from gpusched_reproductions.published.workloads import MEASURED, listed, published_places
@@ -255,6 +255,7 @@ MEAN_TIMES = Experiment(
     labels=("arrivals", "nodes"),
     cells=listed(MEAN_SIZES, published_places),
     summary=_mean_times_summary,
+    verdict=beside_reported(("policy",), "late_share", "late jobs"),
     details=_mean_times_details,
     chart=_mean_times_chart,
     reported=(

@@ -9,7 +9,7 @@ from gpusched_env.workload import Scenario, load_scenario
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.chart import Band, Chart, Panel, Series
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, saving, share
-from gpusched_experiments.report.experiment import THESIS, Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.experiment import THESIS, Experiment, Reported, Size, Sizes, beside_reported
 from gpusched_experiments.report.table import COUNT, PERCENT, SHARE, Column, Table
 from gpusched_reproductions.published.cost import REPORTED_ENERGY
 from gpusched_reproductions.published.workloads import (
@@ -169,6 +169,7 @@ LOAD = Experiment(
     labels=LOAD_LABELS,
     cells=_load_cells,
     summary=_load_summary,
+    verdict=beside_reported(("policy", "arrivals"), "saving_against_edf", "energy saved against EDF"),
     details=_load_details,
     chart=_load_chart,
     reported=(Reported("energy cost of STS below EDF and Random Greedy", f"{REPORTED_ENERGY} on average", THESIS),),
@@ -285,6 +286,7 @@ SHARING_EXPERIMENT = Experiment(
     labels=SHARING_LABELS,
     cells=listed(SHARING_SIZES, _sharing_places),
     summary=_sharing_summary,
+    verdict=beside_reported(("policy", "sharing", "memory"), "total_saving", "total cost saved by sharing"),
     details=_sharing_details,
     chart=_sharing_chart,
     reported=(

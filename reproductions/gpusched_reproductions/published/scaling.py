@@ -19,7 +19,16 @@ from gpusched_experiments.report.estimate import (
     mean,
     percentile_interval,
 )  # fmt: skip
-from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Selection, Size, Sizes
+from gpusched_experiments.report.experiment import (
+    PAPER,
+    THESIS,
+    Experiment,
+    Reported,
+    Selection,
+    Size,
+    Sizes,
+    beside_reported,
+)
 from gpusched_experiments.report.run import Label, Runs
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, RATIO, SHARE, Column, Table
 from gpusched_reproductions.published.workloads import ONE_ROUND, published_scenario
@@ -188,6 +197,7 @@ SCALING = Experiment(
     labels=("arrivals", "nodes", "jobs"),
     cells=_cells,
     summary=_summary,
+    verdict=beside_reported(("policy", "arrivals"), "round_s", "one round [ms]"),
     details=_details,
     chart=_chart,
     reported=(

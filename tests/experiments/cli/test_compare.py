@@ -1,4 +1,5 @@
 import csv
+import inspect
 import io
 import json
 import shutil
@@ -218,6 +219,22 @@ def test_a_policy_of_ones_own_is_compared_and_written_as_any_other_from_the_comm
     assert "2 of 4 runs are finished already" in succeeds(*arguments).stderr
     done = gpusched("compare", "-s", tmp_path / "a/scenario.toml", "--out", tmp_path / "c")
     assert (done.exit_code, "code would run" in done.stderr) == (2, True)
+
+
+def of_tiny(seed):
+    return make_instance(load_scenario("tiny"), seed)
+
+
+def test_other_seeds_of_the_same_function_go_into_its_folder(tmp_path, monkeypatch):
+    for seed in (0, 1):
+        compare("edf", of_tiny, [seed]).write(tmp_path / "a")
+    assert len(ComparisonFolder(tmp_path / "a").runs) == 2
+    for other in (lambda seed: of_tiny(seed), lambda seed, jobs=10: of_tiny(seed)):  # noqa: ARG005, PLW0108 - others
+        with refused("path", str(tmp_path / "a"), "runs of another workload"):
+            compare("edf", other, [2]).write(tmp_path / "a")
+    monkeypatch.setattr(inspect, "getsource", lambda _: "def of_tiny(seed): ...")
+    with refused("path", str(tmp_path / "a"), "runs of another workload"):
+        compare("edf", of_tiny, [2]).write(tmp_path / "a")
 
 
 def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):

@@ -30,6 +30,7 @@ from gpusched_experiments.live.watch_report import (
 from gpusched_experiments.live.watch_savings import Schedule, blocks_of, savings_table
 from gpusched_experiments.live.watching import ClusterWatch, watch_on
 from played_cluster import PlayedCluster, PlayedJob
+from refusals import refused
 
 T = 1_800_014_400.0
 APP = "gpusched app=resnet50-imagenet-global256 epochs=20 due=+4h checkpoint=yes weight=0.002"
@@ -89,6 +90,12 @@ def test_a_job_on_a_gpu_type_without_times_of_its_application_is_left_out_and_na
     assert "Left out: job 2, mine has no times on A100; job 3," in " ".join(about_the_journal(seen, left))
     ran = Schedule.of_journal(seen, make_instance(scenario, seed=0), left)
     assert ran.completion_s.tolist() == [600.0, 600.0]
+
+
+def test_jobs_none_of_which_has_times_make_no_report_and_the_error_names_what_is_missing(tmp_path: Path) -> None:
+    seen = watched(tmp_path, PlayedJob(1, T, 1, ((T, T + 600, "a1"),), OWN), rules=RULES)
+    with refused("--rules", "mine has no times on A100", "times for at least one of the jobs that ran"):
+        scenario_of(seen, tmp_path, JobRules.of(RULES))
 
 
 def test_no_name_of_the_cluster_is_a_formula_of_a_spreadsheet(tmp_path: Path) -> None:

@@ -34,6 +34,12 @@ def test_it_prints_the_gaps_and_writes_every_run_and_where_it_comes_from(tmp_pat
 
 
 @pytest.mark.usefixtures("_needs_highs")
+def test_a_policy_with_more_memory_of_jobs_than_others_is_certified():
+    done = gpusched("certify", "-p", "gavel-las-packed", "--seeds", "0", "--problems", "round")
+    assert done.exit_code == 0, done.output
+
+
+@pytest.mark.usefixtures("_needs_highs")
 def test_shares_and_whole_nodes_are_certified_too():
     settings = (
         "sharing.fractions=[0.5]",

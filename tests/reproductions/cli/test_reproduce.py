@@ -55,6 +55,17 @@ def test_a_policy_of_ones_own_runs_and_has_its_name_in_tables_and_the_verdict_co
     assert "10 of 15 runs are finished already" in gpusched(*arguments).stderr
 
 
+def test_fewer_policies_and_seeds_lose_no_finished_run(folder):
+    command = ("reproduce", "cost", "--nodes", 2, "-w", 1, "--out", "a", "-p")
+    assert gpusched(*command, "edf,fifo", "--seeds", "0,1").exit_code == 0
+    whole = (folder / "a/cost/cells.csv").read_text().splitlines()
+    done = gpusched(*command, "edf", "--seeds", "0")
+    assert "15 of its 20 runs are of another set" in done.stderr
+    assert sorted((folder / "a/cost/cells.csv").read_text().splitlines()) == sorted(whole)
+    assert {row["policy"] for row in csv.DictReader((folder / "a/cost/table.csv").read_text().splitlines())} == {"edf"}
+    assert "20 of 20 runs are finished already" in gpusched(*command, "edf,fifo", "--seeds", "0,1").stderr
+
+
 def test_all_runs_every_experiment_once_and_a_second_time_nothing(folder, monkeypatch):
     chosen = {name: EXPERIMENTS[name] for name in ("cost", "mean-times", "conformance")}
     monkeypatch.setattr(command, "EXPERIMENTS", chosen)

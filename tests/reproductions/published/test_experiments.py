@@ -162,6 +162,11 @@ def test_sharing_is_compared_with_the_same_policy_without():
         ("16 and 40 GiB", "inflation drawn", ""),
         ("16 and 40 GiB", "measured pairs", ""),
     ]
+    verdict = experiment.verdict(experiment.summary(made_up("sharing", ("edf", "sts"), value)))
+    assert [sentence.split(":")[0] for sentence in verdict] == [
+        f"{policy}, inflation drawn, {memory}" for policy in ("edf", "sts") for memory in ("24 and 16 GiB", "80 GiB")
+    ]
+    assert all("here +25.0%" in sentence and "reported 17 to 29 %" in sentence for sentence in verdict)
     (panels,) = experiment.chart(made_up("sharing", ("edf", "sts"), value)).rows
     assert [[x for x, _ in panel.series[0].points] for panel in panels] == [
         ["high", "exponential", "low", "mixed"], ["high", "exponential", "low", "mixed"],
