@@ -31,7 +31,7 @@ base = "tiny"
 [[mixture]]
 settings = { "jobs.count" = 3, "due_dates.slack" = 0.5 }
 """
-DRAWN = "a0d9"
+DRAWN = "3608"
 
 
 def write(folder: Path, text: str = TWO) -> Path:
@@ -126,6 +126,7 @@ def test_a_drawn_scenario_has_a_name():
 def test_the_track_of_drawn_clusters_is_the_one_of_its_version():
     """A draw that changes makes it another track: then raise its version, and that of the suite."""
     track = load_track("drawn")
-    text = "".join(each.model_dump_json(exclude_defaults=True) for each in variants_of(track.scenario))
+    written = {"exclude_defaults": True, "exclude": {"description"}}
+    text = "".join(each.model_dump_json(**written) for each in variants_of(track.scenario))
     assert (track.version, hashlib.sha256(text.encode()).hexdigest()[:4]) == (2, DRAWN)
     assert len(track.scenario.mixture) == 10

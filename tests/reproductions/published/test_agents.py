@@ -77,7 +77,7 @@ def test_a_trained_again_agent_is_run_again_and_nothing_else(folder):
     save_mine(seed=1)
     again = run()
     assert again.ran == 5 * 2
-    assert any("10 of its 20 runs do not belong to this set (other settings or agents)" in n for n in again.notes)
+    assert any("10 of its 20 runs are of another set (settings, seeds or agents)" in n for n in again.notes)
     after = rows(folder)
     changed = [row["policy"] for row, former in zip(after, before, strict=True) if row["key"] != former["key"]]
     assert set(changed) == {"agent:mine"}

@@ -172,16 +172,17 @@ def test_runs_of_other_code_are_never_mixed_in(tmp_path, monkeypatch):
     assert facts(tmp_path / "fake")["fingerprint"] != first["fingerprint"]
 
 
-def test_other_seeds_keep_the_runs_that_they_share_and_say_what_they_leave_out(tmp_path):
+def test_other_seeds_use_the_runs_that_they_share_and_leave_the_others_in_the_file(tmp_path):
     run(tmp_path, choice=Selection(seeds=(0, 1)))
     more = run(tmp_path, choice=Selection(seeds=(0, 1, 2)))
     assert more.ran == 4
     fewer = run(tmp_path, choice=Selection(seeds=(1,)))
     assert fewer.ran == 0
-    assert any("8 of its 12 runs do not belong to this set" in note for note in fewer.notes)
-    assert {row["seed"] for row in rows(tmp_path / "fake")} == {"1"}
+    assert any("8 of its 12 runs are of another set" in note for note in fewer.notes)
+    assert {row["seed"] for row in rows(tmp_path / "fake")} == {"0", "1", "2"}
+    assert run(tmp_path, choice=Selection(seeds=(0, 2))).ran == 0
     before = (tmp_path / "fake/cells.csv").read_bytes()
-    with refused("path", str(tmp_path / "fake"), "another folder .*its 4 runs are of other"):
+    with refused("path", str(tmp_path / "fake"), "another folder .*its 12 runs are of other"):
         run(tmp_path, choice=Selection(seeds=(7,)))
     assert (tmp_path / "fake/cells.csv").read_bytes() == before
 
