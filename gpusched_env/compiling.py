@@ -10,7 +10,7 @@ from typing import Any
 
 from numba.core import event
 
-NOTE = "note: compiling once, 1 to 3 minutes to the first step; `gpusched warm-up` compiles all ahead (5 minutes)\n"
+NOTE = "note: compiling once, half a minute to 3 minutes; `gpusched warm-up` compiles ahead what most need\n"
 _COMPILE, _PACKAGES = "numba:compile", ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
 
 
