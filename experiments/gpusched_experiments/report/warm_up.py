@@ -147,6 +147,11 @@ STEPS = 3
 """Decisions taken in the environments."""
 
 
+def _with_energy() -> tuple[bool, ...]:
+    """Return what to run: the plain instance; with the build with everything also that of energy."""
+    return (False, True) if os.environ.get(FORCED) else (False,)
+
+
 def warm_up_steps(policies: Sequence[str] | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
     """Yield what to do, each with its name: the bounds, the environments that train agents, every policy and agent."""
     yield "bounds", partial(_bounds)
@@ -158,18 +163,19 @@ def warm_up_steps(policies: Sequence[str] | None = None) -> Iterator[tuple[str, 
 
 
 def _bounds() -> None:
-    for energy in (False, True):
+    for energy in _with_energy():
         instance = tiny_instance(energy=energy)
         clairvoyant_bound(instance)
         non_clairvoyant_bound(instance)
         capacity_bound(instance)
-    priced_bound(replace(instance, site=None), [0.0, 60.0], np.zeros((len(instance.gpu_types), 1)))
+    if instance.prices is not None:
+        priced_bound(replace(instance, site=None), [0.0, 60.0], np.zeros((len(instance.gpu_types), 1)))
 
 
 def _policy(name: str) -> None:
-    """Run it as comparisons do, as a run that is drawn or kept is, job by job, and where energy costs by the hour."""
+    """Run it as comparisons do, as a run that is drawn or kept is, and job by job."""
     policy = make_any_policy(name)
-    for energy in (False, True):
+    for energy in _with_energy():
         instance = tiny_instance(energy=energy)
         if can_decide(policy, instance):
             for record in (False, True):
@@ -199,8 +205,8 @@ def _environments() -> None:
 
 
 def _adaptation() -> None:
-    """Without and with shared GPUs, whose times are planned beside co-runners."""
-    for scenario in ("tiny", "sharing"):
+    """Run it; with the build with everything also on shared GPUs, whose times are planned beside co-runners."""
+    for scenario in ("tiny", "sharing")[: len(_with_energy())]:
         env = GpuAdaptationEnv(scenario, settings={"jobs.count": 5})
         env.reset(seed=0)
         over = False
