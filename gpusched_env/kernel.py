@@ -26,7 +26,9 @@ COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
 _RECORD = re.compile(r"^class \w+\((?:NamedTuple|NamedArrays)\):\n(?:(?: {4}.*)?\n)+", re.MULTILINE)
 _FIELD = re.compile(r"^(?:class \w+|    \w+: .*)", re.MULTILINE)
-_MODULES = tuple(str(Path(__file__).with_name(name)) for name in ("kernel.py", "named_arrays.py", "known_flags.py"))
+_FILES = ("kernel.py", "named_arrays.py", "known_flags.py", "hooks.py")
+_MODULES = tuple(str(Path(__file__).with_name(name)) for name in _FILES)
+
 
 _OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": Compiler}
 _PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents")

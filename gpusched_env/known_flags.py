@@ -15,6 +15,8 @@ from numba.core.compiler_machinery import FunctionPass, register_pass
 from numba.core.ir_utils import get_definition, guard
 from numba.core.untyped_passes import WithLifting
 
+from gpusched_env.hooks import write_calls
+
 PREFIX = "has_"
 
 
@@ -32,8 +34,8 @@ class KnownFlags(FunctionPass):
         FunctionPass.__init__(self)
 
     def run_pass(self, state: Any) -> bool:
-        """Write the constants; return whether there are any."""
-        changed = False
+        """Write the constants, and the calls of hooks; return whether there are any."""
+        changed = write_calls(state)
         for block in state.func_ir.blocks.values():
             for assignment in block.find_insts(ir.Assign):
                 read = assignment.value
@@ -49,10 +51,10 @@ def _write_constant(state: Any, assignment: Any) -> bool:
         return False
     if not isinstance(source, ir.Arg):
         raise errors.UnsupportedError(f"{read.attr} can be read of an argument of the kernel only", loc=read.loc)
-    flags = getattr(state.args[source.index], "flags", {})
-    if read.attr not in flags:
+    mechanisms = getattr(state.args[source.index], "mechanisms", None)
+    if mechanisms is None:
         return False
-    constant = ir.Const(flags[read.attr], assignment.loc)
+    constant = ir.Const(read.attr.removeprefix(PREFIX) in mechanisms, assignment.loc)
     definitions = state.func_ir._definitions[assignment.target.name]  # noqa: SLF001 - Numba's passes do so
     definitions[definitions.index(read)] = constant
     assignment.value = constant

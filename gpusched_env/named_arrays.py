@@ -7,8 +7,10 @@ much to pass as a number, however many arrays it has, and a kernel that needs tw
 
 from __future__ import annotations
 
+from functools import lru_cache, reduce
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_args, get_origin
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, TypeVar, get_args, get_origin
 
 import numpy as np
 from llvmlite import ir
@@ -18,6 +20,7 @@ from numba.core.typing.templates import AttributeTemplate, infer_getattr
 from numba.extending import NativeValue, intrinsic, lower_getattr_generic, models, register_model, typeof_impl, unbox
 from numba.np import arrayobj
 
+from gpusched_env.hooks import digest_of, fields_of
 from gpusched_env.known_flags import PREFIX
 
 if TYPE_CHECKING:
@@ -29,9 +32,10 @@ PLAIN = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 """Whether kernels run as Python."""
 
 WORD = ir.IntType(64)
+T = TypeVar("T", bound="NamedArrays")
 LINE = 8  # numbers in a line of the cache, on most processors
 
-build: Any = cgutils  # it has no types
+utils: Any = cgutils  # it has no types
 
 
 class NamedArrays:
@@ -41,8 +45,8 @@ class NamedArrays:
     one of its values. Fields never change; the values in their arrays do. Copied or unpickled, a value has arrays of
     its own.
 
-    A class attribute `has_x`, True or False, is a flag: kernels are compiled for its value (`known_flags`). A subclass
-    of a subclass annotates nothing and has other flags: it is another build of the same arrays.
+    `build` makes a subclass with the fields that mechanisms add. `has_x`, whether it has the mechanism `x`, is a
+    constant to a kernel (`known_flags`).
 
     Raises:
         TypeError: A field is missing or unknown, or its array is not C-contiguous, cannot be written, or has another
@@ -50,20 +54,35 @@ class NamedArrays:
     """
 
     together: ClassVar[tuple[str, ...]] = ()
+    mechanisms: ClassVar[tuple[str, ...]] = ()
     _fields: ClassVar[dict[str, Any]] = {}
     _dtypes: ClassVar[dict[str, Any]] = {}
     _numba_type_: ClassVar[Any] = None
     _table_: Ints
 
     def __init_subclass__(cls) -> None:
-        cls._fields = {name: _kind(hint) for name, hint in get_annotations(cls, eval_str=True).items()} or cls._fields
+        bases = [base for base in cls.__bases__ if issubclass(base, NamedArrays)]
+        hints = {
+            name: hint for name, hint in get_annotations(cls, eval_str=True).items() if "ClassVar" not in str(hint)
+        }
+        own = {name: _kind(hint) for name, hint in hints.items()}
+        cls._fields = reduce(or_, [base._fields for base in reversed(bases)], {}) | own
+        packed = [*(name for base in reversed(bases) for name in base.together), *cls.__dict__.get("together", ())]
+        cls.together = tuple(dict.fromkeys(packed))
         arrays = {name: kind for name, kind in cls._fields.items() if isinstance(kind, types.Array)}
         cls._dtypes = {name: np.dtype(str(kind.dtype)) for name, kind in arrays.items()}
-        flags = {name: getattr(cls, name) for name in dir(cls) if name.startswith(PREFIX)}
-        cls._numba_type_ = NamedArraysType(cls.__name__, cls._fields, flags)
+        cls._numba_type_ = NamedArraysType(cls.__name__, cls._fields, cls.mechanisms)
 
     def __init__(self, **values: Any) -> None:
         self.__setstate__(values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith(PREFIX):
+            return name.removeprefix(PREFIX) in self.mechanisms
+        raise AttributeError(f"{type(self).__name__} has no {name}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self).__dict__.get("_kind", type(self)), self.mechanisms, self.__getstate__())
 
     def __setattr__(self, name: str, value: Any) -> None:
         raise AttributeError(f"{type(self).__name__}.{name} stays the same array: change its values")
@@ -132,21 +151,40 @@ class NamedArrays:
         return self if PLAIN else self._table_.ctypes.data
 
 
+@lru_cache(maxsize=256)
+def build(kind: type[T], mechanisms: tuple[str, ...]) -> type[T]:
+    """Make `kind` for runs with some mechanisms: with their fields, and kernels that call their functions."""
+    added = [fields for name in mechanisms for fields in fields_of(name) if issubclass(fields, kind)]
+    space = {"mechanisms": mechanisms, "_kind": kind, "__module__": kind.__module__}
+    return type(kind.__name__, (*reversed(added), kind), space) if mechanisms else kind
+
+
+def added_fields(value: NamedArrays) -> tuple[str, ...]:
+    """Return the names of the fields that mechanisms add to a value."""
+    return tuple(name for name in value._fields if name not in type(value).__dict__.get("_kind", type(value))._fields)
+
+
+def _restored(kind: type[NamedArrays], mechanisms: tuple[str, ...], values: Mapping[str, Any]) -> NamedArrays:
+    made: NamedArrays = build(kind, mechanisms)(**values)  # type: ignore[arg-type]
+    return made
+
+
 class NamedArraysType(types.Type):
     """Numba's type of a `NamedArrays`: its table has `words` numbers, and `places` are where those of fields begin.
 
-    The flags are part of its name, so that kernels of two builds are two on the disk.
+    The mechanisms, and digests of them, are part of its name, so that kernels of two builds are two on the disk.
     """
 
-    def __init__(self, name: str, fields: Mapping[str, Any], flags: Mapping[str, bool]) -> None:
-        self.fields, self.flags = dict(fields), dict(flags)
+    def __init__(self, name: str, fields: Mapping[str, Any], mechanisms: tuple[str, ...]) -> None:
+        self.fields, self.mechanisms = dict(fields), mechanisms
         self.places: dict[str, int] = {}
         words = 0
         for field, kind in fields.items():
             self.places[field] = words
             words += 1 + kind.ndim if isinstance(kind, types.Array) else 1
         self.words = words
-        parts = [*(f"{field}: {kind}" for field, kind in fields.items()), *(flag for flag in flags if flags[flag])]
+        parts = [f"{field}: {kind}" for field, kind in fields.items()]
+        parts += [f"{mechanism} {digest_of(mechanism)}" for mechanism in mechanisms]
         super().__init__(name=f"{name}({', '.join(parts)})")
 
 
@@ -175,7 +213,7 @@ def _pointer_at(first: int) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         of = signature.args[first]
         place = context.make_array(of)(context, builder, arguments[first])
-        pointer = build.get_item_pointer(context, builder, of, place, arguments[first + 1 :], wraparound=False)
+        pointer = utils.get_item_pointer(context, builder, of, place, arguments[first + 1 :], wraparound=False)
         return builder.inttoptr(builder.load(pointer), WORD.as_pointer())
 
     return generate

@@ -242,7 +242,7 @@ class StsPriced:
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs, by decreasing pressure."""
-        if not len(view.board.prices):
+        if not view.board.has_prices or not len(view.board.prices):
             Sts(postprocess=self.postprocess).decide(view, rng)
             return
         order = sim.ask_order(view, self.job_order, waiting_only=False)
@@ -252,7 +252,7 @@ class StsPriced:
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration and the timer of one job."""
-        if not len(view.board.prices):
+        if not view.board.has_prices or not len(view.board.prices):
             return Sts().choose(view, job)
         config, timer = _choose_alone(view.board, job)
         return Choice(int(config), None if np.isnan(timer) else float(timer))

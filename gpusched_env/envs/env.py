@@ -53,7 +53,7 @@ from gpusched_env.observation import (
 from gpusched_env.observation.observe import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.builds import PlainBoard, SharedBoard
+from gpusched_env.simulator.builds import with_mechanisms
 from gpusched_env.simulator.policy import AskingSettings, environment_columns
 from gpusched_env.simulator.rounds import act, commit_round, run_to_round
 from gpusched_env.workload import Scenario, reward_scale_of
@@ -176,7 +176,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             self.reward_space, self.reward_dim = reward_space(), len(OBJECTIVES)
         self.reward_scale, self.discount_rate = reward_scale, checks.not_negative("discount_rate", discount_rate)
         self.scenario: Scenario | None = self.source.scenario
-        self._build = SharedBoard if shared_features else PlainBoard  # the least: only the first writes such features
+        # Only builds with a mechanism write its features.
+        self._build = with_mechanisms(["shares"] * bool(shared_features) + ["prices"] * price_features)
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         types = self._state.instance.gpu_types

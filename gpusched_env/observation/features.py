@@ -12,7 +12,8 @@ from gpusched_env.observation.cluster import CLUSTER_FEATURES
 from gpusched_env.observation.groups import GROUPS
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.jobs import JOBS_FEATURES
-from gpusched_env.observation.observe import CO_RUNNER_FEATURES, MEMORY_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation.observe import OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation.ratios import Names
 
 __all__ = [
     "CLUSTER_FEATURES",
@@ -38,6 +39,22 @@ PARTS = ("job", "options", "cluster", "queue", "jobs")
 Behind them stand those of the `GROUPS` that were asked for, in their order.
 """
 
+
+_beside = Names()
+SPEED_NOW = _beside(
+    "speed that it would have now, 1 as alone, on several nodes as with the most help; 0 if it cannot be placed"
+)
+PRIORITY = _beside("priority of its share / 9")
+SWITCH = _beside("squash(seconds without progress that it would cost now / T)")
+OPPORTUNISTIC = _beside("1 if the job is opportunistic")
+CO_RUNNER_FEATURES = tuple(_beside)
+"""Features that `shared_features` appends to each row of `OPTION_FEATURES`."""
+
+_memory = Names()
+MEMORY_LIMIT = _memory("memory that it would have there now / its need, where it is least; 0 if it cannot be placed")
+BESIDE = _memory("squash(jobs beside it on a shared GPU, where they are most)")
+MEMORY_FEATURES = tuple(_memory)
+"""Features that `shared_features = "memory"` appends to those."""
 
 SharedFeatures = bool | Literal["memory"]
 """Whether configurations have features for shared clusters: none, `CO_RUNNER_FEATURES`, or `MEMORY_FEATURES` too."""

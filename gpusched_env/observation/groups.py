@@ -26,7 +26,7 @@ def write_groups(board: Board, notes: Notes, prices: Singles, cap: Singles, limi
         cap: `CAP_FEATURES`, or (0,).
         limits: `LIMIT_FEATURES` of every configuration, (C, features), or (0, features); zeros when the run is over.
     """
-    if prices.shape[0] > 0:
+    if board.has_prices and prices.shape[0] > 0:
         kept = notes.prices
         if kept[-1] != board.clock[at.NOW]:
             write_prices(board, kept[:-1])

@@ -12,6 +12,7 @@ from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.prices import PRICE_FEATURES
 from gpusched_env.observation.ratios import squash
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.run import Board
@@ -46,12 +47,12 @@ def slack_ratio(board: Board, job: int) -> float:
 def bring_up_to_date(board: Board, notes: Notes) -> bool:
     """Bring tallies and sums to the current job: job by job if they are of an earlier one of this round, else again.
 
-    With cells it always counts again: a job that is placed may take the GPUs of opportunistic jobs asked before it.
+    Where a job that is placed may take GPUs from jobs that were asked before it, it always counts again.
     Returns whether it counted again.
     """
     jobs, count, order, tallies = board.jobs, board.count, board.order, notes.tallies
     asked = count[at.ASKED]
-    again = tallies[ROUND] != count[at.ROUND] or tallies[ASKED] > asked or board.cells.shape[0] > 0
+    again = tallies[ROUND] != count[at.ROUND] or tallies[ASKED] > asked or hooks.takes_from_others(board, False)
     if again:
         _tally(board, notes)
     for i in range(tallies[ASKED], asked):

@@ -12,14 +12,11 @@ from gpusched_env.observation.job import write_job
 from gpusched_env.observation.jobs import count_jobs, write_jobs
 from gpusched_env.observation.notes import ROUND, Notes, bring_up_to_date, slack_ratio, write_spare
 from gpusched_env.observation.ratios import ONE_PERCENT, Names, squash
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.interconnect import interconnect_slowdown
 from gpusched_env.simulator.placement.placement import can_place
-from gpusched_env.simulator.placement.speed_now import memory_now, speed_now
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.saved_power import planned_saving_rate
-from gpusched_env.simulator.switching import switch_s
 
 _option = Names()
 PLACEABLE = _option("1 if it can be placed now")
@@ -107,16 +104,15 @@ def write_options(
 def added_rate(board: Board, spare: Ints, application: int, c: int) -> float:
     """Return the increase of the cluster's cost rate if an application got configuration c now [€/s].
 
-    Whole GPUs go to the fullest node in use with enough free GPUs, else to an idle node; for a share, several nodes and
-    spread GPUs it is the rate of a job alone.
+    Whole GPUs go to the fullest node in use with enough free GPUs, else to an idle node; for other kinds of
+    configurations it is the rate of a job alone.
     """
     configs, node_rate = board.facts.configs, board.node_rate
     gpus, v = configs[c, at.CONFIG_GPUS], configs[c, at.CONFIG_TYPE]
     busy = spare[v, of.SPARE_COLUMNS + gpus]
     if busy == 0 or configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
         return board.planning_rate[application, c]
-    saving = planned_saving_rate(board, application, c) if board.has_savings else 0.0
-    return node_rate[v, busy + gpus] - node_rate[v, busy] - saving
+    return hooks.planned_rate(board, application, c, node_rate[v, busy + gpus] - node_rate[v, busy])
 
 
 @lean_kernel
@@ -132,56 +128,6 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
     if gpus == 1 and 0 < configs[c, at.CONFIG_UNITS] <= capacity[v, at.FREE_SHARE]:
         return gap, 1.0
     return max(0, gap - gpus), 1.0 if spare[v, of.FREE_BLOCK_IN_USE] >= gpus else 0.0
-
-
-_co_runner = Names()
-SPEED_NOW = _co_runner(
-    "speed that it would have now, 1 as alone, on several nodes as with the most help; 0 if it cannot be placed"
-)
-PRIORITY = _co_runner("priority of its share / 9")
-SWITCH = _co_runner("squash(seconds without progress that it would cost now / T)")
-OPPORTUNISTIC = _co_runner("1 if the job is opportunistic")
-CO_RUNNER_FEATURES = tuple(_co_runner)
-"""Features that `shared_features` appends to each row of `OPTION_FEATURES`."""
-
-_memory = Names()
-MEMORY_LIMIT = _memory("memory that it would have there now / its need, where it is least; 0 if it cannot be placed")
-BESIDE = _memory("squash(jobs beside it on a shared GPU, where they are most)")
-MEMORY_FEATURES = tuple(_memory)
-"""Features that `shared_features = "memory"` appends to those."""
-
-
-@lean_kernel
-def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
-    """Write the features behind the others of every row; a configuration that is not allowed has only zeros."""
-    jobs, tau, first = board.jobs, board.tau, len(OPTION_FEATURES)
-    left = max(jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], 1e-12 * jobs[job, at.MAX_EPOCHS])
-    fastest = left * jobs[job, at.MIN_TAU]
-    for c in range(tau.shape[1]):
-        out[c, first:] = 0.0
-        if tau[job, c] == float("inf"):
-            continue
-        change = switch_s(board, job, c)
-        out[c, first + SPEED_NOW] = 0.0
-        if mask[c + 1]:
-            out[c, first + SPEED_NOW] = min(1.0, speed_now(board, job, c) * _least_part(board, job, c))
-        out[c, first + PRIORITY] = board.facts.configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
-        out[c, first + SWITCH] = change / (fastest + change)
-        out[c, first + OPPORTUNISTIC] = jobs[job, at.OPPORTUNISTIC]
-        last = first + len(CO_RUNNER_FEATURES)
-        if out.shape[1] > last and mask[c + 1]:
-            part, beside = memory_now(board, job, c)
-            out[c, last + MEMORY_LIMIT], out[c, last + BESIDE] = part, beside / (1.0 + beside)
-
-
-@lean_kernel
-def _least_part(board: Board, job: int, c: int) -> float:
-    """Return the part of its time that the job takes on several nodes with the most help; else 1."""
-    facts, nodes = board.facts, board.facts.configs[c, at.CONFIG_NODES]
-    if facts.iteration.shape[0] == 0 or nodes < 2:
-        return 1.0
-    busy = nodes * facts.network[at.BUSY_PER_NODE]
-    return interconnect_slowdown(facts, c, int(board.jobs[job, at.APPLICATION]), 1.0, busy)
 
 
 _queue = Names()
@@ -232,7 +178,7 @@ def observe(
         board: The run.
         notes: State that its observations keep; updated.
         job: Features of the current job.
-        options: Features of every configuration, (C, features); with `CO_RUNNER_FEATURES` if it has columns for them.
+        options: Features of every configuration, (C, features); with those of mechanisms if it has columns for them.
         cluster: Features of every GPU type, (V, features).
         queue: Features of the other active jobs.
         jobs: Rows of single other jobs, (K, features), of the K for which the notes were made.
@@ -258,8 +204,9 @@ def observe(
     write_mask(board, current_job, mask)
     expected, least = write_job(board, current_job, job)
     write_options(board, notes, current_job, expected, least, cluster, mask, options)
-    if board.has_shares and options.shape[1] > len(OPTION_FEATURES):
-        write_co_runners(board, current_job, mask, options)
+    if options.shape[1] > len(OPTION_FEATURES):
+        options[:, len(OPTION_FEATURES) :] = 0.0
+        hooks.write_features(board, current_job, mask, options)
     write_queue(board, notes, current_job, free, queue)
     if jobs.shape[0] > 0:
         write_jobs(board, notes, current_job, jobs)

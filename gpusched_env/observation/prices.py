@@ -6,9 +6,9 @@ import numpy as np
 
 from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.prices.priced_time import forecast_prices, known_until_s, mean_price, period_at
 from gpusched_env.observation.ratios import Names, squash
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.priced_time import forecast_prices, known_until_s, mean_price, period_at
 from gpusched_env.simulator.run import Board
 
 HOURS = 36  # from noon a day-ahead auction has made known the prices until midnight of the next day

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from gpusched_env.model import Instance, Node
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.facts import share_units
 from gpusched_env.simulator.result import gpus_on_nodes
-from gpusched_env.simulator.sharing_slowdown import share_units
 
 Run = tuple[float, float]
 """Neighbouring GPUs of a node, or a part of a shared one: where it begins, and its height, in GPUs."""

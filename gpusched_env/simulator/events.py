@@ -5,34 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from gpusched_env.arrays import Floats
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cell_binding import hosts_charge, hosts_rate
-from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
-from gpusched_env.simulator.placement.held_nodes import gpus_on, most_spread, next_node
+from gpusched_env.simulator.placement.held_nodes import next_node
 from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.shared_gpus import of_several
-from gpusched_env.simulator.priced_time import next_multiple, priced_length, publish
-from gpusched_env.simulator.profiling import begin_profile, end_profiles, profile_end_s
 from gpusched_env.simulator.run import Board, Hidden
-from gpusched_env.simulator.saved_power import saves_power, saving_rate
-from gpusched_env.simulator.site_power import (
-    gpu_rate,
-    gpu_rate_of,
-    measure_power,
-    next_fall,
-    next_site_event,
-    over_cap_rate,
-    see_cap,
-)
-from gpusched_env.simulator.slowdown import write_slowdowns
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
 
 
 @kernel
 def next_event(board: Board, hidden: Hidden) -> float:
-    """Find the time of the next event: submission, completion, timer, milestone, review, profile or cap; inf: none."""
+    """Find the time of the next event: submission, completion, timer, milestone, review, or another; inf: none."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
     time = np.inf
@@ -46,14 +31,19 @@ def next_event(board: Board, hidden: Hidden) -> float:
             time = min(time, timer)
         if count[at.MILESTONES] > 0 and jobs[job, at.CONFIG] >= 0:
             time = min(time, max(now, milestone_s(board, job)))
-        if board.has_profiling and board.facts.sharing[at.PROFILE_S] > 0.0:
-            time = min(time, profile_end_s(board, job))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
         later = now + SAME_TIME_S + SAME_TIME * now  # however short the interval
         time = min(time, max(later, next_multiple(now, clock[at.REVIEW])))
-    if board.has_site and hidden.caps.shape[0] > 0:
-        time = min(time, next_site_event(board, hidden))
-    return time
+    return hooks.next_event(board, hidden, time)
+
+
+@kernel
+def next_multiple(time: float, interval: float) -> float:
+    """Return the first multiple of an interval after a time [s]: where the interval in which the time is ends."""
+    number = np.floor(time / interval)
+    for _ in range(2):  # by rounding the quotient may be one too small or too large
+        number += 1.0 if number * interval <= time else 0.0
+    return number * interval
 
 
 @kernel
@@ -100,10 +90,7 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
         row[at.LOG_END] = end
         row[at.LOG_EPOCHS] = jobs[job, at.EPOCHS] - jobs[job, at.BASE_EPOCHS]
         row[at.LOG_SLOT] = jobs[job, at.OLD_SLOT if old else at.SLOT]
-        if board.has_cells and board.cells.shape[0] > 0:
-            row[at.LOG_HOST] = board.cells[node, at.CELL_OLD_HOST if old else at.CELL_HOST]
-        if board.has_spread and most_spread(board) > 0:
-            row[at.LOG_GPUS] = gpus_on(board, job, config, node, old)
+        hooks.write_interval(board, job, config, node, old, row)
         count[at.LOGGED] += 1
         node = next_node(board, job, config, node, old)
 
@@ -112,26 +99,20 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
 def accrue(board: Board, hidden: Hidden, time: float) -> None:
     """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost.
 
-    With a series of prices, energy is billed over the priced length, and what is published by then is disclosed. What
-    power above a soft cap costs is split among the jobs by what they are charged.
+    Energy is billed over the length of the time at the reference price. Penalties are split among the jobs by what they
+    are charged.
     """
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     before = clock[at.NOW]
     seconds = time - before
-    over = over_cap_rate(board) if board.has_site else 0.0
-    gpus = gpu_rate(board) if board.has_prices else 0.0
-    energy_rate = clock[at.BILL_RATE] - over - gpus
-    length = seconds
-    if board.has_prices and hidden.prices.shape[0] > 0:
-        length = priced_length(board, hidden, before, time, energy_rate)
+    penalty, rent = hooks.penalty_rate(board, 0.0), hooks.rent_rate(board, 0.0)
+    energy_rate = clock[at.BILL_RATE] - penalty - rent
     clock[at.NOW] = time
-    if board.has_prices:
-        publish(board, hidden)
-    clock[at.BILL] += energy_rate * length + (over + gpus) * seconds
-    clock[at.OVER_CAP_EUR] += over * seconds
-    clock[at.GPU_EUR] += gpus * seconds
-    clock[at.CAP_FORCED_S] += count[at.FORCED] * seconds
-    above = over / (energy_rate + gpus) if over > 0.0 else 0.0
+    length = hooks.billed_s(board, hidden, before, energy_rate, seconds)
+    clock[at.BILL] += energy_rate * length + (penalty + rent) * seconds
+    clock[at.PENALTY_EUR] += penalty * seconds
+    clock[at.RENT_EUR] += rent * seconds
+    part = penalty / (energy_rate + rent) if penalty > 0.0 else 0.0
     for i in range(count[at.ACTIVE]):
         job = active[i]
         late = max(0.0, time - jobs[job, at.DUE]) - max(0.0, before - jobs[job, at.DUE])
@@ -142,92 +123,46 @@ def accrue(board: Board, hidden: Hidden, time: float) -> None:
         if config < 0:
             continue
         jobs[job, at.EPOCHS] = progress(board, job, time)
-        rate, own = charge(board, job, config), gpu_rate_of(board, job, config) if board.has_prices else 0.0
-        jobs[job, at.ENERGY] += (rate - own) * length + (own + rate * above) * seconds
-    if board.has_network and draws_cpu_power(board.facts):
-        part, cpu_part, busy = help_now(board)
-        for i in range(count[at.ACTIVE]):
-            jobs[active[i], at.ENERGY] += cpu_machines_rate(board, active[i], part, cpu_part, busy) * length
+        rate, own = charge(board, job, config), hooks.rent_of(board, job, config, 0.0)
+        jobs[job, at.ENERGY] += (rate - own) * length + (own + rate * part) * seconds
+    hooks.account(board, seconds, length)
 
 
 @kernel
 def charge(board: Board, job: int, config: int) -> float:
     """Return a job's part of the cost rate of its nodes [€/s].
 
-    A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
-    What its GPUs draw less than full busy ones is its own (`saved_power`): where GPUs draw power by their utilisation,
-    each job pays for its own work.
+    A node with u busy GPUs costs r_v(u), each of them 1/u of it. What its GPUs draw less than full busy ones is its
+    own: where GPUs draw power by their utilisation, each job pays for its own work.
     """
-    jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
-    node = int(jobs[job, at.NODE])
-    if board.has_several_shares and of_several(board, config):
-        rate = _charge_of_shares(board, job, config)
-        return rate - saving_rate(board, job, config) if saves_power(board.facts) else rate
-    if board.has_spread and configs[config, at.CONFIG_SPREAD] > 0:
-        rate = _spread_charge(board, job, config)
-    elif board.has_cells and board.cells.shape[0] > 0:
-        rate = hosts_charge(board, node, configs[config, at.CONFIG_GPUS])
-    else:
+    rate = hooks.held_charge(board, job, config, np.nan)
+    if np.isnan(rate):
+        rate = charge_on(board, int(board.jobs[job, at.NODE]), board.facts.configs[config, at.CONFIG_GPUS])
+    return hooks.own_charge(board, job, config, rate)
+
+
+@lean_kernel
+def charge_on(board: Board, node: int, gpus: int) -> float:
+    """Return the part of so many GPUs of a node in its cost rate [€/s]."""
+    rate = hooks.node_charge(board, node, gpus, np.nan)
+    if np.isnan(rate):
+        nodes = board.nodes
         busy = nodes[node, at.USABLE] - nodes[node, at.FREE]
-        rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
-    if configs[config, at.CONFIG_UNITS] > 0:
-        rate = rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
-    elif board.cells.shape[0] == 0 and configs[config, at.CONFIG_SPREAD] == 0:
-        rate *= configs[config, at.CONFIG_NODES]
-    if board.has_savings and saves_power(board.facts):
-        rate -= saving_rate(board, job, config)
-    return rate
-
-
-@kernel
-def _spread_charge(board: Board, job: int, config: int) -> float:
-    """Return the part of a spread configuration in the cost rate of its nodes, with cells of their hosts [€/s]."""
-    nodes, rate, n = board.nodes, 0.0, int(board.jobs[job, at.NODE])
-    while n >= 0:
-        gpus, busy = gpus_on(board, job, config, n, False), nodes[n, at.USABLE] - nodes[n, at.FREE]
-        if board.cells.shape[0] > 0:
-            rate += hosts_charge(board, n, gpus)
-        else:
-            rate += board.node_rate[nodes[n, at.NODE_TYPE], busy] * gpus / busy
-        n = next_node(board, job, config, n, False)
-    return rate
-
-
-@kernel
-def _charge_of_shares(board: Board, job: int, config: int) -> float:
-    """Return the charge for a share of several GPUs [€/s]: each GPU's part of its node, split by share."""
-    nodes, configs, rate, n = board.nodes, board.facts.configs, 0.0, int(board.jobs[job, at.NODE])
-    slot, units = int(board.jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS]
-    while n >= 0:
-        busy = nodes[n, at.USABLE] - nodes[n, at.FREE]
-        each = board.node_rate[nodes[n, at.NODE_TYPE], busy] / busy
-        for gpu in range(slot, slot + configs[config, at.CONFIG_GPUS]):
-            rate += each * units / nodes[n, at.NODE_COLUMNS + gpu]
-        n = next_node(board, job, config, n, False)
+        rate = board.node_rate[nodes[node, at.NODE_TYPE], busy] * gpus / busy
     return rate
 
 
 @kernel
 def bill_rate(board: Board) -> float:
-    """Sum r_v(u) over the nodes, with cells over their hosts, less what held GPUs save (`saved_power`) [€/s].
-
-    The power of CPU machines that help is added, and what the power above a soft cap costs.
-    """
-    jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
-    total = hosts_rate(board) if board.has_cells else 0.0
-    total += over_cap_rate(board) if board.has_site else 0.0
-    for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
-        total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
-    if board.has_network and draws_cpu_power(board.facts):
-        part, cpu_part, busy = help_now(board)
-        for i in range(board.count[at.ACTIVE]):
-            total += cpu_machines_rate(board, active[i], part, cpu_part, busy)
-    if board.has_savings and saves_power(board.facts):
-        for i in range(board.count[at.ACTIVE]):
-            config = int(jobs[active[i], at.CONFIG])
-            if config >= 0:
-                total -= saving_rate(board, active[i], config)
-    return total
+    """Sum r_v(u) over the nodes, less what held GPUs save, with penalties and what else draws power [€/s]."""
+    nodes = board.nodes
+    total, of_nodes = hooks.penalty_rate(board, 0.0), hooks.nodes_rate(board, np.nan)
+    if np.isnan(of_nodes):
+        for n in range(nodes.shape[0]):
+            total += board.node_rate[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
+    else:
+        total += of_nodes
+    return hooks.total_rate(board, total)
 
 
 @kernel
@@ -271,7 +206,7 @@ def anything_runs(board: Board) -> bool:
 def advance(board: Board, hidden: Hidden) -> bool:
     """Run to the next event and apply every event of that time: completions, submissions, then milestones.
 
-    With an interval of decisions it goes on to the next multiple of that, or until the cap of the site falls, and
+    With an interval of decisions it goes on to the next multiple of that, or to an earlier decision of a mechanism, and
     applies the events until then, too.
 
     Returns:
@@ -288,9 +223,7 @@ def advance(board: Board, hidden: Hidden) -> bool:
         clock[at.LAST_BUSY] = time
         count[at.IDLE] = 0
     if clock[at.DECISION] > 0.0:
-        decision = next_decision(time, clock[at.DECISION])
-        if board.has_site and hidden.caps.shape[0] > 0:
-            decision = min(decision, next_fall(hidden, time))
+        decision = hooks.next_decision(board, hidden, time, next_decision(time, clock[at.DECISION]))
         while time < decision:
             _apply_events(board, hidden, time)
             if count[at.DONE] == jobs.shape[0]:
@@ -313,17 +246,13 @@ def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
     """Move the clock to `time`, and apply its events."""
     clock, count = board.clock, board.count
     accrue(board, hidden, time)
-    if board.has_profiling and board.facts.sharing[at.PROFILE_S] > 0.0:
-        end_profiles(board, hidden)
+    hooks.at_event(board, hidden)
     if complete(board, hidden) > 0:
-        if board.has_slowdowns and clock[at.DECISION] > 0.0:
+        if clock[at.DECISION] > 0.0:
             take_speeds(board, hidden)
         clock[at.BILL_RATE] = bill_rate(board)
     submit(board, hidden, time)
-    if board.has_site and hidden.caps.shape[0] > 0:
-        see_cap(board, hidden, time)
-        measure_power(board)
-        clock[at.BILL_RATE] = bill_rate(board)
+    hooks.after_event(board, hidden)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, time)
 
@@ -331,8 +260,8 @@ def _apply_events(board: Board, hidden: Hidden, time: float) -> None:
 @kernel
 def take_speeds(board: Board, hidden: Hidden) -> None:
     jobs, count, active = board.jobs, board.count, board.active
-    slowdowns = np.empty(count[at.ACTIVE])
-    write_slowdowns(board, slowdowns)
+    slowdowns = np.ones(count[at.ACTIVE])
+    hooks.slow_down(board, slowdowns)
     for i in range(count[at.ACTIVE]):
         if jobs[active[i], at.CONFIG] >= 0 and slowdowns[i] != jobs[active[i], at.SLOWDOWN]:
             take_speed(board, hidden, active[i], slowdowns[i], 0.0)
@@ -368,10 +297,8 @@ def submit(board: Board, hidden: Hidden, time: float) -> None:
 def disclose(board: Board, hidden: Hidden, job: int) -> None:
     """Disclose times of a job that is submitted, and its distribution and bins if no job before it has done so."""
     row, bins = int(board.jobs[job, at.DISTRIBUTION]), int(board.jobs[job, at.EDGES])
-    if board.has_profiling and board.facts.sharing[at.PROFILE_S] > 0.0:
-        begin_profile(board, hidden, job)
-    else:
-        _copy_row(hidden.tau, board.tau, job)
+    _copy_row(hidden.tau, board.tau, job)
+    hooks.disclose(board, hidden, job)
     if np.isnan(board.tail[row, 0]):
         _copy_row(hidden.survival, board.survival, row)
         _copy_row(hidden.tail, board.tail, row)

@@ -8,10 +8,9 @@ import numpy as np
 
 from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import put_back
-from gpusched_env.simulator.placement.release import within_quota
-from gpusched_env.simulator.placement.shared_gpus import has_room
 from gpusched_env.simulator.run import Board
 
 CONFIGURATION, NODE, GPUS, SHARE, CHAIN, QUOTA = range(1, 7)
@@ -48,50 +47,15 @@ def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: In
         return CONFIGURATION
     if node < 0 or node >= nodes.shape[0] or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
         return NODE
-    wrong = 0 if within_quota(board, job, config) else QUOTA
-    if configs[config, at.CONFIG_UNITS] > 0:
-        wrong = wrong if has_room(board, config, node, slot, False) else SHARE
-    elif configs[config, at.CONFIG_SPREAD] > 0:
-        wrong = wrong if slot == -1 and _are_free(board, config, chain) else GPUS
-    elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
+    spread, shared = configs[config, at.CONFIG_SPREAD] > 0, configs[config, at.CONFIG_UNITS] > 0
+    wrong = hooks.holding_error(board, job, config, node, slot, chain, 0)
+    if not (wrong or spread or shared) and (slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]):
         wrong = GPUS
-    elif configs[config, at.CONFIG_NODES] > 1 and not _are_empty(board, config, node, chain):
-        wrong = CHAIN
     if wrong:
         return wrong
-    spread, shared = configs[config, at.CONFIG_SPREAD] > 0, configs[config, at.CONFIG_UNITS] > 0
     n = node if configs[config, at.CONFIG_NODES] > 1 and not (spread or shared) else -1
     while n >= 0:
         nodes[n, at.NEXT] = chain[n]
         n = chain[n]
     put_back(board, job, config, node, slot, chain if spread else nodes[:, at.NEXT].copy())
     return 0
-
-
-@kernel
-def _are_free(board: Board, config: int, places: Ints) -> bool:
-    """Whether `places` are the nodes of as many free GPUs of a type as a spread configuration has, rising."""
-    configs, nodes, before, used = board.facts.configs, board.nodes, 0, 0
-    for n in places:
-        if n < before or n >= nodes.shape[0] or nodes[n, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
-            return False
-        used = used + 1 if n == before else 1
-        before = n
-        if nodes[n, at.FREE] < used:
-            return False
-    return places.shape[0] == configs[config, at.CONFIG_NODES]
-
-
-@kernel
-def _are_empty(board: Board, config: int, first: int, chain: Ints) -> bool:
-    """Whether a chain is one of as many empty nodes of the largest size of their type, in rising order."""
-    configs, nodes = board.facts.configs, board.nodes
-    v, n, last = configs[config, at.CONFIG_TYPE], first, -1
-    for _ in range(configs[config, at.CONFIG_NODES]):
-        if n <= last or n >= nodes.shape[0] or nodes[n, at.NODE_TYPE] != v:
-            return False
-        whole = nodes[n, at.NODE_GPUS] == board.capacity[v, at.LARGEST] == configs[config, at.CONFIG_GPUS]
-        if not whole or nodes[n, at.FREE] != nodes[n, at.USABLE]:
-            return False
-        last, n = n, chain[n]
-    return n == -1

@@ -9,16 +9,39 @@ Hidden values and functions that advance time are not here.
 
 from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
+from gpusched_env.mechanisms.cells.binding import TAKEN, first_host, is_opportunistic_config, let_empty_cells_go, survey
+from gpusched_env.mechanisms.prices.priced_time import (
+    expected_rows,
+    forecast_of,
+    forecast_prices,
+    known_until_s,
+    mean_price,
+    next_publication_s,
+    period_at,
+    period_end,
+)
+from gpusched_env.mechanisms.quotas.kernels import tenants_with_quotas, within_quota
+from gpusched_env.mechanisms.saved_power.kernels import planned_saving_rate
+from gpusched_env.mechanisms.shares.placement import has_room, of_several, slots
+from gpusched_env.mechanisms.shares.slowdown import (
+    Residents,
+    filled_part,
+    residents,
+    speed_by_utilisation,
+    write_demand,
+)
+from gpusched_env.mechanisms.shares.speed import speed_beside, speed_in_place
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cell_binding import TAKEN, first_host, is_opportunistic_config, let_empty_cells_go, survey
 from gpusched_env.simulator.due_dates import MISSED_S, due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
+from gpusched_env.simulator.facts import share_units, sharing_numbers
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.held_nodes import chain_of, gpus_on, next_node, same_gpus
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.placement import (
     can_place,
+    can_resize,
     clear_preferred_node,
     exchange,
     fits,
@@ -31,8 +54,7 @@ from gpusched_env.simulator.placement.placement import (
     take,
     would_restart,
 )
-from gpusched_env.simulator.placement.release import can_resize, release, within_quota
-from gpusched_env.simulator.placement.shared_gpus import has_room, of_several, slots
+from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.planned import (
     GPU,
@@ -54,28 +76,8 @@ from gpusched_env.simulator.planned import (
     write_plan,
 )
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
-from gpusched_env.simulator.priced_time import (
-    forecast_of,
-    forecast_prices,
-    known_until_s,
-    mean_price,
-    next_publication_s,
-    period_at,
-    period_end,
-)
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
-from gpusched_env.simulator.saved_power import planned_saving_rate
-from gpusched_env.simulator.sharing_slowdown import (
-    Residents,
-    filled_part,
-    residents,
-    share_units,
-    sharing_numbers,
-    speed_by_utilisation,
-    write_demand,
-)
-from gpusched_env.simulator.slowdown import speed_beside, speed_in_place
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
 from gpusched_env.simulator.survival import (
     Curve,
@@ -138,6 +140,7 @@ __all__ = [
     "exchange",
     "expected_left",
     "expected_rest",
+    "expected_rows",
     "filled_part",
     "find_node",
     "find_ranked",
@@ -197,6 +200,7 @@ __all__ = [
     "survival_after",
     "switch_s",
     "take",
+    "tenants_with_quotas",
     "threaded_kernel",
     "within_quota",
     "would_restart",

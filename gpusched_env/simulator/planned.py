@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
-from gpusched_env.simulator.placement.held_nodes import most_spread
-from gpusched_env.simulator.placement.placement import place, set_preferred_node
-from gpusched_env.simulator.placement.release import recount, resize
+from gpusched_env.simulator.placement.held_nodes import further_places
+from gpusched_env.simulator.placement.placement import place, resize, set_preferred_node
 from gpusched_env.simulator.policy import Choice, apply_choice
-from gpusched_env.simulator.site_power import count_power, measure_power
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -35,7 +34,7 @@ GPU = 3  # the shared GPU there, -1 for whole GPUs
 TIMER = 4  # its timer [s]; inf for never
 
 HELD = 3  # what a job holds: configuration, node, shared GPU
-HELD_BEFORE = HELD + 2  # and its previous place; then the node of every spread GPU
+HELD_BEFORE = HELD + 2  # and its previous place; then its further places
 
 
 @lean_kernel
@@ -48,8 +47,8 @@ def _copy(into: Ints, rows: Ints) -> None:
 
 @lean_kernel
 def held_columns(board: Board) -> int:
-    """Return the columns that `keep` needs: `HELD_BEFORE`, and one for each spread GPU that a job may hold."""
-    return HELD_BEFORE + most_spread(board)
+    """Return the columns that `keep` needs: `HELD_BEFORE`, and those of further places."""
+    return HELD_BEFORE + further_places(board)
 
 
 @kernel
@@ -60,7 +59,7 @@ def keep(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
         held[i, 0] = jobs[order[i], at.CONFIG]
         held[i, 1] = jobs[order[i], at.NODE]
         held[i, 2] = jobs[order[i], at.SLOT]
-        for k in range(most_spread(board)):
+        for k in range(further_places(board)):
             held[i, HELD_BEFORE + k] = jobs[order[i], at.JOB_COLUMNS + k]
     _copy(kept, nodes)
 
@@ -73,7 +72,7 @@ def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
         jobs[order[i], at.CONFIG] = held[i, 0]
         jobs[order[i], at.NODE] = held[i, 1]
         jobs[order[i], at.SLOT] = held[i, 2]
-        for k in range(most_spread(board)):
+        for k in range(further_places(board)):
             jobs[order[i], at.JOB_COLUMNS + k] = held[i, HELD_BEFORE + k]
     _copy(nodes, kept)
 
@@ -188,7 +187,7 @@ def grow(board: Board, job: int, config: int) -> None:
     if slot < 0:
         more = configs[config, at.CONFIG_GPUS] - configs[held, at.CONFIG_GPUS]
         nodes[node, at.FREE] -= more
-        count_power(board, node, nodes[node, at.FREE] + more, nodes[node, at.FREE])
+        hooks.count_busy(board, node, nodes[node, at.FREE] + more, nodes[node, at.FREE])
     elif configs[config, at.CONFIG_UNITS] == 0:
         nodes[node, at.NODE_COLUMNS + slot] = 0
         jobs[job, at.SLOT] = -1.0
@@ -202,7 +201,7 @@ def empty_as(board: Board, order: Ints, nodes: Ints, capacity: Ints) -> None:
     """Empty the cluster of the jobs of `order`; the arguments `nodes` and `capacity` are those of the empty cluster."""
     _copy(board.nodes, nodes)
     _copy(board.capacity, capacity)
-    measure_power(board)
+    hooks.empty_nodes(board)
     for job in order:
         board.jobs[job, at.CONFIG], board.jobs[job, at.NODE], board.jobs[job, at.SLOT] = -1.0, -1.0, -1.0
-    recount(board)
+    hooks.empty_jobs(board)

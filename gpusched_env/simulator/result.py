@@ -90,7 +90,7 @@ def kwh_of_bill(instance: Instance, energy_eur: float) -> float:
 def metered(instance: Instance, clock: NDArray[np.float64]) -> dict[str, float]:
     """Return what the meter says at the end of a run: `energy_kwh`, `co2_kg` and `demand_eur` of its `Result`."""
     if instance.prices is None:
-        energy_eur = float(clock[at.BILL] - clock[at.OVER_CAP_EUR] - clock[at.GPU_EUR])
+        energy_eur = float(clock[at.BILL] - clock[at.PENALTY_EUR] - clock[at.RENT_EUR])
         return {"energy_kwh": kwh_of_bill(instance, energy_eur)}
     known = instance.prices.g_per_kwh is not None
     return {
@@ -167,8 +167,8 @@ class Result:
             decision_s=decision_s,
             log=state.hidden.log[: board.count[at.LOGGED]].copy(),
             cap_forced_s=float(board.clock[at.CAP_FORCED_S]),
-            over_cap_eur=float(board.clock[at.OVER_CAP_EUR]),
-            gpu_eur=float(board.clock[at.GPU_EUR]),
+            over_cap_eur=float(board.clock[at.PENALTY_EUR]),
+            gpu_eur=float(board.clock[at.RENT_EUR]),
             **metered(state.instance, board.clock),
         )
 

@@ -5,26 +5,20 @@ from __future__ import annotations
 import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.adaptation import lost_s
-from gpusched_env.simulator.cell_binding import binding_unchanged, let_empty_cells_go, remember
 from gpusched_env.simulator.due_dates import due_date_timer_s
 from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, take_speed
 from gpusched_env.simulator.placement.free_capacity import clear, measure
-from gpusched_env.simulator.placement.held_nodes import most_spread, next_node, same_gpus, same_nodes
+from gpusched_env.simulator.placement.held_nodes import same_gpus, same_nodes
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, should_consolidate
-from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.placement.spread_gpus import remember_spread
 from gpusched_env.simulator.run import Board, Hidden
-from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.sorting import pressure, ranked
-from gpusched_env.simulator.switching import keep_states, leave_pool, ready_s, remember_place, state_is_known
-from gpusched_env.simulator.throttling import throttle
 
 # Kinds of order in which a round asks its jobs.
 PRESSURE, BY_SUBMISSION, BY_DUE, BY_WEIGHT = range(4)
 
-# What a round leaves a job: other GPUs, the same with another power limit, or all as it was.
+# What a round leaves a job: other GPUs, the same that may draw another power, or all as it was.
 CHANGED, SAME_GPUS, UNCHANGED = range(3)
 
 
@@ -32,27 +26,18 @@ CHANGED, SAME_GPUS, UNCHANGED = range(3)
 def begin_round(board: Board, preemption: bool) -> None:
     """Open a round: store what is held and, with `preemption`, begin from an empty cluster."""
     jobs, nodes, count, active = board.jobs, board.nodes, board.count, board.active
-    shared = slots(board) if board.has_shares else 0
-    if board.has_cells and board.cells.shape[0] > 0:
-        let_empty_cells_go(board)
-        remember(board)
+    hooks.open_round(board)
     for n in range(nodes.shape[0]):
         nodes[n, at.OLD_FREE] = nodes[n, at.FREE]
         nodes[n, at.OLD_NEXT] = nodes[n, at.NEXT]
-        for gpu in range(shared):
-            nodes[n, at.NODE_COLUMNS + shared + gpu] = nodes[n, at.NODE_COLUMNS + gpu]
     for i in range(count[at.ACTIVE]):
         job = active[i]
         jobs[job, at.OLD_CONFIG] = jobs[job, at.CONFIG]
         jobs[job, at.OLD_NODE] = jobs[job, at.NODE]
         jobs[job, at.OLD_SLOT] = jobs[job, at.SLOT]
-        if board.has_spread and most_spread(board) > 0:
-            remember_spread(board, job)
         jobs[job, at.PREFERRED_NODE] = jobs[job, at.NODE]
         jobs[job, at.PREFERRED_SLOT] = jobs[job, at.SLOT]
-        cheaper = board.has_distances and jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]
-        if board.has_distances and jobs[job, at.NODE] < 0.0 and cheaper and state_is_known(board, job):
-            jobs[job, at.PREFERRED_NODE] = jobs[job, at.LAST_NODE]  # continuing there costs it less
+        hooks.remember(board, job)
     if preemption:
         clear(board, active[: count[at.ACTIVE]])
     else:
@@ -69,7 +54,7 @@ def stays(board: Board, job: int) -> bool:
 
 @kernel
 def keeps_gpus(board: Board, job: int) -> bool:
-    """Whether a job holds the same GPUs as when the round began, whatever their power limit; or nothing, as then."""
+    """Whether a job holds the same GPUs as when the round began, whatever power they may draw; or nothing, as then."""
     jobs = board.jobs
     if jobs[job, at.NODE] != jobs[job, at.OLD_NODE] or not same_gpus(
         board, int(jobs[job, at.OLD_CONFIG]), int(jobs[job, at.CONFIG])
@@ -79,13 +64,7 @@ def keeps_gpus(board: Board, job: int) -> bool:
         return True
     if jobs[job, at.SLOT] != jobs[job, at.OLD_SLOT] or not same_nodes(board, job):
         return False
-    n = int(jobs[job, at.NODE])
-    if board.has_cells and board.cells.shape[0] > 0:
-        while n >= 0:
-            if not binding_unchanged(board, n):
-                return False
-            n = next_node(board, job, int(jobs[job, at.CONFIG]), n, False)
-    return True
+    return hooks.keeps_place(board, job, True)
 
 
 @kernel
@@ -93,17 +72,15 @@ def commit_round(board: Board, hidden: Hidden) -> None:
     """Close a round: end the intervals that changed, begin the new ones, and take the new speeds and cost rate."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
-    if board.has_site:
-        throttle(board)
-    slowdowns, same = np.empty(count[at.ACTIVE]), np.empty(count[at.ACTIVE], dtype=np.int8)
-    slowdowns[:] = 1.0
-    if board.has_slowdowns:
-        write_slowdowns(board, slowdowns)
+    hooks.close_round(board)
+    slowdowns, same = np.ones(count[at.ACTIVE]), np.empty(count[at.ACTIVE], dtype=np.int8)
+    hooks.slow_down(board, slowdowns)
     for i in range(count[at.ACTIVE]):
         same[i] = CHANGED
         if keeps_gpus(board, active[i]):
             same[i] = UNCHANGED if jobs[active[i], at.CONFIG] == jobs[active[i], at.OLD_CONFIG] else SAME_GPUS
-    lost = lost_s(board, slowdowns, same) if board.has_memory else np.zeros(count[at.ACTIVE])
+    lost = np.zeros(count[at.ACTIVE])
+    hooks.lose_time(board, slowdowns, same, lost)
     for i in range(count[at.ACTIVE]):
         job = active[i]
         if same[i] < UNCHANGED:
@@ -115,8 +92,7 @@ def commit_round(board: Board, hidden: Hidden) -> None:
                 0.0, jobs[job, at.ANCHOR_S] - max(now, jobs[job, at.READY_S]) if same[i] != 0 else 0.0
             )
             take_speed(board, hidden, job, slowdowns[i], stands)
-    if board.has_pool and count[at.LIMITED_POOL] > 0:
-        keep_states(board)
+    hooks.commit(board)
     clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, now)
@@ -126,12 +102,12 @@ def commit_round(board: Board, hidden: Hidden) -> None:
 def _begin_interval(board: Board, hidden: Hidden, job: int, now: float, same_gpus: bool) -> None:
     """End the interval of what a job held, and begin that of what it holds now, if anything.
 
-    With `same_gpus` only the power limit of its GPUs changes: that takes no time, and is no switch.
+    With `same_gpus` only the power that they may draw changes: that takes no time, and is no switch.
     """
     jobs = board.jobs
     if jobs[job, at.OLD_CONFIG] >= 0:
         log_interval(board, hidden, job, True, now)
-        remember_place(board, job, now)
+        _remember_place(board, job, now)
     started = not np.isnan(jobs[job, at.START_S])
     jobs[job, at.SWITCHES] += 1.0 if started and not same_gpus else 0.0
     jobs[job, at.BASE_EPOCHS] = jobs[job, at.EPOCHS]
@@ -139,11 +115,28 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float, same_gpu
     if jobs[job, at.CONFIG] < 0:
         hidden.outcome[job, at.FINISH_S] = np.inf
         return
-    if board.has_pool:
-        leave_pool(board, job)
-    jobs[job, at.READY_S] = max(now, jobs[job, at.READY_S]) if same_gpus else ready_s(board, job, now)
+    hooks.begin_interval(board, job)
+    jobs[job, at.READY_S] = max(now, jobs[job, at.READY_S]) if same_gpus else _ready_s(board, job, now)
     if not started:
         jobs[job, at.START_S] = now
+
+
+@kernel
+def _remember_place(board: Board, job: int, now: float) -> None:
+    """Store the node of an interval that ends now, if the job was ready there: its state is on it."""
+    jobs = board.jobs
+    if jobs[job, at.READY_S] <= now:
+        jobs[job, at.LAST_NODE] = jobs[job, at.OLD_NODE]
+        jobs[job, at.LAST_NODES] = jobs[job, at.OLD_NODE] + 1.0  # the mark of one node
+        hooks.end_interval(board, job, now)
+
+
+@kernel
+def _ready_s(board: Board, job: int, now: float) -> float:
+    """Return the time from which a job makes progress with what it holds now, which differs from before."""
+    jobs = board.jobs
+    overhead = jobs[job, at.STARTING_S if jobs[job, at.LAST_NODE] < 0.0 else at.RESTART_S]
+    return hooks.ready_at(board, job, now, now + overhead)
 
 
 @kernel

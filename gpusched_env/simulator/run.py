@@ -5,7 +5,7 @@ Kernels take these values as they are. The columns of the arrays are in `layout`
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from gpusched_env.arrays import Floats, Ints
 from gpusched_env.named_arrays import NamedArrays
@@ -60,7 +60,7 @@ class Facts(NamedArrays):
 class Board(NamedArrays):
     """The part of the state that policies may see.
 
-    Its flags are the mechanisms for which kernels are compiled: `builds` has boards with fewer.
+    Mechanisms add arrays (`gpusched_env.mechanisms`): a kernel may read them where `board.has_x` is true.
 
     Rows of jobs that are not submitted yet, and of distributions of only such jobs, are NaN.
 
@@ -71,20 +71,12 @@ class Board(NamedArrays):
             worst possible co-runners.
         nodes: The nodes, (N, NODE_COLUMNS and, if GPUs can be shared, two columns for each).
         capacity: Free capacity of each GPU type now, (V, CAPACITY_COLUMNS + index).
-        quota: What the jobs of every tenant may hold of each GPU type, and do hold [units], (T, 2 V); (0, 2 V)
-            without quotas.
-        cells: The binding of the tenants' cells, (N, CELL_COLUMNS); (0, CELL_COLUMNS) without cells.
-        hosts: The hosts to which they are bound, (H, columns of `cell_binding`); none without cells.
-        tree: Their GPUs as cells of all sizes, (P, columns of `gpusched_env.cells.tree`); written when a cell is bound.
         node_rate: r_v(u), the cost rate of a node with u busy GPUs at the present price [€/s], (V, G + 1).
         planning_rate: Planned cost rate of an application on a configuration, alone on its node [€/s], (A, C).
         least_rate: Its least cost rate, in a full node [€/s], (A, C); inf where its type has no node.
         edges: Different edges of bins, as fractions of the maximum epochs, (E, B + 1).
         survival: S on each bin, (D, B).
         tail: ∫ S from each edge to 1, (D, B + 1).
-        prices: The periods of the series of prices, (P, PRICE_COLUMNS); NaN where they are not published yet; (0,
-            PRICE_COLUMNS) without a series.
-        tariff: Numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,); (0,) without a series.
         clock: Times and costs, (CLOCK_COLUMNS,).
         count: Numbers of the round and of the run, and how rounds ask, (COUNT_COLUMNS,).
         active: The jobs submitted and not completed, in its first `count[ACTIVE]` places, (J,).
@@ -93,32 +85,26 @@ class Board(NamedArrays):
         memory: Scratch of the policy, (J, M), 0 at the start; the simulator never reads it.
     """
 
-    together = (
+    together: ClassVar[tuple[str, ...]] = (
         "clock", "count", "capacity", "nodes", "order", "active", "keys", "edges", "jobs", "tau", "memory", "survival",
-        "tail", "quota", "cells", "hosts", "tree",
+        "tail",
     )  # fmt: skip
 
-    has_cells = has_quotas = has_prices = has_site = has_savings = True
-    has_shares = has_several_shares = has_interference = has_memory = has_profiling = True
-    has_nodes = has_spread = has_network = has_slowdowns = has_distances = has_pool = True
+    if TYPE_CHECKING:  # arrays of mechanisms
+
+        def __getattr__(self, name: str) -> Any: ...
 
     facts: Facts
     jobs: Annotated[Floats, 2]
     tau: Annotated[Floats, 2]
     nodes: Annotated[Ints, 2]
     capacity: Annotated[Ints, 2]
-    quota: Annotated[Ints, 2]
-    cells: Annotated[Ints, 2]
-    hosts: Annotated[Ints, 2]
-    tree: Annotated[Ints, 2]
     node_rate: Annotated[Floats, 2]
     planning_rate: Annotated[Floats, 2]
     least_rate: Annotated[Floats, 2]
     edges: Annotated[Floats, 2]
     survival: Annotated[Floats, 2]
     tail: Annotated[Floats, 2]
-    prices: Annotated[Floats, 2]
-    tariff: Annotated[Floats, 1]
     clock: Annotated[Floats, 1]
     count: Annotated[Ints, 1]
     active: Annotated[Ints, 1]
@@ -137,12 +123,14 @@ class Hidden(NamedArrays):
         edges: The rows of `Board.edges`, disclosed with the first job that has such bins, (E, B + 1).
         survival: Those of `Board.survival`, disclosed with the first job that has the distribution, (D, B).
         tail: Those of `Board.tail`, likewise, (D, B + 1).
-        prices: Every period's row of `Board.prices`, disclosed when it is published, (P, PRICE_COLUMNS).
         log: One row per node and interval in which a job held one configuration in one place, (L, LOG_COLUMNS).
-        caps: The periods of the site's cap, disclosed when policies are told of them, (P, CAP_COLUMNS).
     """
 
-    together = ("outcome",)
+    together: ClassVar[tuple[str, ...]] = ("outcome",)
+
+    if TYPE_CHECKING:  # arrays of mechanisms
+
+        def __getattr__(self, name: str) -> Any: ...
 
     outcome: Annotated[Floats, 2]
     jobs: Annotated[Floats, 2]
@@ -150,6 +138,4 @@ class Hidden(NamedArrays):
     edges: Annotated[Floats, 2]
     survival: Annotated[Floats, 2]
     tail: Annotated[Floats, 2]
-    prices: Annotated[Floats, 2]
     log: Annotated[Floats, 2]
-    caps: Annotated[Floats, 2]

@@ -1,7 +1,6 @@
 """Functions that advance a run, for owners of its whole state: simulation copies, adapted runs. Not for policies."""
 
 from gpusched_env.simulator.events import accrue, advance, next_event
-from gpusched_env.simulator.priced_time import expected_rows
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Hidden
 from gpusched_env.simulator.simulate import check_stalled
@@ -15,6 +14,5 @@ __all__ = [
     "begin_round",
     "check_stalled",
     "commit_round",
-    "expected_rows",
     "next_event",
 ]

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, checks
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, set_preferred_node
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.policy import Choice, apply_choice
-from gpusched_env.simulator.priced_time import known_until_s, mean_price
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import DistributionTable
 
@@ -96,7 +96,7 @@ class View:
     @property
     def known_until_s(self) -> float:
         """Return the time until which prices of energy are known now [s]; inf if all are, or they do not change."""
-        return float(known_until_s(self.board))
+        return float(hooks.known_until_s(self.board, np.inf))
 
     def price(self, begin_s: float, end_s: float) -> float:
         """Return the mean price of a kWh of the nodes between two times [s], PUE included [€/kWh].
@@ -109,7 +109,8 @@ class View:
         checks.finite("begin_s", begin_s)
         if checks.finite("end_s", end_s) < begin_s:
             raise InputError("end_s", end_s, f"at least begin_s, {begin_s:g}")
-        return float(mean_price(self.board, begin_s, end_s))
+        clock = self.board.clock
+        return float(hooks.mean_price(self.board, begin_s, end_s, clock[at.PRICE] * clock[at.PUE]))
 
     @property
     def distributions(self) -> DistributionTable:

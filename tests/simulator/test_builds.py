@@ -13,17 +13,11 @@ from gymnasium.vector import AutoresetMode
 import recorded_runs as recorded
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms import BUILDS
 from gpusched_env.model import Cells, Instance, Tenant
+from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import Board, State
-from gpusched_env.simulator.builds import (
-    BUILDS,
-    FORCED,
-    EnergyBoard,
-    NodesBoard,
-    PlainBoard,
-    SharedBoard,
-    common_build,
-)
+from gpusched_env.simulator.builds import FORCED, common_build
 from gpusched_env.workload import make_instance
 from gpusched_experiments.forecast import ForecastSettings, forecast
 from gpusched_experiments.live.env import LiveSlurmEnv
@@ -37,6 +31,8 @@ if TYPE_CHECKING:
 
     from gpusched_env import Scenario
 
+BOARDS = [built(Board, names) for names in BUILDS.values()]
+PlainBoard, NodesBoard, EnergyBoard, SharedBoard, Everything = BOARDS
 POLICIES = ("edf", "sts", "sts-x")
 
 
@@ -49,7 +45,7 @@ INSTANCES = {
     "nodes": (NodesBoard, lambda: make_instance(helped(), 1)),
     "spread": (NodesBoard, lambda: of_random(spread=True)),
     "prices, cap and limits": (EnergyBoard, lambda: tiny_instance(energy=True)),
-    "pairs": (Board, lambda: of_random(kinds=True, interference=True)),
+    "pairs": (Everything, lambda: of_random(kinds=True, interference=True)),
     "shares of several": (SharedBoard, lambda: of_random(blocks=(1, 2))),
     "utilisation": (SharedBoard, lambda: by_utilisation(of_random(blocks=(1,)))),
     "switching": (SharedBoard, lambda: with_host_memory(with_switching(of_random(), 3), 3)),
@@ -79,7 +75,7 @@ def test_policies_environment_and_forecast_are_the_same_in_the_smallest_build_an
     smallest, make = INSTANCES[name]
     instance, texts, arrays = make(), [], []
     for build in builds:
-        assert type(State(instance).board) is (smallest if build == "" else Board)
+        assert type(State(instance).board) is (smallest if build == "" else Everything)
         of_policies = [recorded.of_policy(instance, policy) for policy in POLICIES]
         texts.append([of_policies, [recorded.of_episode(instance, more) for more in recorded.SETTINGS.values()]])
         arrays.append({"forecast": forecast_of(instance), "board": board_after(instance, 3)})
@@ -119,7 +115,7 @@ def test_environments_at_once_are_the_same_in_the_smallest_build_of_all_and_in_e
     for build in builds:
         env = GpuClusterVectorEnv(3, scenarios, shared_features=shared_features)
         seen, rng = [env.reset(seed=4)], np.random.default_rng(1)
-        assert {type(view.board) for view in env.views} == {smallest if build == "" else Board}
+        assert {type(view.board) for view in env.views} == {smallest if build == "" else Everything}
         seen += [env.step(random_actions(env.action_masks(), rng)) for _ in range(40)]
         runs.append(seen)
     assert_same(*map(tuple, runs))
@@ -137,7 +133,7 @@ def test_environments_at_once_go_over_to_a_larger_build_when_an_instance_needs_i
             seen += [env.step(random_actions(env.action_masks(), rng)) for _ in range(2)]
             kinds[build].append({type(view.board) for view in env.views})
         runs.append(tuple(seen))
-    assert kinds == {"": [{PlainBoard}, {EnergyBoard}, {EnergyBoard}], "everything": [{Board}] * 3}
+    assert kinds == {"": [{PlainBoard}, {EnergyBoard}, {EnergyBoard}], "everything": [{Everything}] * 3}
     assert_same(*runs)
 
 
@@ -163,12 +159,12 @@ def test_copies_of_a_board_stay_of_its_build(monkeypatch):
 def test_a_mixture_of_mechanisms_takes_the_build_that_has_all(monkeypatch):
     monkeypatch.setenv(FORCED, "")
     assert common_build([PlainBoard, EnergyBoard]) is EnergyBoard
-    assert common_build([NodesBoard, EnergyBoard]) is Board
-    assert {common_build([build, PlainBoard]) for build in BUILDS} == set(BUILDS)
+    assert common_build([NodesBoard, EnergyBoard]) is Everything
+    assert [common_build([board, PlainBoard]) for board in BOARDS] == BOARDS
     shared = replace(of_random(blocks=(1,)), gpu_hour_eur=1.0)
-    assert type(State(shared).board) is Board
+    assert type(State(shared).board) is Everything
     quotas = replace(of_random(), tenants=(Tenant("a", (Cells("T0", 1, 1),)),), tenancy="quota")
-    assert type(State(quotas).board) is Board
+    assert type(State(quotas).board) is Everything
 
 
 def test_another_value_of_the_setting_is_refused(monkeypatch):

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 from any_instance import AnyInstance
 from boards import board_of
 from gpusched_env import Configuration, GpuType, Instance, Job, Node
+from gpusched_env.mechanisms.shares.placement import slots
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import should_consolidate
-from gpusched_env.simulator.placement.shared_gpus import slots
 from instances import HOUR
 from small_instances import CERTAIN, kilowatt_cluster
 

@@ -13,7 +13,7 @@ from gpusched_baselines import DispatchPolicy, edf
 from gpusched_env import StalledError, simulate
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.priced_time import next_multiple
+from gpusched_env.simulator.events import next_multiple
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
 

@@ -9,9 +9,9 @@ import pytest
 
 from fixed import Fixed
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Synchronisation, View, simulate
+from gpusched_env.mechanisms.network.kernels import least_slowdowns
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.slowdown import least_slowdowns
 from helpers import helped_instance
 
 HOUR = 3600.0

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards import board_of
+from gpusched_env.mechanisms.shares.placement import slots
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.placement.placement import fits, place, release
-from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.rounds import begin_round, stays
 
 if TYPE_CHECKING:

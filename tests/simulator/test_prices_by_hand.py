@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpusched_baselines import make_policy
 from gpusched_env.model import DemandCharge, Instance, PriceSeries
 from gpusched_env.simulator import Result, View, simulate
-from gpusched_env.simulator.priced_time import next_multiple
+from gpusched_env.simulator.events import next_multiple
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
 

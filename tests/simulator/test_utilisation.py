@@ -24,9 +24,9 @@ from gpusched_env import (
     rollout,
     simulate,
 )
+from gpusched_env.mechanisms.shares.slowdown import speed_by_utilisation
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.sharing_slowdown import speed_by_utilisation
 from instances import CERTAIN, by_utilisation, random_instance
 from refusals import refused
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.mechanisms.shares.placement import slots
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
-from gpusched_env.simulator.placement.shared_gpus import slots
 
 if TYPE_CHECKING:
     from gpusched_env import View

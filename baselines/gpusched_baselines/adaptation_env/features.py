@@ -136,7 +136,7 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
 @kernel
 def _look_at_quotas(board: Board, active: Ints, jobs: Floats) -> None:
     """Write for every job the share of its tenant's quota that was held before this round; 1 where the quota is 0."""
-    tenants, rows, configs = board.quota.shape[0], board.jobs, board.facts.configs
+    tenants, rows, configs = sim.tenants_with_quotas(board), board.jobs, board.facts.configs
     held = np.zeros(tenants)
     for i in range(active.shape[0]):
         config = int(rows[active[i], at.OLD_CONFIG])
@@ -144,7 +144,7 @@ def _look_at_quotas(board: Board, active: Ints, jobs: Floats) -> None:
             held[int(rows[active[i], at.TENANT])] += configs[config, at.CONFIG_SIZE]
     for i in range(active.shape[0]):
         jobs[i, OWN_QUOTA] = 0.0
-        if tenants > 0:
+        if board.has_quotas and tenants > 0:
             tenant, most = int(rows[active[i], at.TENANT]), 0.0
             for v in range(board.quota.shape[1] // 2):
                 most += board.quota[tenant, v]

@@ -215,7 +215,7 @@ class HiveD:
 def _decide(board: Board, order: Ints, estimated: int, opportunistic: bool) -> None:
     """Place the waiting jobs of one class."""
     left = left_of_all(board, order, estimated)
-    if opportunistic:
+    if board.has_cells and opportunistic:
         sim.let_empty_cells_go(board)
         sim.survey(board)
     for i in range(order.shape[0]):
@@ -228,8 +228,10 @@ def _decide(board: Board, order: Ints, estimated: int, opportunistic: bool) -> N
         if config < 0:
             continue
         preferred = int(board.jobs[job, at.PREFERRED_NODE])
-        if opportunistic and (
-            preferred < 0 or board.nodes[preferred, at.FREE] < board.facts.configs[config, at.CONFIG_GPUS]
+        if (
+            board.has_cells
+            and opportunistic
+            and (preferred < 0 or board.nodes[preferred, at.FREE] < board.facts.configs[config, at.CONFIG_GPUS])
         ):
             sim.set_preferred_node(board, job, _away(board, config), -1)
         sim.place(board, job, config)

@@ -19,6 +19,8 @@ from gpusched_baselines.planning.cheapest import with_co_runners
 from gpusched_baselines.sts_x.job_plan import Parts
 from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
+from gpusched_env.hooks import expected_arrays
+from gpusched_env.named_arrays import added_fields, build
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import stepping
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
@@ -26,7 +28,7 @@ from gpusched_env.simulator.stepping import Hidden
 
 FORECAST_S = 7 * 86_400.0
 """How far ahead simulations take forecasts of prices; beyond it the last one holds [s]."""
-COPIED = ("nodes", "capacity", "quota", "cells", "hosts", "prices", "clock", "count")
+COPIED = ("nodes", "capacity", "clock", "count")
 
 
 class SimulationCopy(NamedTuple):
@@ -53,16 +55,15 @@ def new_copy(board: Board, coming: int) -> SimulationCopy:
     sim.clear(start, start.active[: len(active)])
     work = start.replaced(**{n: a.copy() for n, a in start.__getstate__().items() if n not in _SHARED})
     plan = work.replaced(tau=_longer(planned, coming))
-    hidden = Hidden(
+    hidden = build(Hidden, board.mechanisms)(
         outcome=np.full((len(active) + coming, at.OUTCOME_COLUMNS), np.inf),
         jobs=start.jobs.copy(),
         tau=start.tau.copy(),
         edges=board.edges,
         survival=board.survival,
         tail=board.tail,
-        prices=stepping.expected_rows(board, board.clock[at.NOW] + FORECAST_S),
         log=np.empty((0, at.LOG_COLUMNS)),
-        caps=np.empty((0, at.CAP_COLUMNS)),
+        **expected_arrays(board, None, board.clock[at.NOW] + FORECAST_S),
     )
     return SimulationCopy(start, work, plan, hidden)
 
@@ -72,7 +73,7 @@ _SHARED = frozenset({"facts", "edges", "survival", "tail"})
 
 def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
     rows = len(active) + coming
-    values: dict[str, Any] = {name: getattr(board, name).copy() for name in COPIED}
+    values: dict[str, Any] = {name: getattr(board, name).copy() for name in (*COPIED, *added_fields(board))}
     for name in ("jobs", "tau", "memory"):
         values[name] = _longer(getattr(board, name)[active], coming)
     values |= {"active": np.arange(rows), "keys": np.zeros(rows), "order": np.zeros(rows, dtype=np.int64)}

@@ -74,7 +74,7 @@ def clearing_price(
         plans: The plans; those of critical jobs are made at the prices that are tried.
         price: The price that is too high, perhaps, as a multiple of the price of power.
     """
-    if sim.slots(board) > 0 or board.quota.shape[0] > 0 or board.facts.configs[:, at.CONFIG_NODES].max() > 1:
+    if sim.slots(board) > 0 or sim.tenants_with_quotas(board) > 0 or board.facts.configs[:, at.CONFIG_NODES].max() > 1:
         return price
     gpus = FILLED * usable(board)[0]
     if _wanted(board, plans, of.BARE_FIRST) <= gpus:

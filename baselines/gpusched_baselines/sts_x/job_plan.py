@@ -96,6 +96,8 @@ def new_plans(chosen: Ints) -> Plans:
 
 @kernel
 def sees_prices(board: Board, parts: Parts) -> bool:
+    if not board.has_prices:
+        return False
     prices = board.prices
     if not parts.by_price or board.count[at.PUBLISHED] < prices.shape[0]:
         return parts.by_price

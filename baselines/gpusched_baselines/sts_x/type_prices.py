@@ -45,7 +45,7 @@ def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
     """
     configs, types = board.facts.configs, board.capacity.shape[0]
     shared, by_utilisation = sim.slots(board) > 0, board.facts.idle_saving.size * board.facts.utilisation.size > 0
-    if types == 1 or board.quota.shape[0] > 0 or (shared and (not by_utilisation or types > MOST_TYPES)):
+    if types == 1 or sim.tenants_with_quotas(board) > 0 or (shared and (not by_utilisation or types > MOST_TYPES)):
         return adaptation
     newest = board.memory[board.count[at.SUBMITTED] - 1]
     if newest[TYPES_PRICED] != PRICED:

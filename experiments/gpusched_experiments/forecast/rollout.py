@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_env.hooks import expected_arrays
+from gpusched_env.named_arrays import added_fields
 from gpusched_env.simulator import Board, Hidden, State, View
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.stepping import begin_round, expected_rows
+from gpusched_env.simulator.stepping import begin_round
 from gpusched_experiments.forecast.compiled import GOES_ON, STALLED, compiled_run, to_next_round
 
 if TYPE_CHECKING:
@@ -33,14 +35,9 @@ BY_JOB = ("jobs", "tau", "memory")
 CHANGED = (
     "nodes",
     "capacity",
-    "quota",
-    "cells",
-    "hosts",
-    "tree",
     "edges",
     "survival",
     "tail",
-    "prices",
     "clock",
     "count",
 )
@@ -153,7 +150,8 @@ class _Copy:
         self.present: Ints = start.active[: count[at.ACTIVE]].copy()
         self._done_before = int(count[at.DONE] - start.count[at.DONE])  # before what the board tells
         self._work = start.replaced(**{n: a.copy() for n, a in start.__getstate__().items() if n != "facts"})
-        self._pairs = [(getattr(start, name), getattr(self._work, name)) for name in (*BY_JOB, "active", *CHANGED)]
+        changed = (*BY_JOB, "active", *CHANGED, *added_fields(start))
+        self._pairs = [(getattr(start, name), getattr(self._work, name)) for name in changed]
         self._hidden = _hidden(state, start)
         self._view = View(self._work, state.instance.configurations)
         self._compiled = compiled_run(policy, self._work)
@@ -196,7 +194,7 @@ def _start(board: Board, coming: int) -> Board:
     """Copy a board, with rows for `coming` jobs in place of those that are not submitted yet."""
     known, active = int(board.count[at.SUBMITTED]), int(board.count[at.ACTIVE])
     values: dict[str, Any] = board.__getstate__()
-    values |= {name: values[name].copy() for name in CHANGED}
+    values |= {name: values[name].copy() for name in (*CHANGED, *added_fields(board))}
     for name in BY_JOB:
         fill = 0.0 if name == "memory" else np.nan
         more = np.full((coming, values[name].shape[1]), fill)
@@ -213,15 +211,13 @@ def _hidden(state: State, start: Board) -> Hidden:
     """Make what is hidden from the policy: nothing of the true outcome, of later jobs, prices or caps not told yet."""
     board, hidden = state.board, state.hidden
     now = board.clock[at.NOW]
-    noticed = np.minimum(hidden.caps[:, at.CAP_NOTICED_S], hidden.caps[:, at.CAP_START_S]) <= now
-    return Hidden(
+    return type(hidden)(
         outcome=np.full((len(start.jobs), at.OUTCOME_COLUMNS), np.inf),
         jobs=start.jobs.copy(),
         tau=start.tau.copy(),
         edges=hidden.edges,
         survival=hidden.survival,
         tail=hidden.tail,
-        prices=expected_rows(board, now + PRICES_S),
         log=np.empty((0, hidden.log.shape[1])),
-        caps=np.ascontiguousarray(hidden.caps[noticed]),
+        **expected_arrays(board, hidden, now + PRICES_S),
     )

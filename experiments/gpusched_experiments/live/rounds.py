@@ -35,7 +35,7 @@ MOST_JOBS_OVER = 1_000_000
 FROM_CLUSTER = ("now_s", "jobs", "times", "distributions", "applications", "restart_s")
 """The fields of a request that the cluster tells; GPU types, configurations and prices are those of the instance."""
 COSTS = [
-    at.BILL, at.TARDINESS_COST, at.KWH, at.CO2_KG, at.DEMAND_EUR, at.PEAK_KW, at.INTERVAL_KWH, at.GPU_EUR,
+    at.BILL, at.TARDINESS_COST, at.KWH, at.CO2_KG, at.DEMAND_EUR, at.PEAK_KW, at.INTERVAL_KWH, at.RENT_EUR,
 ]  # fmt: skip
 """Columns of the clock that sum up from the beginning of the run."""
 
@@ -224,4 +224,6 @@ class LiveRounds:
         count[at.DONE] += count[at.ACTIVE]
         count[[at.ACTIVE, at.TO_ASK, at.ASKED]] = 0
         board.clock[at.NOW], self._opened = self._now_s, None
-        board.prices[:], count[at.PUBLISHED] = self._real.board.prices, self._real.board.count[at.PUBLISHED]
+        if board.has_prices:
+            board.prices[:] = self._real.board.prices
+        count[at.PUBLISHED] = self._real.board.count[at.PUBLISHED]

@@ -9,15 +9,13 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
-from gpusched_env.simulator import Asking, Board, State
+from gpusched_env.mechanisms.network.kernels import cpu_machines_rate, draws_cpu_power, help_now
+from gpusched_env.simulator import Asking, Board, State, hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import charge, seconds_per_epoch, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
-from gpusched_env.simulator.interconnect import cpu_machines_rate, draws_cpu_power, help_now
 from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.policy import AS_A_POLICY
-from gpusched_env.simulator.priced_time import publish
-from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
 
 if TYPE_CHECKING:
@@ -54,7 +52,7 @@ def present_state(
     state = State(instance, asking, record=False, memory_columns=memory_columns)
     board = state.board
     board.clock[at.NOW], board.clock[at.PEAK_KW] = request.now_s, request.prices.peak_kw
-    publish(board, state.hidden)
+    hooks.restore(board, state.hidden)
     submit(board, state.hidden, request.now_s)
     submitted = int(board.count[at.SUBMITTED])
     board.count[at.ACTIVE], board.count[at.DONE] = len(order), submitted - len(order)
@@ -67,8 +65,8 @@ def present_state(
         running = request.jobs[index].running
         if running is not None:
             _hold(board, job, f"jobs[{index}].running", running, names)
-    slowdowns = np.empty(len(order))
-    write_slowdowns(board, slowdowns)
+    slowdowns = np.ones(len(order))
+    hooks.slow_down(board, slowdowns)
     board.jobs[there, at.SLOWDOWN] = slowdowns
     return state
 

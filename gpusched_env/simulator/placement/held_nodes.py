@@ -1,7 +1,4 @@
-"""The nodes that a job holds, in order, and its GPUs there: whole ones, spread ones, or shares of them.
-
-Whole nodes are chained (NEXT), a job's row has the node of every spread GPU, and those of shares are consecutive.
-"""
+"""The nodes that a job holds, in order, and its GPUs there. Whole nodes are chained (NEXT)."""
 
 from __future__ import annotations
 
@@ -9,15 +6,17 @@ import numpy as np
 
 from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 
+UNKNOWN = -2  # of `next_held`: no mechanism has an answer
 MARK_FACTOR, MARK_MODULUS = 1_000_003, 2**41 - 21  # products of a mark and the factor fit 64 bits
 
 
 @lean_kernel
-def most_spread(board: Board) -> int:
-    """Return the GPUs of the largest spread configuration; 0 if there is none."""
+def further_places(board: Board) -> int:
+    """Return how many places a job may have beside its node, in columns behind `JOB_COLUMNS`: now, then before."""
     return (board.jobs.shape[1] - at.JOB_COLUMNS) // 2
 
 
@@ -32,28 +31,14 @@ def next_node(board: Board, job: int, config: int, node: int, old: bool) -> int:
         node: One of its nodes.
         old: Whether it is what the job held when the round began.
     """
-    configs = board.facts.configs
-    if board.has_shares and configs[config, at.CONFIG_UNITS] > 0:
-        last = int(board.jobs[job, at.OLD_NODE if old else at.NODE]) + configs[config, at.CONFIG_NODES] - 1
-        return node + 1 if node < last else -1
-    if not board.has_spread or configs[config, at.CONFIG_SPREAD] == 0:
-        return board.nodes[node, at.OLD_NEXT if old else at.NEXT]
-    first = at.JOB_COLUMNS + (most_spread(board) if old else 0)
-    for i in range(configs[config, at.CONFIG_NODES]):
-        if board.jobs[job, first + i] > node:
-            return int(board.jobs[job, first + i])
-    return -1
+    following = hooks.next_held(board, job, config, node, old, UNKNOWN)
+    return board.nodes[node, at.OLD_NEXT if old else at.NEXT] if following == UNKNOWN else following
 
 
 @lean_kernel
 def gpus_on(board: Board, job: int, config: int, node: int, old: bool) -> int:
-    """Count the GPUs that a job holds with `config`, or has a share of, on one of its nodes; arguments as above."""
-    if not board.has_spread or board.facts.configs[config, at.CONFIG_SPREAD] == 0:
-        return board.facts.configs[config, at.CONFIG_GPUS]
-    first, gpus = at.JOB_COLUMNS + (most_spread(board) if old else 0), 0
-    for i in range(board.facts.configs[config, at.CONFIG_NODES]):
-        gpus += 1 if board.jobs[job, first + i] == node else 0
-    return gpus
+    """Count the GPUs that a job holds with `config`, or has a part of, on one of its nodes; arguments as above."""
+    return hooks.gpus_held(board, job, config, node, old, board.facts.configs[config, at.CONFIG_GPUS])
 
 
 @lean_kernel
@@ -79,16 +64,8 @@ def places_of(board: Board, job: int, *, old: bool) -> list[int]:
 
 @kernel
 def chain_of(board: Board, job: int) -> Ints:
-    """Return what `put_back` needs of a job that is released: the column NEXT, or the node of every spread GPU.
-
-    It is empty for what is on one node, and for shares.
-    """
-    jobs, configs, config = board.jobs, board.facts.configs, int(board.jobs[job, at.CONFIG])
-    if config < 0 or configs[config, at.CONFIG_NODES] == 1 or configs[config, at.CONFIG_UNITS] > 0:
-        return np.empty(0, dtype=np.int64)
-    if configs[config, at.CONFIG_SPREAD] == 0:
-        return board.nodes[:, at.NEXT].copy()
-    return jobs[job, at.JOB_COLUMNS : at.JOB_COLUMNS + configs[config, at.CONFIG_NODES]].astype(np.int64)
+    """Return what `put_back` needs of a job that is released; it is empty for what is on one node."""
+    return hooks.chain(board, job, int(board.jobs[job, at.CONFIG]), np.empty(0, dtype=np.int64))
 
 
 @lean_kernel
@@ -114,7 +91,7 @@ def mark_of(board: Board, job: int, old: bool) -> int:
 
 @lean_kernel
 def same_gpus(board: Board, config: int, other: int) -> bool:
-    """Whether two configurations differ in nothing but the power limit of their GPUs; -1 is nothing held."""
+    """Whether two configurations differ in nothing but the power that their GPUs may draw; -1 is nothing held."""
     configs = board.facts.configs
     if config < 0 or other < 0:
         return config == other

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines import HiveD
+from gpusched_env.mechanisms.quotas.kernels import tenants_with_quotas, within_quota
 from gpusched_env.simulator import Policy, State, View, simulate
 from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, set_preferred_node
-from gpusched_env.simulator.placement.release import within_quota
 from gpusched_env.workload import builtin_applications, with_tenancy
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate
@@ -58,7 +58,7 @@ class Backfill:
 @kernel
 def backfill(board: Board, order: Ints, emptiest: bool) -> None:
     """Place the jobs of `order`, (A,), in turn."""
-    refused = np.zeros((board.quota.shape[0], board.tau.shape[1]), dtype=np.bool_)
+    refused = np.zeros((tenants_with_quotas(board), board.tau.shape[1]), dtype=np.bool_)
     for job in order:
         config = _first(board, job)
         if not within_quota(board, job, config):
@@ -69,7 +69,7 @@ def backfill(board: Board, order: Ints, emptiest: bool) -> None:
                 place(board, job, config)
                 continue
             tenant = int(board.jobs[job, at.TENANT])
-            if board.quota.shape[0] > 0 and not refused[tenant, config]:
+            if refused.shape[0] > 0 and not refused[tenant, config]:
                 refused[tenant, config] = True
                 board.memory[job, REFUSED] += 1.0
             continue

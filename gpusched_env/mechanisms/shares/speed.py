@@ -1,25 +1,13 @@
-"""The speed of jobs now: on a shared GPU and over a network."""
+"""The speed of jobs on shared GPUs now."""
 
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
+from gpusched_env.mechanisms.shares.slowdown import Residents, residents, speed_among, write_demand
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.interconnect import interconnect_slowdown, write_interconnect_slowdowns
-from gpusched_env.simulator.placement.held_nodes import most_spread, nodes_held
-from gpusched_env.simulator.placement.spread_gpus import consolidated_factor
-from gpusched_env.simulator.run import Board, Facts
-from gpusched_env.simulator.sharing_slowdown import (
-    Residents,
-    residents,
-    speed_among,
-    write_demand,
-    write_pair_slowdowns,
-    write_utilisation_slowdowns,
-)
+from gpusched_env.simulator.run import Board
 
 
 @kernel
@@ -98,37 +86,3 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
             if speed > best_speed or (speed == best_speed and used > best_used):
                 best, best_gpu, best_speed, best_used = n, gpu, speed, used
     return best, best_gpu, best_speed
-
-
-@kernel
-def write_spread_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Multiply the times of jobs whose spread GPUs are on as few nodes as can be: they are as fast as consolidated."""
-    for i in range(board.count[at.ACTIVE]):
-        job, config = board.active[i], int(board.jobs[board.active[i], at.CONFIG])
-        if config >= 0 and board.facts.configs[config, at.CONFIG_SPREAD] > 0:
-            slowdowns[i] *= consolidated_factor(board, job, config, nodes_held(board, job, config))
-
-
-def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
-    """Return the least slowdown that each application can have on every configuration, with any co-runners, (A, C)."""
-    least = 1.0 / facts.planned
-    if facts.iteration.shape[0] > 0:
-        for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):
-            busy = float(facts.network[at.BUSY_PER_NODE] * facts.configs[config, at.CONFIG_NODES])
-            for application in range(len(least)):
-                least[application, config] *= interconnect_slowdown(facts, int(config), application, 1.0, busy)
-    return least
-
-
-@kernel
-def write_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Write the true seconds per epoch over the planned ones of every active job to `slowdowns`, (A,)."""
-    slowdowns[:] = 1.0
-    if board.has_interference and board.facts.slowdown.shape[0] > 0:
-        write_pair_slowdowns(board, slowdowns)
-    if board.has_interference and board.facts.utilisation.shape[0] > 0:
-        write_utilisation_slowdowns(board, slowdowns)
-    if board.has_spread and most_spread(board) > 0:
-        write_spread_slowdowns(board, slowdowns)
-    if board.has_network and board.facts.iteration.shape[0] > 0:
-        write_interconnect_slowdowns(board, slowdowns)

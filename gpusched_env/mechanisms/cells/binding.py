@@ -39,13 +39,13 @@ def mask_of(start: int, size: int) -> int:
 @lean_kernel
 def first_host(board: Board) -> int:
     """Return the index of the node that stands for the first host; the nodes before it are cells."""
-    return board.nodes.shape[0] - board.hosts.shape[0]
+    return board.nodes.shape[0] - (board.hosts.shape[0] if board.has_cells else 0)
 
 
 @lean_kernel
 def is_opportunistic_config(board: Board, config: int) -> bool:
     """Whether a configuration is one of opportunistic jobs: on hosts, and in no cell."""
-    if board.hosts.shape[0] == 0:
+    if not board.has_cells or board.hosts.shape[0] == 0:
         return False
     return board.facts.configs[config, at.CONFIG_TYPE] >= board.nodes[first_host(board), at.NODE_TYPE]
 

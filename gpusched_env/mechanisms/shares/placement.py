@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.shares.slowdown import residents
+from gpusched_env.mechanisms.shares.speed import fastest_open_gpu, speed_in_place
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.sharing_slowdown import residents
-from gpusched_env.simulator.slowdown import fastest_open_gpu, speed_in_place
 
 
 @kernel

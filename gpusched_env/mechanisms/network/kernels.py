@@ -6,28 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.arrays import Floats
-from gpusched_env.kernel import kernel
-from gpusched_env.model import Instance
-from gpusched_env.model.synchronisation import ALL_REDUCE, BACKENDS, BYTEPS, iteration_s, network_load
+from gpusched_env.hooks import register
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.model.synchronisation import ALL_REDUCE, BYTEPS, iteration_s, network_load
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.placement import can_place
 from gpusched_env.simulator.run import Board, Facts
-
-
-def iteration_table(instance: Instance) -> NDArray[np.float64]:
-    """Return how long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); else (0, 0, 0)."""
-    own = instance.synchronisation
-    return np.zeros((0, 0, 0)) if own is None else np.stack([own.compute_s, own.sync_s, own.known_inside_s])
-
-
-def network_numbers(instance: Instance) -> NDArray[np.float64]:
-    own = instance.synchronisation
-    if own is None:
-        return np.zeros(0)
-    numbers = np.zeros(at.NETWORK_COLUMNS)
-    numbers[at.BACKEND], numbers[at.CPU_MACHINES] = BACKENDS.index(own.backend), own.cpu_machines
-    numbers[at.CPU_KILOWATTS] = own.cpu_machine_w / 1000.0
-    numbers[at.BUSY_PER_NODE], numbers[at.MOST_BUSY] = own.busy(1.0), own.busy(len(instance.nodes))
-    return numbers
 
 
 @kernel
@@ -136,3 +121,62 @@ def cpu_machines_rate(board: Board, job: int, part: float, cpu_part: float, busy
 @kernel
 def draws_cpu_power(facts: Facts) -> bool:
     return facts.network.shape[0] > 0 and facts.network[at.CPU_KILOWATTS] > 0.0
+
+
+def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
+    """Return the least slowdown that each application can have on every configuration, with any co-runners, (A, C)."""
+    least = 1.0 / facts.planned
+    if facts.iteration.shape[0] > 0:
+        for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):
+            busy = float(facts.network[at.BUSY_PER_NODE] * facts.configs[config, at.CONFIG_NODES])
+            for application in range(len(least)):
+                least[application, config] *= interconnect_slowdown(facts, int(config), application, 1.0, busy)
+    return least
+
+
+@kernel
+def slow_down(board: Board, slowdowns: Floats) -> None:
+    if board.facts.iteration.shape[0] > 0:
+        write_interconnect_slowdowns(board, slowdowns)
+
+
+@kernel
+def account(board: Board, seconds: float, length: float) -> None:  # noqa: ARG001 - of the hook
+    """Charge jobs for the CPU machines that help them."""
+    if draws_cpu_power(board.facts):
+        part, cpu_part, busy = help_now(board)
+        for i in range(board.count[at.ACTIVE]):
+            job = board.active[i]
+            board.jobs[job, at.ENERGY] += cpu_machines_rate(board, job, part, cpu_part, busy) * length
+
+
+@kernel
+def total_rate(board: Board, rate: float) -> float:
+    if draws_cpu_power(board.facts):
+        part, cpu_part, busy = help_now(board)
+        for i in range(board.count[at.ACTIVE]):
+            rate += cpu_machines_rate(board, board.active[i], part, cpu_part, busy)
+    return rate
+
+
+@lean_kernel
+def speed_if_placed(board: Board, job: int, config: int, speed: float) -> float:
+    """Return the speed of a job on several whole nodes, with the machines that are on now; 1 if it always has help."""
+    configs = board.facts.configs
+    several = configs[config, at.CONFIG_NODES] > 1 and configs[config, at.CONFIG_UNITS] == 0
+    if not several or configs[config, at.CONFIG_SPREAD] > 0 or board.facts.iteration.shape[0] == 0:
+        return speed
+    if int(board.jobs[job, at.CONFIG]) != config and not can_place(board, job, config):
+        return 0.0
+    return 1.0 / slowdown_if_placed(board, job, config)
+
+
+register(
+    "network",
+    {
+        hooks.slow_down: slow_down,
+        hooks.account: account,
+        hooks.total_rate: total_rate,
+        hooks.speed_if_placed: speed_if_placed,
+    },
+)

@@ -6,9 +6,9 @@ import numpy as np
 
 from gpusched_env.arrays import Floats, Mask
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.shares.slowdown import Residents, residents, write_demand
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.sharing_slowdown import Residents, residents, write_demand
 
 PRIMES = 67_108_859, 67_108_837  # below 2^26: products of two, and both marks in one number, are exact in float64
 POINTS = 22_801_763, 41_161_739  # where the polynomials of the marks are taken

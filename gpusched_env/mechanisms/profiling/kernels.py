@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Hidden
 
@@ -59,3 +61,26 @@ def write_times(board: Board, hidden: Hidden, job: int) -> None:
         price = seconds * max(least_rate[c], 1e-300)
         if price < least:
             least, jobs[job, at.CHEAPEST], jobs[job, at.CHEAPEST_TAU] = price, c, seconds
+
+
+@kernel
+def next_event(board: Board, hidden: Hidden, time: float) -> float:  # noqa: ARG001 - of the hook
+    if board.facts.sharing[at.PROFILE_S] > 0.0:
+        for i in range(board.count[at.ACTIVE]):
+            time = min(time, profile_end_s(board, board.active[i]))
+    return time
+
+
+@kernel
+def at_event(board: Board, hidden: Hidden) -> None:
+    if board.facts.sharing[at.PROFILE_S] > 0.0:
+        end_profiles(board, hidden)
+
+
+@kernel
+def disclose(board: Board, hidden: Hidden, job: int) -> None:
+    if board.facts.sharing[at.PROFILE_S] > 0.0:
+        begin_profile(board, hidden, job)
+
+
+register("profiling", {hooks.next_event: next_event, hooks.at_event: at_event, hooks.disclose: disclose})

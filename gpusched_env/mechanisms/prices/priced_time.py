@@ -6,7 +6,7 @@ time, ∫ π(t) · PUE(t) dt / (π0 · PUE0), in place of its seconds.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
 from gpusched_env.model.prices import DAY_S
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import next_multiple
 from gpusched_env.simulator.run import Board, Hidden
 
 if TYPE_CHECKING:
@@ -22,6 +23,37 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
 
 WEEK_S, WORKING_DAYS, HISTORY_DAYS = 7 * DAY_S, 5, 28
+
+
+class PricedBoard(Board):
+    """Adds the series of prices.
+
+    Attributes:
+        prices: The periods of the series of prices, (P, PRICE_COLUMNS); NaN where they are not published yet; (0,
+            PRICE_COLUMNS) without a series.
+        tariff: Numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,); (0,) without a series.
+    """
+
+    prices: Annotated[Floats, 2]
+    tariff: Annotated[Floats, 1]
+
+
+class PricedHidden(Hidden):
+    """Adds the prices that are not published yet.
+
+    Attributes:
+        all_prices: Every period's row of `PricedBoard.prices`, disclosed when it is published, (P, PRICE_COLUMNS).
+    """
+
+    all_prices: Annotated[Floats, 2]
+
+
+def arrays(instance: Instance) -> dict[str, NDArray[np.float64]]:
+    """Return the arrays of an instance at the beginning of a run."""
+    rows = price_rows(instance)
+    hidden = rows.copy()
+    rows[:, [at.PERIOD_PRICE, at.PERIOD_PUE, at.PERIOD_G]] = np.nan
+    return {"prices": rows, "all_prices": hidden, "tariff": tariff_of(instance)}
 
 
 def price_rows(instance: Instance) -> NDArray[np.float64]:
@@ -35,13 +67,6 @@ def price_rows(instance: Instance) -> NDArray[np.float64]:
         rows[:, at.PERIOD_G] = 0.0 if series.g_per_kwh is None else series.g_per_kwh
         rows[:, at.PERIOD_PUBLISHED] = -np.inf if series.published_s is None else series.published_s
         rows[:, at.PERIOD_NOISE] = series.noise
-    return rows
-
-
-def unpublished_rows(instance: Instance) -> NDArray[np.float64]:
-    """Make the rows of all periods as they are before anything is published."""
-    rows = price_rows(instance)
-    rows[:, [at.PERIOD_PRICE, at.PERIOD_PUE, at.PERIOD_G]] = np.nan
     return rows
 
 
@@ -82,7 +107,7 @@ def priced_length(board: Board, hidden: Hidden, before: float, time: float, rate
     Energy, emissions and the demand charge are added in `clock`. The length has the demand charge in it: times the
     rate it is all that the bill rises by, and times a job's part of the rate the job's part of that.
     """
-    prices, clock = hidden.prices, board.clock
+    prices, clock = hidden.all_prices, board.clock
     reference = clock[at.PRICE] * clock[at.PUE]
     kilowatts, length = rate * 3600.0 / reference, 0.0
     period, begin = period_at(prices, before), before
@@ -126,17 +151,8 @@ def charge_demand(board: Board, begin: float, end: float, kilowatts: float) -> f
 
 
 @kernel
-def next_multiple(time: float, interval: float) -> float:
-    """Return the first multiple of an interval after a time [s]: where the interval in which the time is ends."""
-    number = np.floor(time / interval)
-    for _ in range(2):  # by rounding the quotient may be one too small or too large
-        number += 1.0 if number * interval <= time else 0.0
-    return number * interval
-
-
-@kernel
 def publish(board: Board, hidden: Hidden) -> None:
-    prices, count = hidden.prices, board.count
+    prices, count = hidden.all_prices, board.count
     while count[at.PUBLISHED] < prices.shape[0]:
         row = count[at.PUBLISHED]
         if prices[row, at.PERIOD_PUBLISHED] > board.clock[at.NOW]:
@@ -149,6 +165,8 @@ def publish(board: Board, hidden: Hidden) -> None:
 @kernel
 def known_until_s(board: Board) -> float:
     """Return the time until which prices are known now [s]; inf if all are, or do not change."""
+    if not board.has_prices:
+        return np.inf
     known = board.count[at.PUBLISHED]
     return board.prices[known, at.PERIOD_START] if known < board.prices.shape[0] else np.inf
 
@@ -156,6 +174,8 @@ def known_until_s(board: Board) -> float:
 @kernel
 def next_publication_s(board: Board) -> float:
     """Return the time at which the next prices are published [s]; inf if there are none to come."""
+    if not board.has_prices:
+        return np.inf
     known = board.count[at.PUBLISHED]
     return board.prices[known, at.PERIOD_PUBLISHED] if known < board.prices.shape[0] else np.inf
 
@@ -168,7 +188,9 @@ def mean_price(board: Board, begin: float, end: float) -> float:
     constant price.
     """
     clock = board.clock
-    return clock[at.PRICE] * clock[at.PUE] if board.prices.shape[0] == 0 else _mean_of(board, begin, end, True)
+    if not board.has_prices or board.prices.shape[0] == 0:
+        return clock[at.PRICE] * clock[at.PUE]
+    return _mean_of(board, begin, end, True)
 
 
 @kernel
@@ -235,6 +257,9 @@ def forecast_prices(board: Board, edges: Floats, prices: Floats) -> None:
         prices: Receives the prices, (K,).
     """
     known = board.count[at.PUBLISHED]
+    if not board.has_prices:
+        prices[:] = board.clock[at.PRICE] * board.clock[at.PUE]
+        return
     for k in range(prices.shape[0]):
         begin, end = edges[k], edges[k + 1]
         if board.prices.shape[0] == 0 or end <= known_until_s(board):

@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Annotated
+
 import numpy as np
 
+from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Hidden
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Instance
+
 ROUNDED = 1.0 + 1e-9  # sums of powers differ by rounding
+
+
+class CapHidden(Hidden):
+    """Adds the periods of the cap.
+
+    Attributes:
+        caps: The periods of the site's cap, disclosed when policies are told of them, (P, CAP_COLUMNS); no rows without
+            a cap.
+    """
+
+    caps: Annotated[Floats, 2]
+
+
+def arrays(instance: Instance) -> dict[str, NDArray[np.float64]]:
+    """Return the arrays of an instance at the beginning of a run."""
+    if instance.site is None:
+        return {"caps": np.empty((0, at.CAP_COLUMNS))}
+    return {"caps": np.array([instance.site.start_s, instance.site.cap_kw, instance.site.noticed_s]).T.copy()}
 
 
 @lean_kernel
@@ -106,31 +132,3 @@ def see_cap(board: Board, hidden: Hidden, time: float) -> None:
         elif caps[p, at.CAP_NOTICED_S] <= time and not told:
             clock[at.NEXT_CAP_S], clock[at.NEXT_CAP_KW] = caps[p, at.CAP_START_S], caps[p, at.CAP_PERIOD_KW]
             told = True
-
-
-@kernel
-def gpu_rate(board: Board) -> float:
-    """Return what the held GPUs cost by the hour, a part of the cost rate of their nodes [€/s]."""
-    nodes, held = board.nodes, 0
-    if board.clock[at.GPU_EUR_PER_S] == 0.0:
-        return 0.0
-    for n in range(nodes.shape[0]):
-        held += nodes[n, at.USABLE] - nodes[n, at.FREE]
-    return held * board.clock[at.GPU_EUR_PER_S]
-
-
-@kernel
-def gpu_rate_of(board: Board, job: int, config: int) -> float:
-    """Return a job's part of `gpu_rate` [€/s]; a shared GPU's is split by share among its jobs."""
-    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
-    node, slot = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
-    if board.clock[at.GPU_EUR_PER_S] == 0.0:
-        return 0.0
-    gpus, many = configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_NODES]
-    part = 1.0 * gpus * many
-    if configs[config, at.CONFIG_UNITS] > 0:
-        part = 0.0
-        for n in range(node, node + many):
-            for gpu in range(slot, slot + gpus):
-                part += configs[config, at.CONFIG_UNITS] / nodes[n, at.NODE_COLUMNS + gpu]
-    return part * board.clock[at.GPU_EUR_PER_S]

@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Facts
 
@@ -72,3 +74,26 @@ def planned_saving_rate(board: Board, application: int, config: int) -> float:
     if facts.idle_saving.shape[0] > 0:
         busy = facts.utilisation[facts.configs[config, at.CONFIG_TYPE], application]
     return facts.saved_kw[application, config] * busy * clock[at.PRICE] * clock[at.PUE] / 3600.0
+
+
+@lean_kernel
+def own_charge(board: Board, job: int, config: int, rate: float) -> float:
+    return rate - saving_rate(board, job, config) if saves_power(board.facts) else rate
+
+
+@lean_kernel
+def planned_rate(board: Board, application: int, config: int, rate: float) -> float:
+    return rate - planned_saving_rate(board, application, config)
+
+
+@kernel
+def total_rate(board: Board, rate: float) -> float:
+    if saves_power(board.facts):
+        for i in range(board.count[at.ACTIVE]):
+            config = int(board.jobs[board.active[i], at.CONFIG])
+            if config >= 0:
+                rate -= saving_rate(board, board.active[i], config)
+    return rate
+
+
+register("saved_power", {hooks.own_charge: own_charge, hooks.planned_rate: planned_rate, hooks.total_rate: total_rate})

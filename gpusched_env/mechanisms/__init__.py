@@ -1,0 +1,58 @@
+"""Mechanisms: what not every run needs, each in a folder of its own, called by the core through hooks.
+
+The core imports none of them. A run has those that its instance uses, and those with which they share a build.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator.run import Facts
+
+
+def _spread(facts: Facts) -> Any:
+    return facts.configs[:, at.CONFIG_SPREAD] > 0
+
+
+def _shared(facts: Facts) -> Any:
+    return facts.configs[:, at.CONFIG_UNITS] > 0
+
+
+def _whole_nodes(facts: Facts) -> Any:
+    return (facts.configs[:, at.CONFIG_NODES] > 1) & ~_shared(facts) & ~_spread(facts)
+
+
+def _uses_switching(instance: Instance, _: Facts) -> bool:
+    host = instance.host_memory
+    return instance.jobs.resume_s is not None or (host is not None and host.pool_gib < float("inf"))
+
+
+USED: dict[str, Callable[[Instance, Facts], bool]] = {
+    "cap": lambda instance, _: instance.site is not None,
+    "quotas": lambda instance, _: instance.tenancy == "quota",
+    "cells": lambda instance, _: instance.hosts > 0,
+    "shares": lambda _, facts: bool(_shared(facts).any()) or len(facts.slowdown) + len(facts.utilisation) > 0,
+    "spread": lambda _, facts: bool(_spread(facts).any()),
+    "nodes": lambda _, facts: bool(_whole_nodes(facts).any()),
+    "network": lambda _, facts: len(facts.network) > 0,
+    "saved_power": lambda _, facts: len(facts.idle_saving) > 0 or len(facts.saved_kw) > 0,
+    "profiling": lambda _, facts: facts.sharing[at.PROFILE_S] > 0.0,
+    "switching": _uses_switching,
+    "prices": lambda instance, _: instance.prices is not None or instance.gpu_hour_eur > 0.0,
+}
+"""Whether an instance uses each mechanism, in the order in which hooks call them."""
+
+BUILDS: dict[str, tuple[str, ...]] = {
+    "plain": (),
+    "nodes": ("spread", "nodes", "network", "saved_power"),
+    "energy": ("cap", "saved_power", "prices"),
+    "shared": ("shares", "saved_power", "profiling", "switching"),
+    "everything": tuple(USED),
+}
+"""The builds of the compiled code, from the smallest to the one that has everything: the mechanisms of each."""

@@ -1,0 +1,1 @@
+"""Quotas: how many GPUs of each type the jobs of a tenant may hold at one time."""

@@ -1,0 +1,1 @@
+"""What held GPUs draw less than full busy ones: by power limit and application, and while they idle."""

@@ -1,0 +1,1 @@
+"""Spread configurations, whose GPUs may be on any nodes."""
