@@ -21,8 +21,8 @@ def boards(state: State) -> list[np.ndarray]:
 
 def test_runs_of_one_cluster_have_the_same_facts_and_rates_worked_out_once(monkeypatch):
     maker, common, worked_out = InstanceMaker(load_scenario("tiny")), Common(), []
-    own = module._facts
-    monkeypatch.setattr(module, "_facts", lambda *arguments: worked_out.append(1) or own(*arguments))
+    own = module.facts_of
+    monkeypatch.setattr(module, "facts_of", lambda *arguments: worked_out.append(1) or own(*arguments))
     states = [State(maker.make(seed), common=common) for seed in range(3)]
     assert len(worked_out) == 1
     for state in states:
