@@ -15,7 +15,7 @@ from gpusched_env import ENVIRONMENT_ID, load_scenario
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-CARTPOLE_TARGET, CHOOCHOO_TARGET = 0.5, 4.0
+CARTPOLE_TARGET, CHOOCHOO_TARGET = 0.7, 4.0
 SAME_SIZE = {"cluster.nodes": choochoo.NODES, "jobs.count": choochoo.JOBS}
 
 

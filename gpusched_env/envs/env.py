@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from gpusched_env import rendering
 from gpusched_env.envs.factored import FactoredActions
+from gpusched_env.envs.kernels import LOOK, act_and_look, part_places, write_groups_of
 from gpusched_env.envs.parameters import takes_parameters_of
 from gpusched_env.envs.seeds import Seeds, seed_round
 from gpusched_env.envs.source import (
@@ -35,34 +37,28 @@ from gpusched_env.envs.source import (
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.observation import (
-    CLUSTER_FEATURES,
-    GROUPS,
-    JOBS_FEATURES,
-    LIMIT_FEATURES,
     Notes,
     SharedFeatures,
     feature_names,
     flat_space,
     observation_space,
-    observe,
     option_count,
     part_slices,
     parts_of,
-    write_groups,
 )
 from gpusched_env.observation.observe import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import with_mechanisms
 from gpusched_env.simulator.policy import AskingSettings, environment_columns
-from gpusched_env.simulator.rounds import act, commit_round, run_to_round
+from gpusched_env.simulator.rounds import commit_round, run_to_round
 from gpusched_env.workload import Scenario, reward_scale_of
 
 Observation: TypeAlias = "dict[str, NDArray[np.float32]] | NDArray[np.float32]"
+Seen: TypeAlias = tuple[int, float, float, float, float, float, float]
+"""What `kernels.look` returns."""
 ALLOWED_OPTIONS = ("instance",)
 RENDER_MODES = ("ansi", "rgb_array")
-ROWS = {"jobs": len(JOBS_FEATURES)} | {name: len(features) for name, features in GROUPS.items()}
-"""Length of a row of the parts that an observation may be without."""
 
 
 def check_render_mode(mode: Any) -> None:
@@ -188,15 +184,15 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         flat_box = flat_space(space)
         self.observation_space: spaces.Space[Any] = flat_box if flat else space
         self.flat, self.option_features, self._shared_features = flat, option_count(shared_features), shared_features
-        self._features, self._parts = flat_box.shape, tuple(zip(parts_of(space), part_slices(space), strict=True))
-        self._none = {name: np.empty((0, size), np.float32) for name, size in ROWS.items()}
+        self.parts, self._features = tuple(zip(parts_of(space), part_slices(space), strict=True)), flat_box.shape
+        self.space_of_parts, self._places = space, part_places(space, self.option_features)
         self._actions = 1 + len(self.configurations)
         self.action_space: spaces.Space[Any] = spaces.Discrete(self._actions)
         self.factored = FactoredActions(self.configurations) if factored else None
         if self.factored is not None:
             self.action_space = self.factored.space
         self._shape = shape_of(self._state.instance)
-        self._running = self._stalled = self._begins = False
+        self._running = self._stalled = False
         self._invalid = 0
         self._frames: rendering.GanttFrames | None = None
 
@@ -234,9 +230,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         check_shape(instance, self._shape)
         self._begin(instance)
         self._first_round()
-        self._running, self._stalled, self._invalid, self._begins = self._jobs_to_ask(), False, 0, True
-        observation, mask = self._observe()
-        return observation, self._info(mask, 0.0, 0.0, 0.0)
+        self._running, self._stalled, self._invalid = self._jobs_to_ask(), False, 0
+        observation, mask, seen = self._observe()
+        return observation, self._info(mask, 0.0, seen)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, Any, bool, bool, dict[str, Any]]:
         """Decide for the current job; after the last job of the round, time runs to the next one.
@@ -256,28 +252,22 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """
         if not self._running or self._stalled:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
-        chosen = self._chosen(action)
-        clock, count = self._state.board.clock, self._state.board.count
-        if not act(self._state.board, chosen):
-            self._invalid += 1
-        passed_s = energy_eur = tardiness_eur = co2_kg = 0.0
-        unpaid, self._begins = self._begins, False
-        if count[at.ASKED] == count[at.TO_ASK]:
-            before = clock[at.NOW]
+        numbers, mask = np.empty(self._features, np.float32), np.empty(self._actions, np.int8)
+        placed, over, seen = self._look(self._chosen(action), numbers, mask)
+        self._invalid += not placed
+        passed_s, before_s = 0.0, seen[1]
+        if over:
             self._next_round()
-            clock, count, unpaid = self._state.board.clock, self._state.board.count, True
-            self._running = self._jobs_to_ask()
-            self._stalled = bool(count[at.IDLE] >= self._idle_limit)
-            passed_s = float(clock[at.NOW] - before)
-        if unpaid:
-            energy_eur, tardiness_eur, co2_kg = _take_costs(clock)
-        observation, mask = self._observe()
-        info = self._info(mask, passed_s, energy_eur, tardiness_eur)
+            seen = self._look(LOOK, numbers, mask)[2]
+            passed_s = seen[1] - before_s
+            self._running = seen[0] >= 0
+            self._stalled = bool(self._state.board.count[at.IDLE] >= self._idle_limit)
         if self.has_objectives:
-            reward: Any = -np.array([energy_eur, tardiness_eur, co2_kg])
+            reward: Any = -np.array(seen[4:])
         else:
-            reward = finite_reward(self._reward(energy_eur, tardiness_eur))
-        return observation, reward, not self._running, self._stalled, info
+            reward = self._reward(seen[4], seen[5])
+            reward = reward if type(reward) is float and isfinite(reward) else finite_reward(reward)
+        return self._shown(numbers), reward, not self._running, self._stalled, self._info(mask, passed_s, seen)
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which actions are possible now, (1 + C,), as `MaskablePPO` needs it; waiting is always allowed.
@@ -330,6 +320,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     @property
     def view(self) -> View:
         """The present state that policies may see."""
+        self._is_viewed = True
         return self._state.view
 
     @property
@@ -369,7 +360,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     def _begin(self, instance: Instance) -> None:
         columns = environment_columns(instance)
         self._state = State(instance, self.asking, memory_columns=columns, build=self._build)
-        self._notes = Notes.of(self._state.board, job_features=self.job_features)
+        self._notes, self._is_viewed = Notes.of(self._state.board, job_features=self.job_features), False
 
     def _first_round(self) -> None:
         run_to_round(self._state.board, self._state.hidden)
@@ -401,42 +392,37 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         count = self._state.board.count
         return bool(count[at.ASKED] < count[at.TO_ASK])
 
-    def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
-        flat = np.empty(self._features, np.float32)
-        mask = np.empty(self._actions, np.int8)
-        parts = {name: flat[where] for name, where in self._parts}
-        jobs = parts["jobs"].reshape(-1, len(JOBS_FEATURES)) if self.job_features else self._none["jobs"]
-        self._notes.forget()  # the owner of the view may have placed jobs
-        board, options = self._state.board, parts["options"].reshape(-1, self.option_features)
-        rows = options, parts["cluster"].reshape(-1, len(CLUSTER_FEATURES)), parts["queue"], jobs
-        observe(board, self._notes, parts["job"], *rows, mask)
-        if self.groups:
-            prices, cap = (parts.get(name, self._none[name][:, 0]) for name in ("prices", "cap"))
-            limits = parts.get("limits", self._none["limits"]).reshape(-1, len(LIMIT_FEATURES))
-            write_groups(board, self._notes, prices, cap, limits)
-        return flat if self.flat else parts, mask
+    def _observe(self) -> tuple[Observation, NDArray[np.int8], Seen]:
+        numbers, mask = np.empty(self._features, np.float32), np.empty(self._actions, np.int8)
+        _, _, seen = self._look(LOOK, numbers, mask, pays=False)
+        return self._shown(numbers), mask, seen
 
-    def _info(self, mask: NDArray[np.int8], passed_s: float, energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
-        clock = self._state.board.clock
+    def _look(
+        self, action: int, numbers: NDArray[np.float32], mask: NDArray[np.int8], *, pays: bool = True
+    ) -> tuple[bool, bool, Seen]:
+        board, notes = self._state.board, self._notes
+        if self._is_viewed:
+            notes.forget()  # the owner of the view may have placed jobs
+        looked = act_and_look(board, notes, action, pays, numbers, self._places, mask)
+        if self.groups and not looked[1]:
+            write_groups_of(board, notes, numbers, self._places, 0)
+        return looked
+
+    def _shown(self, numbers: NDArray[np.float32]) -> Observation:
+        return numbers if self.flat else {name: numbers[where] for name, where in self.parts}
+
+    def _info(self, mask: NDArray[np.int8], passed_s: float, seen: Seen) -> dict[str, Any]:
+        job, time_s, total_energy_eur, total_tardiness_eur, energy_eur, tardiness_eur, _ = seen
         return {
             "action_mask": mask if self.factored is None else self.factored.masks(mask),
-            "job": self.job,
-            "time_s": float(clock[at.NOW]),
+            "job": job,
+            "time_s": time_s,
             "energy_eur": energy_eur,
             "tardiness_eur": tardiness_eur,
-            "total_energy_eur": float(clock[at.BILL]),
-            "total_tardiness_eur": float(clock[at.TARDINESS_COST]),
+            "total_energy_eur": total_energy_eur,
+            "total_tardiness_eur": total_tardiness_eur,
             "invalid_actions": self._invalid,
             "stalled": self._stalled,
             # numpy's exponential, as in the vector environment: the standard library's may differ in the last bit
             "discount": float(np.exp(-self.discount_rate * passed_s)) if passed_s * self.discount_rate > 0.0 else 1.0,
         }
-
-
-def _take_costs(clock: NDArray[np.float64]) -> tuple[float, float, float]:
-    """Return energy cost, tardiness cost [€] and CO2 [kg] that are in no reward yet, and note that they are in one."""
-    energy, tardiness = clock[at.BILL] - clock[at.PAID_EUR], clock[at.TARDINESS_COST] - clock[at.PAID_TARDINESS]
-    co2 = clock[at.CO2_KG] - clock[at.PAID_KG]
-    clock[at.PAID_EUR], clock[at.PAID_TARDINESS] = clock[at.BILL], clock[at.TARDINESS_COST]
-    clock[at.PAID_KG] = clock[at.CO2_KG]
-    return float(energy), float(tardiness), float(co2)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias
@@ -35,9 +35,6 @@ class FromScenario:
     def make(self, seed: int) -> Instance:
         return self.maker.make(seed)
 
-    def building(self, seed: int) -> Generator[None, None, Instance]:
-        return self.maker.building(seed)
-
     def identity(self) -> str:
         return self.scenario.model_dump_json()
 
@@ -54,10 +51,6 @@ class Replay:
         return self.instance.name
 
     def make(self, seed: int) -> Instance:  # noqa: ARG002 - as a scenario is asked
-        return self.instance
-
-    def building(self, seed: int) -> Generator[None, None, Instance]:  # noqa: ARG002
-        yield from ()
         return self.instance
 
     def identity(self) -> str:

@@ -34,8 +34,6 @@ from gpusched_env.workload.traces.replay import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator as Generation
-
     from numpy.random import Generator
     from numpy.typing import NDArray
 
@@ -122,17 +120,8 @@ class InstanceMaker:
         Raises:
             InputError: The seed is out of its range, or a job fits no configuration of the cluster.
         """
-        building = self.building(seed)
-        while True:
-            try:
-                next(building)
-            except StopIteration as done:
-                return done.value
-
-    def building(self, seed: int) -> Generation[None, None, Instance]:
-        """Make the instance in parts, as a generator that returns it: a part ends at each `yield`."""
         seed = checks.seed(seed)
-        return self._makers[seed % len(self._makers)].building(seed)
+        return self._makers[seed % len(self._makers)].make(seed)
 
 
 class _Classes:
@@ -142,10 +131,8 @@ class _Classes:
         self._scenario, self.trace = scenario, trace
         self._makers = tuple(_Maker(each, interference, None) for each in classes_of(scenario))
 
-    def building(self, seed: int) -> Generation[None, None, Instance]:
-        parts = []
-        for number, maker in enumerate(self._makers):
-            parts.append((yield from maker.building(seed_of_class(seed, number))))
+    def make(self, seed: int) -> Instance:
+        parts = [maker.make(seed_of_class(seed, number)) for number, maker in enumerate(self._makers)]
         return join_classes(self._scenario, parts, seed)
 
 
@@ -174,15 +161,11 @@ class _Maker:
                 [_one_gpu_s(application, self._site) for application in applications]
             )
 
-    def building(self, seed: int) -> Generation[None, None, Instance]:
+    def make(self, seed: int) -> Instance:
         streams, site = _Streams.of(seed), self._site
-        yield
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
-        yield
         columns, interference = self._jobs(library, streams)
-        yield
         table = self._job_table(columns, library, streams, by_utilisation=isinstance(interference, UtilisationModel))
-        yield
         made = Instance(
             site.gpu_types,
             site.nodes,

@@ -228,7 +228,7 @@ def test_masks_are_computed_without_an_observation_and_are_those_of_one(monkeypa
     _, info = env.reset(seed=0)
     while not over:
         with monkeypatch.context() as patched:
-            patched.delattr("gpusched_env.envs.env.observe")
+            patched.delattr("gpusched_env.envs.env.act_and_look")
             mask = env.action_masks()
         np.testing.assert_array_equal(mask, info["action_mask"].astype(bool))
         _, _, over, _, info = env.step(int(rng.choice(np.flatnonzero(mask))))

@@ -1,4 +1,4 @@
-"""Threads survive signals and forks, and do not spin while they sleep."""
+"""Threads survive signals and forks, and sleep between steps."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ import numpy as np
 import pytest
 
 from gpusched_env import GpuClusterVectorEnv
-from gpusched_env.envs.vector.work_queue import ASLEEP, THREADS
 from vector_twins import assert_same, few_jobs, random_actions
-from waiting import eventually
 
 
 def workers() -> int:
@@ -91,16 +89,15 @@ def test_a_forked_process_starts_threads_of_its_own():
     env.close()
 
 
-def test_helpers_that_sleep_are_woken_and_those_that_look_out_take_part_at_once():
+def test_workers_compute_nothing_between_steps():
     one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
     assert_same(one.reset(seed=0), two.reset(seed=0))
-    rng, board = np.random.default_rng(0), two._pool._queue
+    rng = np.random.default_rng(0)
     for pause_s in (0.0, 0.0, 0.05, 0.05, 0.0, 0.0, 0.0, 0.05):
         actions = random_actions(one.action_masks(), rng)
         assert_same(one.step(actions), two.step(actions))
-        if pause_s:
-            eventually(lambda: board[THREADS + 1, ASLEEP] == 1)
-            before = time.thread_time_ns(), time.process_time_ns()
-            time.sleep(pause_s)
-            own, all_threads = time.thread_time_ns() - before[0], time.process_time_ns() - before[1]
-            assert all_threads - own < 0.5e9 * pause_s
+        time.sleep(0.01)  # a worker that has just been given work finds that there is none
+        before = time.thread_time_ns(), time.process_time_ns()
+        time.sleep(pause_s)
+        own, all_threads = time.thread_time_ns() - before[0], time.process_time_ns() - before[1]
+        assert all_threads - own <= 0.5e9 * pause_s + 1e6

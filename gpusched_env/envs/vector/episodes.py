@@ -13,7 +13,6 @@ from gymnasium.utils import seeding
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.envs.seeds import part_rounds
 from gpusched_env.envs.source import USUAL, AnyScenario, arguments_of, draw_seed, shape_of
-from gpusched_env.envs.vector.prefetch import Prefetch
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator.builds import common_build
@@ -21,12 +20,9 @@ from gpusched_env.simulator.policy import environment_columns
 from gpusched_env.simulator.state import Common
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from collections.abc import Generator as Generation
+    from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
     from gpusched_env.model import Instance
 
@@ -71,8 +67,7 @@ class Episodes:
                 raise InputError(f"{of}[{k}]", single.source.name, allowed)
         self._build = common_build({type(single.view.board) for single in self.singles})
         self._keywords = {name: value for name, value in keywords.items() if name != "reward"}
-        self.common, self._prefetch_queue = Common(), Prefetch()
-        self.seeds = [REPLAYED] * size
+        self.common, self.seeds = Common(), [REPLAYED] * size
         self.seed_rounds: list[Any] = part_rounds([single.seeds for single in self.singles], size)
         self._generators: list[Generator | None] = [None] * size
         self._generator_seeds = [-1] * size
@@ -100,18 +95,9 @@ class Episodes:
             chosen = self.seed_rounds[i].take()
         else:
             chosen = draw_seed(self.generator(i)) if seed is None else seed
-        state = self._prefetch_queue.take(i, chosen) or self.state(self.instance(i, chosen))
+        state = self.state(self.instance(i, chosen))
         self.seeds[i] = chosen
         return state
-
-    def prefetch(self, share_left: Callable[[], NDArray[np.float64]]) -> None:
-        """Do a part of making runs that will be needed soon, given the share of its jobs that each run has left."""
-        self._prefetch_queue.part(self, share_left)
-
-    def building(self, i: int, seed: int) -> Generation[None, None, State]:
-        instance = yield from self.singles[i % len(self.singles)].source.building(seed)
-        yield
-        return self.state(instance)
 
     def instance(self, i: int, seed: int) -> Instance:
         return self.singles[i % len(self.singles)].source.make(seed)

@@ -10,13 +10,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from gpusched_env.child_processes import usable_cores
-from gpusched_env.envs.env import GpuClusterEnv
+from gpusched_env.envs.env import GpuClusterEnv, Observation
+from gpusched_env.envs.kernels import LOOK
 from gpusched_env.envs.parameters import takes_parameters_of
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
-from gpusched_env.envs.vector.kernels import CO2, ENERGY, LOOK, TARDINESS, Seen
-from gpusched_env.envs.vector.runs import EpisodeRuns, final_infos_of, infos_of, infos_of_some, observations_of
+from gpusched_env.envs.vector.kernels import CO2, ENERGY, TARDINESS, Seen
+from gpusched_env.envs.vector.runs import EpisodeRuns, final_infos_of, infos_of
 from gpusched_env.envs.vector.threads import LEAST_SHARE, ThreadPool
 from gpusched_env.envs.vector.vector_input import (
     EpisodeLimits,
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Configuration, Instance
     from gpusched_env.simulator import State, View
 
-    Observations: TypeAlias = dict[str, NDArray[np.float32]] | NDArray[np.float32]
-    Stepped: TypeAlias = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+    Stepped: TypeAlias = tuple[Observation, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
 class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
@@ -113,7 +113,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observations, dict[str, Any]]:
+    ) -> tuple[Observation, dict[str, Any]]:
         """Begin an episode in every environment.
 
         Args:
@@ -142,8 +142,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._ended[some] = False
         self._limits.steps[some] = 0
         seen = runs.look()
-        infos = infos_of_some(runs, seen, self._limits.stalled(seen.idle), some)
-        return observations_of(runs, seen), infos
+        return runs.observations(seen), infos_of(runs, seen, self._limits.stalled(seen.idle), some)
 
     def step(self, actions: Any) -> Stepped:
         """Decide for the current job in every environment.
@@ -169,7 +168,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if self._factored is None:
             chosen = action_indices(actions, self._choices, ~again)
         else:
-            chosen = self._factored.indices(actions, runs.masks(), ~again)
+            chosen = self._factored.indices(actions, runs.masks_and_jobs()[0], ~again)
         try:
             return self._advance(runs, chosen, again if any_again else None)
         except BaseException:
@@ -181,7 +180,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if again is not None:
             self._begin_next(again)
             chosen[again] = LOOK
-        seen = runs.step(chosen, lambda: self._episodes.prefetch(runs.share_left))
+        seen = runs.step(chosen)
         over, stalled = seen.current_job < 0, self._limits.stalled(seen.idle)
         truncated = self._limits.stepped(stalled, again)
         ended = over | truncated
@@ -198,7 +197,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         else:
             self._ended = ended
         infos.update(infos_of(runs, seen, stalled))
-        return observations_of(runs, seen), rewards, over, truncated, infos
+        return runs.observations(seen), rewards, over, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return what can be placed now, bool (N, 1 + C); waiting is always allowed; see the single environment.
@@ -206,17 +205,17 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         Raises:
             gymnasium.error.ResetNeeded: No episodes have begun, as for what follows.
         """
-        masks = self._present.masks()
+        masks, _ = self._present.masks_and_jobs()
         return masks if self._factored is None else self._factored.masks(masks)
 
-    def observations(self) -> Observations:
+    def observations(self) -> Observation:
         """Return the present observations again, as after `set_state`."""
-        return observations_of(self._present, self._present.look())
+        return self._present.observations(self._present.look())
 
     @property
     def jobs(self) -> NDArray[np.int64]:
         """Index of the current job in every environment, (N,); -1 where the episode is over."""
-        return self._present.current_jobs()
+        return self._present.masks_and_jobs()[1]
 
     @property
     def views(self) -> tuple[View, ...]:

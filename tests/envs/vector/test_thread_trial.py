@@ -34,15 +34,3 @@ def test_one_slow_step_decides_nothing():
     trial = ThreadTrial()
     trial.took(1000.0)
     assert shares(trial, BETWEEN, 1.0, 1.7) > 0.9
-
-
-def test_other_work_is_not_timed():
-    trial, settled = ThreadTrial(), []
-    for _ in range(2 * TRIAL + BETWEEN + TRIAL):
-        settled.append(trial.settled)
-        trial.took(1.0 if trial.helped else 1.7)
-    assert not any(settled[: 2 * TRIAL])
-    assert all(settled[2 * TRIAL : -TRIAL - 1])
-    assert not any(settled[-TRIAL:])
-    trial.helped = False
-    assert not trial.settled

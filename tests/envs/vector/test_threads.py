@@ -9,13 +9,12 @@ import time
 import gymnasium
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from gpusched_env import GpuClusterVectorEnv
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.envs.vector import threads as threads_module
-from gpusched_env.envs.vector.work_queue import ASLEEP, CHUNK, THREADS, chunk_end, new_queue, open_round, take
+from gpusched_env.envs.vector.kernels import CHUNK, TAKEN
+from gpusched_env.envs.vector.threads import ThreadTrial
 from vector_twins import assert_same, few_jobs, random_actions
 from waiting import eventually
 
@@ -34,36 +33,10 @@ def test_any_number_of_threads_gives_the_same(threads):
         assert_same(one.step(actions), many.step(actions))
 
 
-@settings(deadline=None)
-@given(st.data())
-def test_every_environment_is_taken_once_whoever_comes_when(data):
-    size, threads = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 5))
-    queue = new_queue(threads)
-    assert [take(queue, thread, size) for thread in range(threads)] == [-1] * threads
-    for _ in range(2):
-        open_round(queue)
-        taken, left = [], list(range(threads))
-        while left:
-            thread = data.draw(st.sampled_from(left))
-            first = take(queue, thread, size)
-            if first < 0:
-                left.remove(thread)
-            else:
-                taken += range(first, chunk_end(queue, first, size))
-        assert sorted(taken) == list(range(size))
-
-
-def test_a_thread_takes_its_own_share_first_and_then_helps_the_others():
-    queue = new_queue(2)
-    open_round(queue)
-    firsts = [take(queue, 1, 4 * CHUNK) for _ in range(5)]
-    assert firsts == [2 * CHUNK, 3 * CHUNK, 0, CHUNK, -1]
-
-
 def test_by_default_small_vectors_have_one_thread_and_large_ones_no_more_than_cores():
-    assert GpuClusterVectorEnv(4, few_jobs())._pool._threads == 1
-    assert GpuClusterVectorEnv(200, few_jobs())._pool._threads <= usable_cores()
-    assert GpuClusterVectorEnv(2, few_jobs(), threads=8)._pool._threads == 2
+    assert GpuClusterVectorEnv(4, few_jobs())._pool.threads == 1
+    assert GpuClusterVectorEnv(200, few_jobs())._pool.threads <= usable_cores()
+    assert GpuClusterVectorEnv(2, few_jobs(), threads=8)._pool.threads == 2
 
 
 def test_closing_ends_the_threads():
@@ -85,19 +58,30 @@ def test_dropping_the_environment_ends_the_threads():
     eventually(lambda: workers() == before, every_s=0.001)
 
 
-def test_a_helper_that_comes_before_the_first_step_begins_finds_nothing_to_do(monkeypatch):
-    """The caller is slow: the helper has long looked for work when it opens the round."""
-    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
-    one.reset(seed=0)
-    own = threads_module.work
+@pytest.mark.parametrize("first", ["caller", "worker"])
+def test_whoever_comes_first_every_environment_is_stepped_once(first, monkeypatch):
+    """The other one takes what is left, or nothing."""
+    monkeypatch.setattr(ThreadTrial, "took", lambda *_: None)
+    one, two = (GpuClusterVectorEnv(5 * CHUNK, few_jobs(), threads=t) for t in (1, 2))
+    own, took = threads_module.work, {True: [], False: []}
 
-    def late(thread: int, *rest: object) -> None:
-        if thread == 0:
-            time.sleep(0.05)
-        own(thread, *rest)
+    def late(taken: np.ndarray, *rest: object) -> int:
+        is_worker = threading.current_thread().name == "gpusched-vector"
+        if is_worker == (first == "caller"):
+            time.sleep(0.01)
+        before = int(taken[TAKEN])
+        done = own(taken, *rest)
+        took[is_worker].append(before)
+        return done
 
-    monkeypatch.setattr(threads_module, "work", late)
     assert_same(one.reset(seed=1), two.reset(seed=1))
+    monkeypatch.setattr(threads_module, "work", late)
+    for _ in range(5):
+        actions = np.ones(5 * CHUNK, np.int64)
+        assert_same(one.step(actions), two.step(actions))
+    assert took[first == "worker"].count(0) >= 4
+    two.close()
+    assert len(took[True]) == 5
 
 
 class Broken(BaseException):
@@ -126,14 +110,14 @@ def goes_on(one: GpuClusterVectorEnv, two: GpuClusterVectorEnv) -> None:
 
 
 @pytest.mark.parametrize("before", [True, False])
-def test_an_error_of_the_calling_thread_ends_the_step_and_the_helpers(stepped, before, monkeypatch):
-    own = threads_module.work
+def test_an_error_of_the_calling_thread_ends_the_step_and_the_workers(stepped, before, monkeypatch):
+    own, calling = threads_module.work, threading.current_thread()
 
-    def failing(thread: int, *rest: object) -> None:
-        if thread > 0 or not before:
-            own(thread, *rest)
-        if thread == 0:
+    def failing(*arguments: object) -> int:
+        done = 0 if threading.current_thread() is calling and before else own(*arguments)
+        if threading.current_thread() is calling:
             raise Broken
+        return done
 
     with monkeypatch.context() as patch:
         patch.setattr(threads_module, "work", failing)
@@ -142,48 +126,38 @@ def test_an_error_of_the_calling_thread_ends_the_step_and_the_helpers(stepped, b
     goes_on(*stepped)
 
 
-def test_an_error_of_a_helper_is_raised_by_the_step(stepped, monkeypatch):
-    own = threads_module.work
+def test_an_error_of_a_worker_is_raised_by_the_step(stepped, monkeypatch):
+    own, calling = threads_module.work, threading.current_thread()
+    monkeypatch.setattr(ThreadTrial, "took", lambda *_: None)
 
-    def failing(thread: int, *rest: object) -> None:
-        if thread > 0:
+    def failing(*arguments: object) -> int:
+        if threading.current_thread() is not calling:
             raise Broken
-        own(thread, *rest)
+        return own(*arguments)
 
-    eventually(lambda: stepped[1]._pool._queue[THREADS + 1, ASLEEP] == 1)
-    monkeypatch.setattr(threads_module, "work", failing)
-    with pytest.raises(Broken):
-        eventually(lambda: stepped[1].step(np.zeros(64, np.int64)) is None, every_s=0.001)
-    monkeypatch.setattr(threads_module, "work", own)
+    with monkeypatch.context() as patched:
+        patched.setattr(threads_module, "work", failing)
+        with pytest.raises(Broken):
+            eventually(lambda: stepped[1].step(np.zeros(64, np.int64)) is None, every_s=0.001)
     goes_on(*stepped)
 
 
 @pytest.mark.parametrize("where", ["put", "start"])
-def test_a_helper_that_cannot_be_told_or_started_is_replaced(where, monkeypatch):
-    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
-    for env in (one, two):
-        env.reset(seed=0)
-
+def test_a_worker_that_cannot_be_given_work_or_started_is_replaced(stepped, where, monkeypatch):
     def fail(*_: object) -> None:
         raise Broken
 
     class NoWorkList:
-        get = fail
         put = fail
 
-    if where == "put":
-        two._pool._work_lists[0].put(None)  # the thread ends
-        two._pool._work_lists[0] = NoWorkList()
+    if where == "start":
+        stepped[1]._pool.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(threading.Thread, "start", fail)
+        patched.setattr(stepped[1]._pool, "_work_list", NoWorkList())
         with pytest.raises(Broken):
-            two.step(np.zeros(64, np.int64))
-    else:
-        two._pool.close()
-        start = threading.Thread.start
-        monkeypatch.setattr(threading.Thread, "start", fail)
-        with pytest.raises(Broken):
-            two.step(np.zeros(64, np.int64))
-        monkeypatch.setattr(threading.Thread, "start", start)
-    goes_on(one, two)
+            stepped[1].step(np.zeros(64, np.int64))
+    goes_on(*stepped)
 
 
 def test_an_interrupt_in_the_very_first_step_leaves_an_environment_that_can_be_reset(monkeypatch):
