@@ -44,6 +44,15 @@ def test_the_first_step_compiles_no_more_kernels_than_it_did(tmp_path: Path):
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
+def test_linear_algebra_is_imported_by_the_first_kernel_that_uses_it():
+    loaded = "print('scipy.linalg' in sys.modules)"
+    program = "import sys, numba, numpy; from gpusched_env.simulator.sorting import ranked; ranked(numpy.ones(2), 2)\n"
+    program += f"{loaded}; print(numba.njit(lambda a: a @ a)(numpy.eye(2) + 1.0)[0]); {loaded}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n[5. 4.]\nTrue\n"
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
 def test_the_first_kernel_is_announced_in_one_line_and_one_that_is_kept_is_not(tmp_path: Path):
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     program = "import numpy; from gpusched_env.simulator.sorting import ranked; ranked(numpy.ones(2), 2)"
