@@ -11,6 +11,7 @@ from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import TAKEN, first_host, is_opportunistic_config, let_empty_cells_go, survey
+from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import MISSED_S, due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
@@ -53,7 +54,7 @@ from gpusched_env.simulator.planned import (
     set_timer_at,
     write_plan,
 )
-from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
+from gpusched_env.simulator.policy import FREE_COLUMNS
 from gpusched_env.simulator.priced_time import (
     forecast_of,
     forecast_prices,

@@ -12,12 +12,12 @@ import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.held_nodes import most_spread
 from gpusched_env.simulator.placement.placement import place, set_preferred_node
 from gpusched_env.simulator.placement.release import recount, resize
-from gpusched_env.simulator.policy import Choice, apply_choice
 from gpusched_env.simulator.site_power import count_power, measure_power
 
 if TYPE_CHECKING:

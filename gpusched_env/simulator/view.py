@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, checks
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, set_preferred_node
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
-from gpusched_env.simulator.policy import Choice, apply_choice
 from gpusched_env.simulator.priced_time import known_until_s, mean_price
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import DistributionTable
