@@ -15,7 +15,7 @@ from gpusched_env.rendering import MissingExtraError
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_env.workload.traces import replay
 from gpusched_experiments.cli import comparison_run
-from gpusched_experiments.report import compare, compared_run
+from gpusched_experiments.report import compare, evaluation
 from gpusched_experiments.report.comparison_folder import ComparisonFolder
 from refusals import refused
 
@@ -139,7 +139,7 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
         ran.append((instance.seed, policy.name))
         return simulate(instance, policy, **others)
 
-    monkeypatch.setattr(compared_run, "simulate", stopping)
+    monkeypatch.setattr(evaluation, "simulate", stopping)
     assert gpusched(*arguments).exit_code == 130
     assert {path.name for path in (tmp_path / "a").iterdir()} == {"cells.csv", "runs", "scenario.toml"}
     first = list(ran)
@@ -148,7 +148,7 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
         ran.append((instance.seed, policy.name))
         return simulate(instance, policy, **others)
 
-    monkeypatch.setattr(compared_run, "simulate", spied)
+    monkeypatch.setattr(evaluation, "simulate", spied)
     done = succeeds(*arguments)
     assert "4 of 9 runs are finished already" in done.stderr
     assert len(ran) == len(set(ran)) == 9
