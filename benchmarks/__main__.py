@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from benchmarks.figure import Figure
 
-BESIDE = {"before-after": before_after, "house": house}
+BESIDE = ("before-after", "house")
 """Those that compare with an earlier commit; they run only when they are named."""
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "rounds": rounds.measure,
@@ -57,7 +57,8 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "service": service.measure,
     "slurm": slurm.measure,
     "forecasts": forecasts.measure,
-    **{name: module.measure for name, module in BESIDE.items()},
+    "before-after": before_after.measure,
+    "house": house.measure,
 }
 TITLES = {
     "rounds": "Decision rounds: all jobs at t = 0, five GPU types, fresh states",
@@ -76,7 +77,7 @@ TITLES = {
     "slurm": "A driver on a real Slurm of this machine, with made-up GPUs",
     "forecasts": "Forecasts: 100 nodes, 400 jobs that wait, five GPU types; rollouts to the end of all",
     "before-after": "Ratio of the speed of the present sources to that of an earlier commit, in pairs",
-    "house": "Size and order of the sources, against an earlier commit",
+    "house": "Gates of the sources, beside what they were at 267f4fef",
 }
 
 
@@ -91,16 +92,18 @@ def main(arguments: Sequence[str]) -> int:
         "--before",
         default=house.BEFORE,
         metavar="COMMIT",
-        help="the commit with which `before-after` and `house` compare the present sources (default: %(default)s)",
+        help="the commit with which `before-after` compares the present sources (default: %(default)s)",
     )
+    parser.add_argument("--slow", action="store_true", help="`house` measures too what takes minutes")
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(str(InputError("NAME", unknown[0], f"one of {', '.join(BENCHMARKS)}")))
     names = options.names or [name for name in BENCHMARKS if name not in BESIDE]
     chosen = {name: measure for name, measure in BENCHMARKS.items() if name in names}
-    for name in chosen.keys() & BESIDE.keys():
-        chosen[name] = partial(BESIDE[name].measure, options.before)
+    for name, given in {"before-after": {"before": options.before}, "house": {"slow": options.slow}}.items():
+        if name in chosen:
+            chosen[name] = partial(chosen[name], **given)
     try:
         _run(chosen, options.out, arguments)
     except InputError as error:

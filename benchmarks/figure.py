@@ -45,6 +45,7 @@ class Figure:
         unit: Unit of the values.
         target: Target of the median, if any.
         note: Further information.
+        before: What it was at an earlier commit, if that is known.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Figure:
     unit: str
     target: Target | None = None
     note: str = ""
+    before: str = ""
 
     @property
     def median(self) -> float | None:
@@ -73,6 +75,7 @@ class Figure:
             "target": str(self.target) if self.target else None,
             "met": self.met,
             "note": self.note,
+            "before": self.before,
         }
 
 

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import builtins
 import re
+import sys
 from collections.abc import Callable, Iterator
 from dis import get_instructions
-from functools import cache
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
+from uuid import uuid4
 
 import numba
 import numpy as np
 from numba.core import types
+from numba.core.caching import FunctionCache
 from numba.core.cpu import CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
+from numba.core.registry import CPUDispatcher
 
 from gpusched_env.known_flags import Compiler
 
@@ -31,7 +35,6 @@ _MODULES = tuple(str(Path(__file__).with_name(name)) for name in _FILES)
 
 
 _OPTIONS = {"error_model": "numpy", "no_cfunc_wrapper": True, "pipeline_class": Compiler}
-_PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,32 +69,64 @@ def threaded_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, nogil=True, **COUNTING)
 
 
-def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
-    njit: Any = numba.njit
-    in_a_file = Path(function.__code__.co_filename).is_file()
-    compiled: Any = njit(cache=in_a_file, **_OPTIONS, **options)(function)
-    if isinstance(compiled, Dispatcher):
-        # Numba would compile a kernel once more for each constant that a caller passes; LLVM sees them anyway.
-        compiled.compile = lambda sig: type(compiled).compile(compiled, _without_constants(sig))  # type: ignore[method-assign]
-    stored = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
-    if stored is not None:
-        # Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that
-        # it takes from another file does: a stale kernel would then compute something else without a warning. And it
-        # discards all kernels of a file for a changed comment. So a kernel is kept under a digest of all that it is
-        # made of.
-        compiled._digest = _digest(function, options)  # noqa: SLF001
-        stored._source_stamp = compiled._digest  # noqa: SLF001
+class _Kernel(CPUDispatcher):
+    """A compiled function that is kept on disk under the digest of all that it is made of.
+
+    Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that it
+    takes from another file does: a stale kernel would then compute something else without a warning. And it discards
+    all kernels of a file for a changed comment.
+    """
+
+    _options: object = None
+
+    def compile(self, sig: Any) -> Any:
+        """Compile, or take from the disk.
+
+        Numba would compile a kernel once more for each constant that a caller passes; LLVM sees them anyway.
+        """
+        _import_blas_with_the_first_kernel_that_uses_it()
+        return super().compile(_without_constants(sig))
+
+    @cached_property
+    def _cache(self) -> FunctionCache:
+        """Numba's cache of the kernel, made when Numba first looks into it."""
+        made: Any = FunctionCache(self.py_func)  # type: ignore[no-untyped-call]
+        stored = made._cache_file  # noqa: SLF001
+        stored._source_stamp = self._digest  # noqa: SLF001
         # Numba reads the version first: with another one it reads no types, whose modules may have moved since.
-        stored._version = f"{numba.__version__} {compiled._digest}"  # noqa: SLF001
+        stored._version = f"{numba.__version__} {self._digest}"  # noqa: SLF001
         # Two versions of a kernel may run from one folder: the code of one never stands beside the index of the other.
-        stored._data_name_pattern = stored._data_name_pattern.replace("{", f"{compiled._digest[:16]}.{{")  # noqa: SLF001
-        if "<locals>" not in function.__qualname__:  # else one name may stand for several functions of a file
+        stored._data_name_pattern = stored._data_name_pattern.replace("{", f"{self._digest[:16]}.{{")  # noqa: SLF001
+        if "<locals>" not in self.py_func.__qualname__:  # else one name may stand for several functions of a file
             # Numba names files by the kernel's first line, so that a line above it would compile it again.
-            line = f"-{function.__code__.co_firstlineno}."
+            line = f"-{self.py_func.__code__.co_firstlineno}."
             for attribute in ("_index_name", "_index_path", "_data_name_pattern"):
                 setattr(stored, attribute, ".".join(getattr(stored, attribute).rsplit(line, 1)))
-    typed: Callable[P, R] = compiled
-    return typed
+        return cast("FunctionCache", made)
+
+    @cached_property
+    def _digest(self) -> str:
+        """The digest, computed at first use: a process uses a third of the kernels that it imports."""
+        reached: dict[Any, int] = {self: 0}
+        digest = sha256()
+        for each in (waiting := list(reached)):  # the list grows
+            parts, called = _parts_of(each)
+            waiting += (new for new in dict.fromkeys(called) if new not in reached)
+            digest.update(f"{parts} {[reached.setdefault(one, len(reached)) for one in called]}\n".encode())
+        return digest.hexdigest()
+
+
+def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
+    njit: Any = numba.njit
+    compiled: Any = njit(**_OPTIONS, **options)(function)
+    file = function.__code__.co_filename
+    if isinstance(compiled, CPUDispatcher):
+        compiled.__class__, made = _Kernel, vars(compiled)
+        made["_options"] = options
+        if Path(file).is_file():
+            del made["_cache"]  # Numba's cache that keeps nothing
+            _records(_package(file))  # as they are when the kernel is imported
+    return cast("Callable[P, R]", compiled)
 
 
 def _without_constants(signature: Any) -> Any:
@@ -99,76 +134,61 @@ def _without_constants(signature: Any) -> Any:
     return tuple(types.unliteral(kind) for kind in signature) if isinstance(signature, tuple) else signature  # type: ignore[no-untyped-call]
 
 
-def _digest(function: Callable[..., Any], options: object = None) -> str:
-    """Digest the parts of a kernel: its code, the constants and kernels that it reads, and the records of arrays.
+def _parts_of(kernel: Any) -> tuple[str, list[Any]]:
+    """Digest the parts of a kernel: its code, the constants that it reads, and the records of arrays.
 
-    Names below it in its own file do not exist yet. So a kernel that reads such a name depends on the whole file, and
-    on all kernels and constants that the file has from other ones.
+    Returns:
+        The digest, and the kernels that it calls, in the order in which it reads them.
     """
-    code = function.__code__
-    digest = sha256(f"{function.__module__} {options}".encode())
-    records = {_records(_package(file)) for file in (__file__, code.co_filename)}
-    for text in (*sorted(records), *_parts(code, function.__globals__, code.co_filename, function.__doc__)):
-        digest.update(f"{text}\n".encode())
-    for cell in function.__closure__ or ():
-        digest.update(_value(cell.cell_contents).encode())
-    return digest.hexdigest()
+    if "_parts" not in vars(kernel):
+        function = kernel.py_func
+        code, called = function.__code__, []
+        digest = sha256(f"{function.__module__} {getattr(kernel, '_options', None)}".encode())
+        records = {_records(_package(file)) for file in (__file__, code.co_filename)}
+        cells = (cell.cell_contents for cell in function.__closure__ or ())
+        parts = (*_parts(code, function.__globals__, function.__doc__), *cells)
+        for part in (*sorted(records), *parts):
+            if isinstance(part, Dispatcher):
+                called.append(part)
+            digest.update(f"{_value(part)}\n".encode())
+        kernel._parts = digest.hexdigest(), called  # noqa: SLF001
+    parts_and_called: tuple[str, list[Any]] = kernel._parts  # noqa: SLF001
+    return parts_and_called
 
 
-def _parts(code: CodeType, names: dict[str, Any], file: str, docstring: str | None = None) -> Iterator[str]:
+def _parts(code: CodeType, names: dict[str, Any], docstring: str | None = None) -> Iterator[Any]:
     """Yield the code, and the values of all globals and of attributes of modules that it reads, but no docstring."""
     yield code.co_code.hex()
     yield repr((code.co_names, code.co_varnames, code.co_freevars))
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
-            yield from _parts(constant, names, file)
+            yield from _parts(constant, names)
         elif constant is not None and constant != docstring:  # whose place None takes where there is no docstring
             yield repr(constant)
-    module: Any = None
+    value: Any = None
     for step in get_instructions(code):
-        if step.opname in _ATTRIBUTES and isinstance(module, ModuleType):
-            module = getattr(module, step.argval, None)
-            yield f"{step.argval} {_value(module)}"
+        if step.opname in _ATTRIBUTES and isinstance(value, ModuleType):
+            value = getattr(value, step.argval, None)
         elif step.opname == "LOAD_GLOBAL":
-            known = step.argval in names or hasattr(builtins, step.argval) or step.argval == code.co_name
-            yield step.argval if known else f"{_text(file)} {_all_values(names, _package(file).name)}"
-            module = names.get(step.argval)
-            yield _value(module)
+            known = step.argval in names or hasattr(builtins, step.argval)
+            value = names.get(step.argval) if known else uuid4()  # used while its file is imported: not for others
         else:
-            module = None
+            value = None
+            continue
+        yield step.argval
+        yield value
 
 
 def _value(value: Any) -> str:
+    if isinstance(value, Dispatcher):  # `_Kernel._digest` has its parts
+        return f"{value.py_func.__module__} {value.py_func.__qualname__}"
     if hasattr(value, "_digest"):
         return str(value._digest)  # noqa: SLF001
     if isinstance(value, np.ndarray):
         return f"{value.dtype} {value.shape} {sha256(value.tobytes()).hexdigest()}"
-    if isinstance(value, Dispatcher):
-        return _digest(value.py_func)
     if isinstance(value, ModuleType | type) or callable(value):
         return str(getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value)))
-    return repr(value)
-
-
-def _all_values(names: dict[str, Any], own: str) -> str:
-    digest = sha256()
-    for name, value in list(names.items()):
-        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in (own, *_PACKAGES):
-            digest.update(f"{name} {_all_values(_without_modules(value), own)}".encode())
-        elif hasattr(value, "_digest") or (not name.startswith("__") and _is_constant(value)):
-            digest.update(f"{name} {_value(value)}\n".encode())
-    return digest.hexdigest()
-
-
-def _is_constant(value: Any) -> bool:
-    """Whether it is a value that a kernel can read: a number, a text, an array, or a tuple of such."""
-    if isinstance(value, tuple):
-        return all(map(_is_constant, value))
-    return isinstance(value, bool | int | float | str | np.ndarray)
-
-
-def _without_modules(module: ModuleType) -> dict[str, Any]:
-    return {name: value for name, value in vars(module).items() if not isinstance(value, ModuleType)}
+    return value if isinstance(value, str) else repr(value)
 
 
 @cache
@@ -190,3 +210,20 @@ def _package(file: str) -> Path:
 @cache
 def _text(file: str) -> str:
     return Path(file).read_text(encoding="utf-8")
+
+
+@cache
+def _import_blas_with_the_first_kernel_that_uses_it() -> None:
+    """Let Numba not import SciPy's linear algebra with the first kernel of all, which takes a tenth of a second.
+
+    Its module `arraymath` asks, when it is imported, whether SciPy has it: this package depends on SciPy.
+    """
+    from numba.np import linalg  # noqa: PLC0415 - it takes time, and processes without kernels do not need it
+
+    ensure = linalg.ensure_blas
+
+    def first() -> None:
+        linalg.ensure_blas = ensure
+
+    if "numba.np.arraymath" not in sys.modules:
+        linalg.ensure_blas = first

@@ -13,6 +13,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks import (
     either_tree,
+    house,
     jobshop,
     solvers,
     training,
@@ -22,6 +23,7 @@ from benchmarks import (
 from benchmarks.before_after import paired
 from benchmarks.bursts import burst, hardest_burst, tight_share
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
+from benchmarks.table import render
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -165,3 +167,54 @@ def test_two_measurements_take_turns_and_each_pair_gives_a_ratio():
 
     assert paired(lambda: measured("before"), lambda: measured("now"), 3) == (2.0, 3.0, 1.0)
     assert "".join(turns) == "bnnbbn"
+
+
+def test_the_sizes_of_sources_are_counted(tmp_path: Path):
+    files = dict.fromkeys((f"gpusched_env/{name}.py" for name in house.HOT), "def f(price):\n    return price\n\n")
+    files |= {
+        "baselines/gpusched_baselines/a.py": "from gpusched_baselines import b\n",
+        "baselines/gpusched_baselines/b.py": "from gpusched_baselines.a import A\n",
+        "baselines/setup.py": "\n",
+        "tests/deep/test_it.py": "\n\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    figures = {figure.name: figure for figure in house.sizes(tmp_path)}
+    assert {name: figure.values for name, figure in figures.items()} == {
+        "lines of source": (17.0,),
+        "lines of tests": (2.0,),
+        "circles of imports": (1.0,),
+        "lines of the hot path that name an option": (10.0,),
+    }
+    assert figures["circles of imports"].met is False
+
+
+def test_the_gates_are_a_table_with_the_figures_before_and_commands_of_slow_rows(monkeypatch, capsys, tmp_path):
+    monkeypatch.setattr(house, "_first_step", list)
+    monkeypatch.setattr(house, "_contracts", lambda: Figure("contracts", (0.0,), "", at_most(0)))
+    monkeypatch.setattr(
+        house, "_cold", lambda: [Figure("kernels that it compiles", (124.0,), "", at_most(125), "", "280")]
+    )
+    monkeypatch.setitem(command.BENCHMARKS, "house", house.measure)
+    assert command.main(["house", "--out", str(tmp_path / "quick.json")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.split() == ["contracts", "0", "<=", "0", "yes"] for line in lines)
+    assert next(line.split()[:4] for line in lines if line.startswith("lines of source")) == [
+        "lines",
+        "of",
+        "source",
+        "87,191",
+    ]
+    assert "* env.step / CartPole-v1: python -m benchmarks steps" in lines
+    assert any(line.endswith("python -m benchmarks house --slow") for line in lines)
+    assert command.main(["house", "--slow", "--out", str(tmp_path / "slow.json")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert any(
+        line.split() == ["kernels", "that", "it", "compiles", "280", "124", "<=", "125", "yes"] for line in lines
+    )
+
+
+def test_a_table_without_earlier_figures_has_no_column_for_them():
+    assert "before" not in render("Title", [Figure("x", (1.0,), "s")])
+    assert "before" in render("Title", [Figure("x", (1.0,), "s", before="2")])

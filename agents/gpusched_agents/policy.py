@@ -24,10 +24,9 @@ from gpusched_env.observation import (
     Notes,
 )
 from gpusched_env.observation.observe import observe
-from gpusched_env.simulator import Asking, View
+from gpusched_env.simulator import Asking, Choice, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.policy import Choice
 from gpusched_env.simulator.rounds import act
 
 if TYPE_CHECKING:

@@ -3,9 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from gpusched_experiments.report import compare
+    from gpusched_experiments.report import compare, evaluate
 
-__all__ = ["compare"]
+__all__ = ["compare", "evaluate"]
 
 
 def __getattr__(name: str) -> Any:
@@ -14,10 +14,10 @@ def __getattr__(name: str) -> Any:
         from gpusched_env.version import VERSION  # noqa: PLC0415 - it brings all of gpusched_env
 
         return VERSION
-    if name == "compare":
-        from gpusched_experiments.report import compare  # noqa: PLC0415
+    if name in __all__:
+        from gpusched_experiments import report  # noqa: PLC0415
 
-        return compare
+        return getattr(report, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -13,7 +13,6 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats import instance_json
 from gpusched_env.model import Configuration, Instance, checks
 from gpusched_env.workload import InstanceMaker, Scenario, load_scenario
 
@@ -54,6 +53,8 @@ class Replay:
         return self.instance
 
     def identity(self) -> str:
+        from gpusched_env.formats import instance_json  # noqa: PLC0415 - few need it
+
         return hashlib.sha256(instance_json(self.instance).encode()).hexdigest()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -11,9 +12,10 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.interference import UtilisationModel
-from gpusched_env.model.job_table import JobTable, instance_table
+from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.site import check_site
 from gpusched_env.model.tenant import beyond_quota, check_tenants
+from gpusched_env.notebook import facts_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -256,7 +258,7 @@ class Instance:
         )
 
     def _repr_html_(self) -> str:
-        return instance_table(self)
+        return _html(self)
 
     @classmethod
     def from_jobs(
@@ -451,3 +453,19 @@ class Instance:
 def _or_inf(seconds: NDArray[np.float64], columns: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return the given columns of `seconds`, (J, C); inf where `seconds` itself is."""
     return np.where(np.isfinite(seconds), seconds[:, columns], np.inf)
+
+
+def _html(instance: Instance) -> str:
+    """Return an HTML table with the size of the instance and the price of energy."""
+    nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
+    tenants = [("tenants", ", ".join(tenant.name for tenant in instance.tenants))] if instance.tenants else []
+    facts = [
+        ("nodes", f"{len(instance.nodes):,}: " + ", ".join(f"{count} of {kind}" for kind, count in nodes.items())),
+        ("GPUs", f"{sum(node.gpus for node in instance.nodes):,}"),
+        ("jobs", f"{len(instance.jobs):,} of {len(set(instance.jobs.application.tolist()))} applications"),
+        ("submitted", f"from {instance.jobs.submission_s.min():,.0f} s to {instance.jobs.submission_s.max():,.0f} s"),
+        ("configurations", f"{len(instance.configurations)}"),
+        ("energy price, PUE", f"{instance.energy_price_eur_per_kwh:g} €/kWh, {instance.pue:g}"),
+        *tenants,
+    ]
+    return facts_table(f"Instance {instance.name or 'without a name'}, seed {instance.seed}", facts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.notebook import facts_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +17,6 @@ if TYPE_CHECKING:
 
     from gpusched_env.model.configuration import Configuration
     from gpusched_env.model.distribution import EpochDistribution
-    from gpusched_env.model.instance import Instance
     from gpusched_env.model.job import Job
 
 
@@ -247,19 +244,3 @@ _JOB_FIELDS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epoch
 _FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "start_s", "state_gib", "seconds_per_epoch")
 _FLAG_COLUMNS = ("opportunistic", "traced_type_known")
 _INDEX_COLUMNS = ("application", "distribution", "tenant")
-
-
-def instance_table(instance: Instance) -> str:
-    """Return an HTML table with the size of the instance and the price of energy."""
-    nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
-    tenants = [("tenants", ", ".join(tenant.name for tenant in instance.tenants))] if instance.tenants else []
-    facts = [
-        ("nodes", f"{len(instance.nodes):,}: " + ", ".join(f"{count} of {kind}" for kind, count in nodes.items())),
-        ("GPUs", f"{sum(node.gpus for node in instance.nodes):,}"),
-        ("jobs", f"{len(instance.jobs):,} of {len(set(instance.jobs.application.tolist()))} applications"),
-        ("submitted", f"from {instance.jobs.submission_s.min():,.0f} s to {instance.jobs.submission_s.max():,.0f} s"),
-        ("configurations", f"{len(instance.configurations)}"),
-        ("energy price, PUE", f"{instance.energy_price_eur_per_kwh:g} €/kWh, {instance.pue:g}"),
-        *tenants,
-    ]
-    return facts_table(f"Instance {instance.name or 'without a name'}, seed {instance.seed}", facts)

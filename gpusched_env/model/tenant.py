@@ -139,7 +139,7 @@ def feasible(wanted: Mapping[int, int], tops: Mapping[int, int], levels: Sequenc
 
 
 MOST_GPUS = 32
-"""GPUs that a node with cells may have: `simulator.cell_binding` has a bit for each."""
+"""GPUs that a node with cells may have: `mechanisms.cells.binding` has a bit for each."""
 
 
 def machines(instance: Instance) -> tuple[Node, ...]:

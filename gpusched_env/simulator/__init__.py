@@ -1,8 +1,9 @@
 """The simulator: the state of a run, compiled kernels that advance it, and the protocols of policies."""
 
 from gpusched_env.compiling import note_compiling
+from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import NAMED_ORDERS, ActiveJobs, Order, ask_order
-from gpusched_env.simulator.policy import Asking, Choice, JobPolicy, Policy, can_decide, check_fit
+from gpusched_env.simulator.policy import Asking, JobPolicy, Policy, can_decide, check_fit
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.simulate import StalledError, simulate

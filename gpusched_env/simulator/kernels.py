@@ -32,6 +32,7 @@ from gpusched_env.mechanisms.shares.slowdown import (
 )
 from gpusched_env.mechanisms.shares.speed import speed_beside, speed_in_place
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import MISSED_S, due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
 from gpusched_env.simulator.facts import share_units, sharing_numbers
@@ -75,7 +76,7 @@ from gpusched_env.simulator.planned import (
     set_timer_at,
     write_plan,
 )
-from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
+from gpusched_env.simulator.policy import FREE_COLUMNS
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups

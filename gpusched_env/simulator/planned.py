@@ -13,11 +13,11 @@ import numpy as np
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.held_nodes import further_places
 from gpusched_env.simulator.placement.placement import place, resize, set_preferred_node
-from gpusched_env.simulator.policy import Choice, apply_choice
 
 if TYPE_CHECKING:
     from numpy.random import Generator

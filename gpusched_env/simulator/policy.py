@@ -1,4 +1,4 @@
-"""Policies: their protocols, their choices, how they are asked, and whether they can decide on an instance."""
+"""Policies: their protocols, how they are asked, and whether they can decide on an instance."""
 
 from __future__ import annotations
 
@@ -8,19 +8,16 @@ from typing import TYPE_CHECKING, Protocol, TypedDict, runtime_checkable
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
 from gpusched_env.model import Instance, checks
-from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.placement.placement import clear_preferred_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from numpy.random import Generator
 
+    from gpusched_env.simulator.choice import Choice
     from gpusched_env.simulator.ordering import Order
-    from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.view import View
 
 FREE_COLUMNS = 23  # columns of a policy's memory, in addition to three for each GPU type
@@ -192,33 +189,3 @@ class Asking:
 
 AS_A_POLICY = Asking(milestones=0)
 """How `simulate` asks: at events and timers only. Order and preemption are then the policy's own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """A policy's choice for a job.
-
-    Args:
-        config: The configuration's index, or -1 to wait.
-        timer_s: When the job is re-evaluated [s]: inf for never, -inf for never and to mark that no plan holds; None
-            keeps its timer.
-        leaves: Whether it is placed as a new job: where it fits best, and not on its previous node first.
-        node: The node, the first of several, on which it is placed if it fits there, in place of its previous one; if
-            it does not, it is placed as a new job. None keeps the previous one.
-        gpu: The shared GPU of that node, likewise; a share without one goes where it fits best. None without a node.
-    """
-
-    config: int
-    timer_s: float | None = None
-    leaves: bool = False
-    node: int | None = None
-    gpu: int | None = None
-
-
-@kernel
-def apply_choice(board: Board, job: int, leaves: bool, timer_s: float) -> None:
-    """Apply a choice for a job except its placement; NaN keeps its timer."""
-    if leaves:
-        clear_preferred_node(board, job)
-    if not np.isnan(timer_s):
-        board.jobs[job, at.TIMER_S] = timer_s

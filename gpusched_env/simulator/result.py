@@ -7,13 +7,13 @@ from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
-import polars as pl
 
 from gpusched_env.notebook import facts_table
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
 
 if TYPE_CHECKING:
+    import polars as pl
     from numpy.typing import NDArray
 
     from gpusched_env.model import Instance
@@ -218,6 +218,8 @@ class Result:
             in the rows of all its nodes); with cells also host, the host to which the node is bound; sorted by start,
             job, node.
         """
+        import polars as pl  # noqa: PLC0415 - it takes a tenth of a second
+
         configurations = self.instance.configurations
         index = self.log[:, at.LOG_CONFIG].astype(np.int64)
         frame = pl.DataFrame(

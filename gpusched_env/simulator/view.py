@@ -12,10 +12,10 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, checks
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.placement.placement import clear_preferred_node, place, set_preferred_node
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
-from gpusched_env.simulator.policy import Choice, apply_choice
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import DistributionTable
 

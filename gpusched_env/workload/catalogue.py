@@ -16,7 +16,6 @@ from gpusched_env.workload.network import SwitchingCosts, switching_costs
 from gpusched_env.workload.power_limits import with_limits
 from gpusched_env.workload.tables import read_table
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
-from gpusched_env.workload.tables.own_applications import applications_of, read_applications
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -96,6 +95,8 @@ def gpu_types_of(scenario: Scenario) -> dict[str, GpuType]:
 
 @cache
 def _table(name: str) -> Mapping[str, Application]:
+    from gpusched_env.workload.tables.own_applications import applications_of  # noqa: PLC0415 - few need it
+
     file = APPLICATION_TABLES[name]
     return MappingProxyType(applications_of(list(enumerate(read_table(file), start=2)), file))
 
@@ -105,6 +106,8 @@ def _own_applications(scenario: Scenario) -> dict[str, Application]:
     given = scenario.applications
     if given is None or given == "measured":
         return {}
+    from gpusched_env.workload.tables.own_applications import read_applications  # noqa: PLC0415 - few need it
+
     if isinstance(given, str):
         return dict(_table(given)) if given in APPLICATION_TABLES else read_applications(given, names=NAMED_TABLES)
     made = {}

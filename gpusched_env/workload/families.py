@@ -15,7 +15,6 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, checks
 from gpusched_env.workload.scenario.epochs import Epochs, HistogramEpochs
-from gpusched_env.workload.tables.own_applications import read_histograms, read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -150,12 +149,12 @@ def given_library(epochs: Epochs, applications: Sequence[str]) -> tuple[EpochDis
         return None
     if epochs.masses is not None:
         return tuple(EpochDistribution.from_masses(masses) for masses in epochs.masses)
-    if epochs.library is not None:
-        named = read_histograms(epochs.library)
-    elif isinstance(epochs.runs, str):
-        named = read_runs(epochs.runs, epochs.bins)
-    else:
+    library, runs = epochs.library, epochs.runs
+    if library is None and not isinstance(runs, str):
         return None
+    from gpusched_env.workload.tables.own_applications import read_histograms, read_runs  # noqa: PLC0415 - few need it
+
+    named = read_runs(str(runs), epochs.bins) if library is None else read_histograms(library)
     if not epochs.by_application:
         return tuple(named.values())
     for name in applications:

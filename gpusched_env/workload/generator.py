@@ -21,17 +21,6 @@ from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_ti
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.scenario.site import with_site
-from gpusched_env.workload.tenancy import racks_of, with_tenancy
-from gpusched_env.workload.traces.replay import (
-    choose_applications,
-    dithered,
-    epochs_of_duration,
-    gpu_type_of_jobs,
-    names_a_type,
-    offered,
-    replayed_trace,
-    traced_configurations,
-)
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -146,7 +135,11 @@ class _Maker:
         self._names = tuple(application.name for application in applications)
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
-        self.trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
+        if trace is None and scenario.trace is not None:
+            from gpusched_env.workload.traces import replay  # noqa: PLC0415 - for polars
+
+            trace = replay.replayed_trace(scenario)
+        self.trace = trace
         self._tenants, self._prices = _tenants(scenario, self.trace), price_table(scenario.prices)
         measured = application_times(applications, self._site)
         seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
@@ -177,12 +170,14 @@ class _Maker:
             seed=seed,
             synchronisation=self._synchronisation,
             tenants=self._tenants,
-            racks=racks_of(site.nodes, self._scenario.cluster.nodes_per_rack),
+            racks=self._racks(),
             decision_interval_s=self._scenario.decision_interval_s,
             host_memory=self._scenario.switching.host_memory,
             saved_kw=self._saved_kw,
         )
         if self._scenario.tenancy != "none":
+            from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it
+
             made = with_tenancy(made, self._scenario.tenancy)
         return with_site(made, self._scenario.site, streams.site)
 
@@ -197,7 +192,9 @@ class _Maker:
         if trace is None:
             choice = streams.applications.integers(len(names), size=scenario.jobs.count)
         else:
-            choice = choose_applications(trace, names, streams.applications)
+            from gpusched_env.workload.traces import replay  # noqa: PLC0415 - for polars
+
+            choice = replay.choose_applications(trace, names, streams.applications)
         distribution = choice
         if not (isinstance(scenario.epochs, HistogramEpochs) and scenario.epochs.by_application):
             distribution = streams.distributions.integers(len(library), size=len(choice))
@@ -226,21 +223,23 @@ class _Maker:
         rng: Generator,
     ) -> dict[str, NDArray[Any]]:
         """Return the columns of a trace, and the configurations that jobs are offered by their demand."""
+        from gpusched_env.workload.traces import replay  # noqa: PLC0415 - for polars
+
         scenario = self._scenario
-        gpu_type = gpu_type_of_jobs(scenario, trace)
-        epochs = epochs_of_duration(trace, self._applications, choice, fractions, gpu_type)
-        open_to = offered(scenario, trace, self._site, tuple(self._names[i] for i in choice), seconds)
+        gpu_type = replay.gpu_type_of_jobs(scenario, trace)
+        epochs = replay.epochs_of_duration(trace, self._applications, choice, fractions, gpu_type)
+        open_to = replay.offered(scenario, trace, self._site, tuple(self._names[i] for i in choice), seconds)
         seconds = np.where(open_to, seconds, np.inf)
         resolution_s = scenario.trace.resolution_s if scenario.trace else 1.0
         columns = {
             "submission_s": trace.submission_s,
-            "max_epochs": dithered(epochs, trace, resolution_s, rng),
+            "max_epochs": replay.dithered(epochs, trace, resolution_s, rng),
             "seconds_per_epoch": seconds,
         }
         if trace.start_s is None:
             return columns
-        named = names_a_type(scenario, trace)
-        config, known = traced_configurations(trace, self._site, seconds, gpu_type, named)
+        named = replay.names_a_type(scenario, trace)
+        config, known = replay.traced_configurations(trace, self._site, seconds, gpu_type, named)
         return columns | {"traced_start_s": trace.start_s, "traced_config": config, "traced_type_known": known}
 
     def _job_table(
@@ -271,6 +270,13 @@ class _Maker:
             tenant=self._tenant_of_jobs(order, streams.tenants),
             **self._states(columns["application"][order]),
         )
+
+    def _racks(self) -> tuple[int, ...]:
+        if self._scenario.cluster.nodes_per_rack == 1:
+            return ()
+        from gpusched_env.workload.tenancy import racks_of  # noqa: PLC0415 - few need it
+
+        return racks_of(self._site.nodes, self._scenario.cluster.nodes_per_rack)
 
     def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         return {} if self._scenario.switching.host_memory is None else {"state_gib": self._state_gib[application]}

@@ -10,8 +10,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import HostMemory, Machine, Synchronisation, iteration_s, network_load, traffic
 from gpusched_env.model.host_memory import BYTES_PER_GIB
 from gpusched_env.model.synchronisation import BACKENDS
-from gpusched_env.workload.start_up.architectures import layers_of
-from gpusched_env.workload.start_up.pipeline import Pass, StartUpCosts, best_groups, pipelined_s
 from gpusched_env.workload.tables.applications import Application, Communication, builtin_communication
 
 if TYPE_CHECKING:
@@ -206,6 +204,9 @@ def added_s(application: Application, bandwidth_gb_per_s: float) -> tuple[float,
     A first start sends the weights while the forward pass computes; a resumption the whole state, that of gradients and
     optimiser while the backward pass does. Passes are those of the application's batch on one V100.
     """
+    from gpusched_env.workload.start_up.architectures import layers_of  # noqa: PLC0415 - few need it
+    from gpusched_env.workload.start_up.pipeline import Pass, StartUpCosts, best_groups, pipelined_s  # noqa: PLC0415
+
     layers, batches = layers_of(application.name), application.batches_per_epoch
     epoch_s = application.seconds_per_epoch.get((TIMED_ON, 1))
     if not layers or not batches or epoch_s is None:

@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import DemandCharge, PriceSeries
 from gpusched_env.model.prices import DAY_S
 from gpusched_env.workload.scenario.prices import RANDOM
-from gpusched_env.workload.tables.hourly_prices import HISTORY_S, NAMES, builtin_prices, read_prices
+from gpusched_env.workload.tables import PRICE_SERIES
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpusched_env.workload.scenario.prices import Prices
     from gpusched_env.workload.tables.hourly_prices import PriceTable
 
-WEEK_S, AFTER_S = 7.0 * DAY_S, 60.0 * DAY_S
+WEEK_S, HISTORY_S, AFTER_S = 7.0 * DAY_S, 28.0 * DAY_S, 60.0 * DAY_S
 THURSDAY = 3  # weekday of 1 January 1970, Monday being 0
 
 
@@ -29,7 +29,9 @@ def price_table(prices: Prices) -> PriceTable | None:
     """Read the series that a scenario names; None without one. Raises InputError: the file is not valid."""
     if prices.series is None:
         return None
-    return builtin_prices(prices.series) if prices.series in NAMES else read_prices(prices.series)
+    from gpusched_env.workload.tables.hourly_prices import builtin_prices, read_prices  # noqa: PLC0415 - for polars
+
+    return builtin_prices(prices.series) if prices.series in PRICE_SERIES else read_prices(prices.series)
 
 
 def price_fields(prices: Prices, table: PriceTable | None, until_s: float, seed: int, rng: Generator) -> dict[str, Any]:

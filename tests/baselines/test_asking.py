@@ -15,8 +15,8 @@ from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.solvers import FallbackSolver
 from gpusched_env import JobPolicy, simulate
 from gpusched_env.simulator import State
+from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.policy import Choice
 from instances import random_instance
 from policies import QUICK_LOOK, JobByJob
 from untouched import arrays, assert_unchanged

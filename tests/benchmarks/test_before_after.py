@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import before_after, either_tree, house, trees
+from benchmarks import before_after, either_tree, trees
 from benchmarks.before_after import Case
 from benchmarks.busy import busy
 from benchmarks.child import REPOSITORY
@@ -105,45 +105,6 @@ def test_a_process_measures_the_sources_of_its_tree(tmp_path):
     with pytest.raises(RuntimeError, match="the measurement failed: steps in"):
         worker.wait()
     worker.close()
-
-
-def test_lines_modules_checks_tests_and_imports_are_counted(tmp_path):
-    git(tmp_path, "init", "--quiet")
-    files = {
-        "gpusched_env/audit/one.py": '"""One.\n\nTwo lines.\n"""\n',
-        "baselines/two.py": 'def check(x):\n    """Check."""\n    raise InputError("x", x, "none")\n',
-        "baselines/b/sts/a.py": "from gpusched_env.simulator.events import advance\nfrom b.plan import c\n",
-        "baselines/b/plan/c.py": "def late():\n    import b.sts.a\n    from gpusched_env.simulator.kernels import x\n",
-        "reproductions/r/p/d.py": "if TYPE_CHECKING:\n    import r.q.e\n",
-        "reproductions/r/q/e.py": "from r.p import d\n",
-        "tests/test_it.py": "def test_this():\n    pass\n\n\ndef helper():\n    pass\n",
-        "docs/page.py": "pass\n",
-    }
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text(text)
-    git(tmp_path, "add", ".")
-    (tmp_path / "baselines/unknown_to_git.py").write_text("pass\n")
-    assert house.counts(tmp_path) == {
-        "lines of source": 15,
-        "lines of source in the wheel": 12,
-        "lines of docstrings": 4,
-        "modules": 6,
-        "checks (uses of InputError)": 1,
-        "imports between rooms that import each other": 2,
-        "imports of the simulator's inner modules in baselines": 1,
-        "tests": 1,
-        "lines of gpusched_env/audit": 4,
-    }
-
-
-@needs_git
-@pytest.mark.usefixtures("plain_python")
-def test_the_sources_are_counted_beside_those_of_a_commit(monkeypatch):
-    monkeypatch.setattr(house, "PROGRAMS", {"modules loaded": f"import gpusched_env; {house.LOADED}"})
-    figures = {figure.name: figure for figure in house.measure("HEAD")}
-    assert 0 < figures["modules loaded"].values[0] < figures["modules"].values[0]
-    assert figures["lines of source"].note.startswith("HEAD: ")
 
 
 def test_busy_processes_end_with_the_block():

@@ -21,6 +21,8 @@ MOST = 125
 
 A change that lowers their number lowers this.
 """
+MOST_MODULES, MOST_LINES = 112, 16_500
+"""Modules of the packages that the first step of the plain environment loads, and their lines; lower them likewise."""
 PROGRAM = """
 import gymnasium
 import numpy as np
@@ -41,6 +43,36 @@ def test_the_first_step_compiles_no_more_kernels_than_it_did(tmp_path: Path):
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     assert 100 < int(done.stdout) <= MOST
     assert done.stderr == ""
+
+
+LOADED = """
+import sys
+from pathlib import Path
+ours = [module for name, module in sys.modules.items() if name.startswith("gpusched_") and module.__file__]
+print(len(ours), sum(len(Path(module.__file__).read_text().splitlines()) for module in ours))
+print([name for name in ("polars", "scipy.linalg", "yaml", "matplotlib", "torch") if name in sys.modules])
+"""
+
+
+def test_the_first_step_loads_only_modules_that_it_may_need():
+    environment = os.environ | {"NUMBA_DISABLE_JIT": "1", FORCED: ""}
+    command = [sys.executable, "-c", PROGRAM + LOADED]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    kernels, counts, others = done.stdout.splitlines()
+    modules, lines = map(int, counts.split())
+    assert kernels == "0"
+    assert 60 < modules <= MOST_MODULES
+    assert lines <= MOST_LINES
+    assert others == "['yaml']"  # which Numba imports
+
+
+@pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is compiled")
+def test_linear_algebra_is_imported_by_the_first_kernel_that_uses_it():
+    loaded = "print('scipy.linalg' in sys.modules)"
+    program = "import sys, numba, numpy; from gpusched_env.simulator.sorting import ranked; ranked(numpy.ones(2), 2)\n"
+    program += f"{loaded}; print(numba.njit(lambda a: a @ a)(numpy.eye(2) + 1.0)[0]); {loaded}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n[5. 4.]\nTrue\n"
 
 
 @pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is compiled")

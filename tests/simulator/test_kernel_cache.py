@@ -45,6 +45,13 @@ CHANGES = {
         source(MODULE, "below(width)", "width * c.HEIGHT"), "HEIGHT = 3.0", "HEIGHT = 50.0",
     ),
     "a kernel below it": (source("", "below(width)", "3.0 * width"), "3.0 * width", "4.0 * width"),
+    "a kernel below it that calls it": (
+        source("", "below(width) if width > 9.0 else 1.0", "area(3.0 * width)"), "3.0 * width", "4.0 * width",
+    ),
+    "which of two kernels it calls first": (
+        source("from tiny.helper import helped, helped as again", "helped(width) + below(width)", "again(width)"),
+        "helped(width) + below(width)", "below(width) + helped(width)",
+    ),
     "a number in its own code": (source("", "3.0 * width"), "3.0 * width", "4.0 * width"),
     "its own code": (HELPED, "return helped(width)", "return helped(width) + 1.0"),
     "a kernel from another file": (HELPED, "return width * c.HEIGHT", "return width * c.HEIGHT + 2.0"),
@@ -122,8 +129,24 @@ def test_a_digest_stays_when_only_a_comment_a_docstring_or_another_kernel_of_its
 
 
 @compiled_only
+def test_a_kernel_that_reads_a_name_not_yet_there_shares_its_digest_with_none(tiny: Path):
+    """So one that is called while its file is imported is compiled again by the next process."""
+    (tiny / "area.py").write_text(source("", "below(width)"), encoding="utf-8")
+    assert digest() != digest()
+
+
+@compiled_only
+def test_a_kernel_has_neither_a_digest_nor_a_cache_before_its_first_use(tiny: Path):
+    (tiny / "area.py").write_text(CONSTANT, encoding="utf-8")
+    area = import_module("tiny.area").area
+    assert not {"_digest", "_cache"} & set(vars(area))
+    assert area(2.0) == 6.0
+    assert area._cache._cache_file._source_stamp == area._digest
+
+
+@compiled_only
 def test_the_cache_of_a_kernel_carries_its_digest():
-    """The attributes are Numba's own and private: should they move, kernels would silently lose their digest."""
+    """The attributes are Numba's own and private."""
     stored = place._cache._cache_file
     assert len(place._digest) == 64
     assert stored._source_stamp == place._digest != solve._digest

@@ -11,7 +11,8 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Scenario, load_scenario, make_instance
-from gpusched_env.workload.tables.hourly_prices import NAMES, builtin_prices, filled, read_prices
+from gpusched_env.workload.tables import PRICE_SERIES
+from gpusched_env.workload.tables.hourly_prices import builtin_prices, filled, read_prices
 
 DATA = Path(__file__).parents[2].parent / "shared" / "data"
 HOUR = 3600.0
@@ -222,7 +223,7 @@ def test_what_the_series_does_not_have_is_refused(prices: dict[str, Any], field:
 
 
 def test_every_built_in_series_is_whole():
-    for name in NAMES:
+    for name in PRICE_SERIES:
         table = builtin_prices(name)
         assert np.isfinite(table.eur_per_kwh).all()
         assert (np.diff(table.time_s) == HOUR).all()

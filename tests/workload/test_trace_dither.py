@@ -40,7 +40,7 @@ def replayed(trace: Path, jobs: int = 3_000) -> Instance:
 
 def undithered(monkeypatch: pytest.MonkeyPatch) -> None:
     """Size jobs by the trace's durations."""
-    monkeypatch.setattr("gpusched_env.workload.generator.dithered", lambda epochs, *_: epochs)
+    monkeypatch.setattr("gpusched_env.workload.traces.replay.dithered", lambda epochs, *_: epochs)
 
 
 def full_s(instance: Instance) -> np.ndarray:

@@ -14,7 +14,7 @@ from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_compa
 from gpusched_experiments.cli.comparison_run import instance_title, run_comparison
 from gpusched_experiments.cli.pictures import PicturesOption, picture_forms
 from gpusched_experiments.cli.terminal import note_if_one_seed, output
-from gpusched_experiments.report.comparison_table import comparisons_text
+from gpusched_experiments.report.comparison_text import comparisons_text
 from gpusched_experiments.report.comparison_writing import written
 from gpusched_experiments.report.table import TABLE_FORMATS
 

@@ -10,6 +10,7 @@ from gpusched_env.lazy import lazy_names
 if TYPE_CHECKING:
     from gpusched_experiments.report.comparison import Comparison, compare
     from gpusched_experiments.report.comparison_table import markdown_table, runs_csv
+    from gpusched_experiments.report.evaluation import PolicyEvaluation, evaluate
     from gpusched_experiments.report.processes import WorkerError
     from gpusched_experiments.report.run_summary import RunSummary
     from gpusched_experiments.report.statistics import GroupStatistics, PolicyStatistics, summarise, summarise_groups
@@ -17,10 +18,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Comparison",
     "GroupStatistics",
+    "PolicyEvaluation",
     "PolicyStatistics",
     "RunSummary",
     "WorkerError",
     "compare",
+    "evaluate",
     "markdown_table",
     "runs_csv",
     "summarise",

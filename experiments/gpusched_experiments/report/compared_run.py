@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpusched_agents.files.own_code import failure_of
 from gpusched_baselines.bounds.capacity import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.model import Instance
-from gpusched_env.simulator import Policy, Result, simulate
+from gpusched_env.simulator import Policy, Result
 from gpusched_env.simulator.policy import check_fit
+from gpusched_experiments.report.evaluation import evaluate
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.run_summary import RunSummary
 
@@ -38,13 +38,7 @@ class ComparedRun:
     billing: Billing
 
     def run(self) -> tuple[RunSummary, Result | None]:
-        seed = self.workload.seed
-        try:
-            result = simulate(self.workload.instance, self.policy, seed=seed)
-        except (Exception, SystemExit) as error:  # here: another process passes on no frames
-            own = failure_of(error)
-            if own is None:
-                raise
-            raise own from error
-        summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.billing)
-        return summary, result if self.whole else None
+        seed, results = self.workload.seed, list[Result]()
+        evaluate(self.policy, self.workload.instance, (seed,), on_result=results.append)
+        summary = RunSummary.of(results[0], seed, *self.workload.bounds_eur, self.billing)
+        return summary, results[0] if self.whole else None

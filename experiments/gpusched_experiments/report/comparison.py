@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self, TypeAlias, cast
 
-from gpusched_agents.any_policy import full_name, make_any_policy
-from gpusched_agents.files.own_code import check_policy
-from gpusched_env.envs.source import AnyScenario, Replay, source_of
+from gpusched_agents.any_policy import full_name
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Policy, Result
@@ -26,6 +24,7 @@ from gpusched_experiments.report.comparison_writing import (
     source_of_function,
     write_page,
 )
+from gpusched_experiments.report.evaluation import Workload, policy_of, replayed_or_made, seeds_of
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
@@ -34,7 +33,6 @@ from gpusched_experiments.report.table import Table, html_table, text_table
 
 OnRun: TypeAlias = Callable[[RunSummary], None]
 OnResult: TypeAlias = Callable[[Result], None]
-Workload: TypeAlias = "AnyScenario | Instance | Callable[[int], Instance]"
 
 SHOWN = ("policy", "energy_eur", "tardiness_eur", "total_eur", "late_jobs", "saving")
 """Columns of the table as which a comparison is printed."""
@@ -187,8 +185,7 @@ def compare(
     chosen = [policy for policy, _ in made_by]
     names = [policy.name for policy in chosen]
     each_once("policies", names)
-    seeds = tuple(seeds) if isinstance(seeds, Iterable) else range(checks.whole("seeds", seeds))
-    each_once("seeds", [checks.whole(f"seeds[{i}]", seed, 0) for i, seed in enumerate(seeds)])
+    seeds = seeds_of(seeds)
     checks.whole("workers", workers)
     if reference is not None and reference not in names:
         raise InputError("reference", reference, f"one of the policies compared: {', '.join(names)}")
@@ -216,16 +213,14 @@ def compare(
         if on_run is not None:
             on_run(summary)
     compared = Comparison((done[place] for place in places), reference or names[0], instance)
-    compared.made = Made(about, make, tuple(made_by), tuple(seeds), workers, billing or billed, results)
+    compared.made = Made(about, make, tuple(made_by), seeds, workers, billing or billed, results)
     return compared
 
 
 def _policies(given: Any) -> list[tuple[Policy, str | None]]:
     each = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     return [
-        (make_any_policy(policy), full_name(policy))
-        if isinstance(policy, str)
-        else (check_policy(f"policies[{i}]", policy), None)
+        (policy_of(policy, f"policies[{i}]"), full_name(policy) if isinstance(policy, str) else None)
         for i, policy in enumerate(each)
     ]
 
@@ -234,7 +229,7 @@ def _workload(given: Workload) -> tuple[NamedWorkload, Callable[[int], Instance]
     if callable(given):
         about = NamedWorkload(None, None, getattr(given, "__qualname__", "a function"), source_of_function(given))
         return about, given, None, Billing()
-    source = Replay(given) if isinstance(given, Instance) else source_of(given, alike=lambda _: None)
+    source = replayed_or_made(given)
     name = source.name or "no name" if source.scenario is None else None
     instance = source.make(0) if source.scenario is None else None
     return NamedWorkload(source.scenario, instance, name or ""), source.make, name, Billing.of(source.scenario)

@@ -8,7 +8,7 @@ import io
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import one_error, write_atomically
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.run import Label, Values
 
 VERSION = 1
@@ -69,6 +68,22 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+class Placed(Protocol):
+    """A run, or what stands for it: a `Cell` or a `Place`."""
+
+    @property
+    def labels(self) -> tuple[tuple[str, Label], ...]:
+        """Where the run stands in its report."""
+
+    @property
+    def policy(self) -> str:
+        """The name of its policy."""
+
+    @property
+    def seed(self) -> int:
+        """Its seed."""
+
+
 class Place(NamedTuple):
     """Where a finished run that is no `Cell` stands: its labels, the name of its policy, and its seed."""
 
@@ -77,7 +92,7 @@ class Place(NamedTuple):
     seed: int
 
 
-Finished = tuple[str, "Cell | Place", "Values"]
+Finished = tuple[str, Placed, "Values"]
 
 TEXTS = {"groups"}
 """Measured columns that hold texts."""
@@ -116,7 +131,7 @@ class Store:
         end = rows[0].index("seed") + 1 if rows and "seed" in rows[0] else 0
         return [*rows[:1], *(row for row in rows[1:] if tuple(row[1:end]) not in places)]
 
-    def append(self, key: str, run: Cell | Place, values: Values) -> None:
+    def append(self, key: str, run: Placed, values: Values) -> None:
         """Add one finished run; before the first, what a killed command left of a line goes."""
         kept = b"" if self._whole else _whole_lines(self.path)
         header = [] if self._whole or kept else [["key", *self.labels, "policy", "seed", *values]]
@@ -135,11 +150,11 @@ class Store:
         kept = [row for row in rows[1:] if row[0] in keys or row in others]
         write_atomically(self.path, csv_lines([*rows[:1], *kept]))
 
-    def _texts(self, key: str, run: Cell | Place, values: Values) -> list[object]:
+    def _texts(self, key: str, run: Placed, values: Values) -> list[object]:
         return [key, *self.place(run, self.labels), *values.values()]
 
     @staticmethod
-    def place(run: Cell | Place, labels: Sequence[str]) -> tuple[str, ...]:
+    def place(run: Placed, labels: Sequence[str]) -> tuple[str, ...]:
         """Return where a run stands: its labels, policy and seed, as texts."""
         own = dict(run.labels)
         return (*(str(own[name]) for name in labels), run.policy, str(run.seed))

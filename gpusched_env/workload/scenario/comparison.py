@@ -20,9 +20,7 @@ from gpusched_env.workload.scenario.settings import (
     check_each_once,
     setting,
 )
-from gpusched_env.workload.traces.columns import TRACE_FIELDS, Condition
-from gpusched_env.workload.traces.presets import FORMATS, TraceFormat
-from gpusched_env.workload.traces.rows import UTF_8
+from gpusched_env.workload.traces.formats import FORMATS, TRACE_FIELDS, UTF_8, TraceFormat
 
 MOST_SEEDS = 100_000
 ALLOWED = "whole numbers >= 0 and ranges of them, each once: 0-19, or 0,3,5"
@@ -159,6 +157,8 @@ class JobClass(Settings):
 
 
 def _conditions(value: object) -> object:
+    from gpusched_env.workload.traces.columns import Condition  # noqa: PLC0415 - for polars
+
     given = as_tuple(value)
     for text in given if isinstance(given, tuple) else ():
         try:

@@ -10,7 +10,7 @@ from pydantic import model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.scenario.settings import USUAL, AtLeastOne, Duration, NotNegative, Settings, setting
-from gpusched_env.workload.tables.hourly_prices import NAMES
+from gpusched_env.workload.tables import PRICE_SERIES
 
 RANDOM = "random"
 VALIDATION_SEEDS, TEST_SEEDS = range(20_000, 30_000), range(30_000, 40_000)
@@ -65,8 +65,8 @@ class Prices(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.series is not None and not self.series.endswith(".csv") and self.series not in NAMES:
-            raise InputError("series", self.series, f"a .csv file, or one of {', '.join(NAMES)}")
+        if self.series is not None and not self.series.endswith(".csv") and self.series not in PRICE_SERIES:
+            raise InputError("series", self.series, f"a .csv file, or one of {', '.join(PRICE_SERIES)}")
         if self.start != RANDOM:
             _local("start", self.start)
         for name in ("first_month", "last_month", "validation_from", "test_from"):

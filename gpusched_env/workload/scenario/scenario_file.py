@@ -19,10 +19,8 @@ from gpusched_env.workload.scenario.places import builtin_files, text_of, track_
 from gpusched_env.workload.scenario.scenario import Scenario, changed_description
 from gpusched_env.workload.scenario.settings import Settings
 from gpusched_env.workload.scenario.sharing import OwnTenant
-from gpusched_env.workload.tables.own_applications import MLPERF, PUBLISHED
-from gpusched_env.workload.traces.presets import check_format
-from gpusched_env.workload.traces.rows import UTF_8
-from gpusched_env.workload.traces.trace import detect_format, read_trace
+from gpusched_env.workload.tables import MLPERF, PUBLISHED
+from gpusched_env.workload.traces.formats import UTF_8
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -73,6 +71,9 @@ def scenario_for_trace(
     Raises:
         InputError: There is no such format, the file cannot be read, or a number is out of its range.
     """
+    from gpusched_env.workload.traces.presets import check_format  # noqa: PLC0415 - few need it
+    from gpusched_env.workload.traces.trace import detect_format, read_trace  # noqa: PLC0415 - for polars
+
     if trace_format is not None:
         check_format(trace_format)
     chosen = load_scenario("default") if base is None else base

@@ -6,6 +6,11 @@ import csv
 from importlib.resources import files
 
 Row = dict[str, str]
+PUBLISHED, MLPERF = "published", "mlperf"
+"""Libraries of the package: the published histograms, and the epochs that MLPerf's runs needed, by application."""
+MARKETS, YEARS = ("de-lu", "caiso", "ercot"), range(2020, 2025)
+PRICE_SERIES = (*MARKETS, *(f"{market}-{year}" for market in MARKETS for year in YEARS))
+"""Names of the built-in series of prices."""
 
 
 def read_table(name: str) -> list[Row]:

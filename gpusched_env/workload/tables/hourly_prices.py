@@ -14,6 +14,7 @@ import polars as pl
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.prices import DAY_S
+from gpusched_env.workload.tables import MARKETS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,11 +23,7 @@ if TYPE_CHECKING:
 
 HOUR_S = 3600.0
 HISTORY_S = 28.0 * DAY_S
-MARKETS = ("de-lu", "caiso", "ercot")
-YEARS = range(2020, 2025)
 CARBON_YEAR = 2022
-NAMES = (*MARKETS, *(f"{market}-{year}" for market in MARKETS for year in YEARS))
-"""Names of the built-in series."""
 MWH = {"eur_per_kwh": 1.0, "eur_per_mwh": 1000.0}
 """Names that the column of prices of a file may have, and kWh in their unit."""
 NOW = datetime.fromisoformat

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution
-from gpusched_env.workload.tables import Row, read_table
+from gpusched_env.workload.tables import MLPERF, PUBLISHED, Row, read_table
 from gpusched_env.workload.tables.applications import Application, number, whole
 
 NEEDED = ("application", "gpu_type", "gpus", "max_epochs")
@@ -98,10 +98,6 @@ def _fact(rows: Iterable[tuple[str, Row]], fact: str, usual: float | None) -> fl
         if value != values[0][1]:
             raise InputError(where, value, f"{values[0][1]:g}, as on the application's other rows, or nothing")
     return values[0][1]
-
-
-PUBLISHED, MLPERF = "published", "mlperf"
-"""Libraries of the package: the published histograms, and the epochs that MLPerf's runs needed, by application."""
 
 
 @cache

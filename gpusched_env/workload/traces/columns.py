@@ -14,6 +14,7 @@ import polars as pl
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.workload.traces.formats import TRACE_FIELDS
 from gpusched_env.workload.traces.presets import ROW, settings_for
 
 if TYPE_CHECKING:
@@ -76,23 +77,6 @@ def kind_of(text: pl.Series) -> Kind | None:
 def seconds(text: pl.Series) -> pl.Series:
     """Read a column as seconds: numbers as they are, or dates since 1970; null where a cell is not of its kind."""
     return micros(text).cast(pl.Float64) / 1e6 if kind_of(text) == "date" else plain(text)
-
-
-TRACE_FIELDS = (
-    "submission_s",
-    "timestamp",
-    "duration_s",
-    "gpus",
-    "due_s",
-    "tardiness_weight_eur_per_s",
-    "application",
-    "start_s",
-    "end_s",
-    "tenant",
-    "user",
-    "gpu_type",
-)
-"""Fields of a job in a trace; submission_s and timestamp are two names of one."""
 
 
 def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mapping[str, str]) -> dict[str, str]:

@@ -6,12 +6,9 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import Literal, get_args
 
 from gpusched_env.errors import InputError
-
-TraceFormat = Literal["philly", "itp", "helios", "acme", "pai", "openb", "sacct", "journal", "generic"]
-FORMATS: tuple[TraceFormat, ...] = get_args(TraceFormat)
+from gpusched_env.workload.traces.formats import FORMATS, TraceFormat
 
 ROW = "row of the trace"
 """Column with the number of the row: 1 is the first below the header, or the first of a file without one."""

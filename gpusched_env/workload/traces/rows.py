@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json, unpack
 from gpusched_env.workload.traces.columns import missing
+from gpusched_env.workload.traces.formats import UTF_8
 from gpusched_env.workload.traces.journal import is_journal
 from gpusched_env.workload.traces.presets import (
     GENERIC,
@@ -237,7 +238,6 @@ _PAI_COLUMNS = (
     "gpu_type",
 )  # fmt: skip
 _PAI_STATES = {"Terminated", "Running", "Failed", "Waiting"}
-UTF_8 = "utf-8"
 _SEPARATORS = (",", ";", "\t", "|")
 
 

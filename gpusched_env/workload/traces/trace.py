@@ -17,8 +17,9 @@ from gpusched_env.workload.traces.columns import (
     find_columns,
     with_made_columns,
 )
-from gpusched_env.workload.traces.presets import GENERIC, SACCT, Preset, TraceFormat, check_format
-from gpusched_env.workload.traces.rows import UTF_8, earlier_attempts, layout_of, read_rows
+from gpusched_env.workload.traces.formats import UTF_8, TraceFormat
+from gpusched_env.workload.traces.presets import GENERIC, SACCT, Preset, check_format
+from gpusched_env.workload.traces.rows import earlier_attempts, layout_of, read_rows
 
 _ARRAYS = ("submission_s", "duration_s", "gpus", "due_s", "tardiness_weight_eur_per_s", "start_s")
 _TEXTS = ("application", "tenant", "user", "gpu_type")

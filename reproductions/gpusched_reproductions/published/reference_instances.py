@@ -17,7 +17,8 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance, Job
 from gpusched_env.workload import load_scenario
 from gpusched_env.workload.catalogue import Catalogue, Site
-from gpusched_env.workload.tables.own_applications import PUBLISHED, read_histograms
+from gpusched_env.workload.tables import PUBLISHED
+from gpusched_env.workload.tables.own_applications import read_histograms
 
 SCENARIO = "published-high"
 

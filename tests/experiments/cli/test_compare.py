@@ -12,9 +12,10 @@ from gpusched_env import simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import read_run
 from gpusched_env.rendering import MissingExtraError
-from gpusched_env.workload import generator, load_scenario, make_instance
+from gpusched_env.workload import load_scenario, make_instance
+from gpusched_env.workload.traces import replay
 from gpusched_experiments.cli import comparison_run
-from gpusched_experiments.report import compare, compared_run
+from gpusched_experiments.report import compare, evaluation
 from gpusched_experiments.report.comparison_folder import ComparisonFolder
 from refusals import refused
 
@@ -138,7 +139,7 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
         ran.append((instance.seed, policy.name))
         return simulate(instance, policy, **others)
 
-    monkeypatch.setattr(compared_run, "simulate", stopping)
+    monkeypatch.setattr(evaluation, "simulate", stopping)
     assert gpusched(*arguments).exit_code == 130
     assert {path.name for path in (tmp_path / "a").iterdir()} == {"cells.csv", "runs", "scenario.toml"}
     first = list(ran)
@@ -147,7 +148,7 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
         ran.append((instance.seed, policy.name))
         return simulate(instance, policy, **others)
 
-    monkeypatch.setattr(compared_run, "simulate", spied)
+    monkeypatch.setattr(evaluation, "simulate", spied)
     done = succeeds(*arguments)
     assert "4 of 9 runs are finished already" in done.stderr
     assert len(ran) == len(set(ran)) == 9
@@ -376,10 +377,10 @@ def test_a_trace_is_read_once_however_many_runs_there_are(tmp_path, monkeypatch)
 
     def spied(scenario):
         read.append(scenario)
-        return generator_replayed(scenario)
+        return replayed(scenario)
 
-    generator_replayed = generator.replayed_trace
-    monkeypatch.setattr(generator, "replayed_trace", spied)
+    replayed = replay.replayed_trace
+    monkeypatch.setattr(replay, "replayed_trace", spied)
     trace = tmp_path / "trace.csv"
     trace.write_text("submission_s,duration_s,gpus\n" + "".join(f"{60 * i},600,1\n" for i in range(4)))
     out = ("-w", 1, "--out", tmp_path / "a")

@@ -9,7 +9,8 @@ from gpusched_experiments.cli.comparison_plan import print_comparisons
 from gpusched_experiments.cli.terminal import WIDE, print_table
 from gpusched_experiments.report import RunSummary
 from gpusched_experiments.report.comparison_folder import Compared
-from gpusched_experiments.report.comparison_table import NONE, comparisons_text
+from gpusched_experiments.report.comparison_table import NONE
+from gpusched_experiments.report.comparison_text import comparisons_text
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.metrics import RunMetrics
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, ColumnNote, Table

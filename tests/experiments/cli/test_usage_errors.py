@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from commands import assert_one_error, gpusched, succeeds
-from gpusched_experiments.report import compared_run
+from gpusched_experiments.report import evaluation
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_an_interrupted_comparison_keeps_no_run_that_has_not_ended(tmp_path, mon
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(compared_run, "simulate", interrupted)
+    monkeypatch.setattr(evaluation, "simulate", interrupted)
     words = f"compare -p edf -s tiny --seeds 0-3 --workers 1 --out {tmp_path / 'run'}"
     done = gpusched(*words.split())
     assert done.exit_code == 130

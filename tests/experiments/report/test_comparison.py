@@ -10,7 +10,7 @@ from gpusched_baselines.registry import make_policy, policy_names
 from gpusched_env.simulator import simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.report import compare, compared_run, comparison, summarise
+from gpusched_experiments.report import compare, compared_run, comparison, evaluation, summarise
 from gpusched_experiments.report.warm_up import tiny_instance, warm_up
 from refusals import ANY, refused
 
@@ -63,7 +63,7 @@ def test_runs_that_are_finished_already_are_not_run_again(monkeypatch):
         ran.append((instance.seed, policy.name))
         return simulate(instance, policy, **others)
 
-    monkeypatch.setattr(compared_run, "simulate", spied)
+    monkeypatch.setattr(evaluation, "simulate", spied)
     known = [whole[0], whole[1], whole[3], replace(whole[0], seed=77)]
     assert without_times(compare(policies, TINY, [3, 1], known=known)) == without_times(whole)
     assert ran == [(1, "edf")]

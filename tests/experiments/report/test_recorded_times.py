@@ -14,7 +14,7 @@ from gpusched_experiments.html_report.document import report_html
 from gpusched_experiments.html_report.runs import comparison_report
 from gpusched_experiments.html_report.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
-from gpusched_experiments.report.comparison_table import comparisons_text
+from gpusched_experiments.report.comparison_text import comparisons_text
 from gpusched_experiments.report.metrics import UNKNOWN
 from gpusched_experiments.report.recorded_times import Times, Traced
 from refusals import refused

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from gpusched_env.cells import CellCluster, Chain, Piece, VirtualCluster
 from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_reproductions.systems.hived.cells import CellCluster, Chain, Piece, VirtualCluster
 
 
 def read_cluster(path: Path) -> Any:

@@ -10,10 +10,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from gpusched_env.cells import Allocator, Request
 from gpusched_env.errors import InputError
 from gpusched_reproductions.systems.checks import Check, Measured
 from gpusched_reproductions.systems.hived import episodes
+from gpusched_reproductions.systems.hived.cells import Allocator, Request
 from gpusched_reproductions.systems.hived.configuration import cluster_of, read_cluster
 
 DATA = Path("../shared/data/hived")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from gpusched_env.cells import Allocation, Allocator, CellCluster, Request
 from gpusched_env.errors import InputError
+from gpusched_reproductions.systems.hived.cells import Allocation, Allocator, CellCluster, Request
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from gpusched_env.cells import tree as at
-from gpusched_env.cells.binding import HIGHEST, OPPORTUNISTIC, Binding
-from gpusched_env.cells.cluster import CellCluster
-from gpusched_env.cells.gang import Allocation, Gang, Placement, Request
-from gpusched_env.cells.holding import GangTable
-from gpusched_env.cells.packing import pack
-from gpusched_env.cells.search import CellSearch
 from gpusched_env.errors import InputError
+from gpusched_reproductions.systems.hived.cells.binding import HIGHEST, OPPORTUNISTIC, Binding
+from gpusched_reproductions.systems.hived.cells.cluster import CellCluster
+from gpusched_reproductions.systems.hived.cells.gang import Allocation, Gang, Placement, Request
+from gpusched_reproductions.systems.hived.cells.holding import GangTable
+from gpusched_reproductions.systems.hived.cells.packing import pack
+from gpusched_reproductions.systems.hived.cells.search import CellSearch
 
 
 class Allocator:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from gpusched_env.cells import tree as at
-from gpusched_env.cells.binding import NOBODY, OPPORTUNISTIC, Side
+from gpusched_reproductions.systems.hived.cells.binding import NOBODY, OPPORTUNISTIC, Side
 
 
 def pack(

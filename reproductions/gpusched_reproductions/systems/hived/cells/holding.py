@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from gpusched_env.cells.binding import Binding
-from gpusched_env.cells.gang import Gang, Placement, Use
+from gpusched_reproductions.systems.hived.cells.binding import Binding
+from gpusched_reproductions.systems.hived.cells.gang import Gang, Placement, Use
 
 
 @dataclass(eq=False)

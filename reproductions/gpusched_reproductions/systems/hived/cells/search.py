@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from gpusched_env.cells import tree as at
-from gpusched_env.cells.binding import Binding
-from gpusched_env.cells.gang import Placement
+from gpusched_reproductions.systems.hived.cells.binding import Binding
+from gpusched_reproductions.systems.hived.cells.gang import Placement
 
 
 @dataclass(eq=False)

@@ -7,9 +7,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_env.cells import Allocation, Allocator, CellCluster, Chain, Piece, Request, VirtualCluster
 from gpusched_env.cells import tree as at
-from gpusched_env.cells.binding import NOBODY
+from gpusched_reproductions.systems.hived.cells import (
+    Allocation,
+    Allocator,
+    CellCluster,
+    Chain,
+    Piece,
+    Request,
+    VirtualCluster,
+)
+from gpusched_reproductions.systems.hived.cells.binding import NOBODY
 from refusals import refused
 
 WHOLE = (0, 1, 2, 3)

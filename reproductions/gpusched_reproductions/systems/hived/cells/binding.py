@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.arrays import Ints
 from gpusched_env.cells import tree as at
-from gpusched_env.cells.cluster import CellCluster, Chain
+from gpusched_reproductions.systems.hived.cells.cluster import CellCluster, Chain
 
 NOBODY = -2
 OPPORTUNISTIC = -1

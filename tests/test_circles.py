@@ -1,0 +1,52 @@
+"""No modules import each other in a circle, not for annotations either."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from benchmarks.child import REPOSITORY
+from benchmarks.circles import circles
+from benchmarks.house import package_folders
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEFT = [
+    ("gpusched_env.envs.vector.episodes", "gpusched_env.envs.vector.prefetch"),
+    ("gpusched_env.model.instance", "gpusched_env.model.rates", "gpusched_env.model.site", "gpusched_env.model.tenant"),
+    (
+        "gpusched_env.workload.catalogue",
+        "gpusched_env.workload.network",
+        "gpusched_env.workload.power_limits",
+        "gpusched_env.workload.scenario.cluster",
+        "gpusched_env.workload.scenario.scenario",
+    ),
+    (
+        "gpusched_env.workload.drawn",
+        "gpusched_env.workload.generator",
+        "gpusched_env.workload.mixture",
+        "gpusched_env.workload.scenario.places",
+        "gpusched_env.workload.scenario.scenario_file",
+    ),
+]
+"""Circles that are still there; whoever cuts one removes it here."""
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    assert circles(package_folders(REPOSITORY)) == LEFT
+
+
+def test_a_circle_through_annotations_functions_and_a_package_is_found(tmp_path: Path):
+    (tmp_path / "deep").mkdir()
+    texts = {
+        "a": "from p import b\n",
+        "b": "if TYPE_CHECKING:\n    from p.deep.c import C\n",
+        "deep/c": "def f():\n    import p.a\n",
+        "d": "from p.a import A\n",
+        "__init__": "from p.d import D\nfrom p.a import A\n",
+    }
+    for name, text in texts.items():
+        (tmp_path / f"{name}.py").write_text(text, encoding="utf-8")
+    assert circles({"p": tmp_path}) == [("p.a", "p.b", "p.deep.c")]
+    (tmp_path / "b.py").write_text("", encoding="utf-8")
+    assert circles({"p": tmp_path}) == []
