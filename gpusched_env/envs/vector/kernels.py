@@ -56,16 +56,23 @@ class Handles(NamedTuple):
 # Kernels get these as plain tuples: beside a compiled function Numba stores the types of its arguments, and would not
 # find a class there that has moved since.
 
-hidden_at, notes_at = element_of(Hidden), element_of(Notes)
+notes_at = element_of(Notes)
 
 
 @unlocked_kernel
 def work(
-    taken: Ints, actions: Ints, seen: tuple[Any, ...], places: Ints, handles: Handles, invalid: Ints, like: Board
+    taken: Ints,
+    actions: Ints,
+    seen: tuple[Any, ...],
+    places: Ints,
+    handles: Handles,
+    invalid: Ints,
+    like: Board,
+    hidden_like: Hidden,
 ) -> int:
     """Apply the actions in environments that no thread has taken yet, count those that cannot be placed, and observe.
 
-    All boards are of the build of `like`.
+    All boards and hidden parts are of the builds of `like` and `hidden_like`.
 
     Returns:
         How many environments are done, also by other threads.
@@ -76,7 +83,7 @@ def work(
         last = min(first + CHUNK, size)
         for i in range(first, last):
             if actions[i] != SKIP:
-                step_one(i, actions, seen, places, handles, invalid, like)
+                step_one(i, actions, seen, places, handles, invalid, like, hidden_like)
         add(taken, DONE, last - first)
         first = add(taken, TAKEN, CHUNK)
     return int(add(taken, DONE, 0))
@@ -84,7 +91,14 @@ def work(
 
 @lean_kernel
 def step_one(
-    i: int, actions: Ints, seen: tuple[Any, ...], places: Ints, handles: Handles, invalid: Ints, like: Board
+    i: int,
+    actions: Ints,
+    seen: tuple[Any, ...],
+    places: Ints,
+    handles: Handles,
+    invalid: Ints,
+    like: Board,
+    hidden_like: Hidden,
 ) -> None:
     """Step environment i."""
     boards, hidden, notes = handles
@@ -92,7 +106,7 @@ def step_one(
     fetch_next(boards, notes, i, like)
     board, acts = element_like(like, boards, i), actions[i] != LOOK
     before = board.clock[at.NOW]
-    if acts and not decide(board, hidden_at(hidden, i), actions[i]):
+    if acts and not decide(board, element_like(hidden_like, hidden, i), actions[i]):
         invalid[i] += 1
     job, now, total, late, energy, tardiness, co2 = look(board, notes_at(notes, i), acts, numbers, places, i, mask[i])
     current_job[i], money[TIME, i], money[TOTAL_ENERGY, i], money[TOTAL_TARDINESS, i] = job, now, total, late

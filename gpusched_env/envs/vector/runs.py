@@ -156,7 +156,7 @@ class EpisodeRuns:
             self._notes[i] = notes.placed(memory[own:])
             for handles, value in zip(self._handles, (state.board, state.hidden, self._notes[i]), strict=True):
                 handles[i] = value.handle
-        self._stable = self._places, tuple(self._handles), self.invalid, self.states[0].board
+        self._stable = self._places, tuple(self._handles), self.invalid, self.states[0].board, self.states[0].hidden
 
 
 def infos_of(
