@@ -160,7 +160,7 @@ def test_a_reward_of_your_own_is_asked_for_every_step_of_every_environment():
     infos = twins.reset(seed=0)
     twins.play(80, np.random.default_rng(6), infos)
     assert twins.episodes
-    assert all(type(value) is float for call in calls for value in call)
+    assert all(isinstance(value, float) for call in calls for value in call)
     assert len(calls) == 2 * (3 * 80 - twins.episodes + int(twins.ended.sum()))
 
 
