@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 BEFORE = "78b8e47"
 """The commit with which the present sources are compared by default."""
-INSTALLED = ("gpusched_env", "baselines", "agents", "experiments")
+INSTALLED = ("gpusched_env", "baselines", "agents", "experiments", "operations")
 PACKAGES = (*INSTALLED, "reproductions")
 FACE = ("gpusched_env.simulator.kernels", "gpusched_env.simulator.stepping")
 LOADED = "import sys; print(sum(name.partition('.')[0].startswith('gpusched_') for name in sys.modules))"

@@ -20,15 +20,15 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_experiments import compare
-from gpusched_experiments.forecast import ForecastSettings, forecast
-from gpusched_experiments.live.asking import ask_here, decider_of
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.releasing import look
-from gpusched_experiments.live.rules_file import ORIGIN_S
-from gpusched_experiments.live.slurm_commands import SlurmControl
-from gpusched_experiments.live.snapshot import take_snapshot
-from gpusched_experiments.service.client import ServicePolicy
-from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_operations.forecast import ForecastSettings, forecast
+from gpusched_operations.live.asking import ask_here, decider_of
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.releasing import look
+from gpusched_operations.live.rules_file import ORIGIN_S
+from gpusched_operations.live.slurm_commands import SlurmControl
+from gpusched_operations.live.snapshot import take_snapshot
+from gpusched_operations.service.client import ServicePolicy
+from gpusched_operations.service.decision import Decider, PolicyCatalogue
 from made_up_drives import ELASTIC, MOVABLE, RIGID, driver, kinds
 from made_up_slurm import MadeUpJob, MadeUpSlurm
 from refusals import refused

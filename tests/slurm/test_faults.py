@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_experiments.live.asking import ask_here, decider_of
-from gpusched_experiments.live.driver import Driver, DriveSettings
-from gpusched_experiments.live.emulated import EmulatedCluster
-from gpusched_experiments.live.emulated_processes import end, processes
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress_reports import ProgressReports
-from gpusched_experiments.live.slurm_commands import SlurmControl
+from gpusched_operations.live.asking import ask_here, decider_of
+from gpusched_operations.live.driver import Driver, DriveSettings
+from gpusched_operations.live.emulated import EmulatedCluster
+from gpusched_operations.live.emulated_processes import end, processes
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.progress_reports import ProgressReports
+from gpusched_operations.live.slurm_commands import SlurmControl
 from slurm_clusters import needs_slurm
 from slurm_trials import Trial, TrialJob, drawn_jobs, journal_of
 from waiting import eventually

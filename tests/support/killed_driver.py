@@ -14,12 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from gpusched_experiments.live.asking import Ask, ask_here, decider_of, key_of
-from gpusched_experiments.live.driver import Driver, DriveSettings
-from gpusched_experiments.live.driving import DriveOptions, Stopped, drive
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress_reports import ProgressReports
-from gpusched_experiments.live.slurm_commands import SlurmControl
+from gpusched_operations.live.asking import Ask, ask_here, decider_of, key_of
+from gpusched_operations.live.driver import Driver, DriveSettings
+from gpusched_operations.live.driving import DriveOptions, Stopped, drive
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.progress_reports import ProgressReports
+from gpusched_operations.live.slurm_commands import SlurmControl
 
 
 def say(line: str) -> None:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpusched_experiments.live.acting import DriveSettings
-from gpusched_experiments.live.driver import Driver
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress_reports import ProgressReports, Report
-from gpusched_experiments.live.slurm_commands import SlurmControl
+from gpusched_operations.live.acting import DriveSettings
+from gpusched_operations.live.driver import Driver
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.progress_reports import ProgressReports, Report
+from gpusched_operations.live.slurm_commands import SlurmControl
 from made_up_slurm import MadeUpSlurm
 
 APP = "app=resnet50-imagenet-global256"
