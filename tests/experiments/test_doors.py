@@ -21,7 +21,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_experiments import compare
 from gpusched_operations.forecast import ForecastSettings, forecast
-from gpusched_operations.live.asking import ask_here, decider_of
+from gpusched_operations.live.asking import decider_of
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.releasing import look
 from gpusched_operations.live.rules_file import ORIGIN_S
@@ -245,7 +245,7 @@ def test_snapshot_and_the_decision_of_drive(name: str, policy: str, tmp_path: Pa
     assert starts_of(shown.answer) == expected
     assert starts_of(json.loads(DECIDER(json.dumps(shown.request.fields).encode()))) == expected
     slurm = made_up()
-    made, events = driver(slurm, tmp_path, ask_here(decider), rules=rules, policy=policy)
+    made, events = driver(slurm, tmp_path, decider.ask, rules=rules, policy=policy)
     made.round()
     assert {each["job"]: (each["configuration"], list(each["nodes"])) for each in kinds(events, "start")} == expected
     assert {str(number): job.runs[0][1:] for number, job in slurm.jobs.items() if job.runs} == {
@@ -258,7 +258,7 @@ def test_prices_by_period_change_the_decision_of_drive(tmp_path: Path):
     started = []
     for name in ("none", "prices"):
         made, events = driver(
-            made_up(), tmp_path / name, ask_here(decider_of("sts-x", b"a key of the doors")),
+            made_up(), tmp_path / name, decider_of("sts-x", b"a key of the doors").ask,
             rules=JobRules.of(LIVE_MECHANISMS[name]), policy="sts-x",
         )  # fmt: skip
         made.round()

@@ -56,11 +56,11 @@ BAD = (None, "two", -1, 1e308, 10**30, [], {}, [[1]], {"a": 1}, True, float("nan
 def journal_lines(folder: Path) -> list[Any]:
     cluster = PlayedCluster(tuple(PlayedJob(n, T, 1, ((T, T + 60, "v1"),), "gpusched app=mine") for n in (1, 2)), T)
 
-    def decide(_: bytes) -> bytes:
-        return json.dumps({"jobs": [], "running": 0, "waiting": 0}).encode()
+    def ask(_: Any) -> dict[str, Any]:
+        return {"jobs": [], "running": 0, "waiting": 0}
 
     with Journal(folder, clock=lambda: cluster.now_s) as journal:
-        watch = ClusterWatch(cluster.read, JobRules.of(RULES), "edf", decide, journal, "gpu",
+        watch = ClusterWatch(cluster.read, JobRules.of(RULES), "edf", ask, journal, "gpu",
             clock=lambda: cluster.now_s, ticks=lambda: cluster.steady_s)  # fmt: skip
         watch_on(watch, 30.0, lambda _: None, for_s=120.0, wait=cluster.wait)
     return [json.loads(line) for file in folder.iterdir() for line in file.read_text().splitlines()]

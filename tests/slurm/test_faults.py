@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_operations.live.asking import ask_here, decider_of
+from gpusched_operations.live.asking import decider_of
 from gpusched_operations.live.driver import Driver, DriveSettings
 from gpusched_operations.live.emulated import EmulatedCluster
 from gpusched_operations.live.emulated_processes import end, processes
@@ -203,7 +203,7 @@ def test_clock_of_the_driver_steps(trial: Trial, tmp_path: Path, monkeypatch: py
         settings,
         JobRules.load(trial.rules),
         SlurmControl(),
-        ask_here(decider_of("edf", b"k" * 32)),
+        decider_of("edf", b"k" * 32).ask,
         tmp_path / "state",
         lambda _kind, **_fields: None,
         ProgressReports(trial.progress),

@@ -84,12 +84,12 @@ def slurm_drive_command(
         power_off_s=None if power_off is None else 60.0 * power_off,
     )
     if dry_run:
-        ask = asking.ask_service(url) if url else asking.ask_here(asking.decider_of(policy, secrets.token_bytes(32)))
+        ask = asking.ask_service(url) if url else asking.decider_of(policy, secrets.token_bytes(32)).ask
         for line in driving.dry_run(settings, known, ask, folder, progress):
             typer.echo(line)
         return
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    ask = asking.ask_service(url) if url else asking.ask_here(asking.decider_of(policy, asking.key_of(folder)))
+    ask = asking.ask_service(url) if url else asking.decider_of(policy, asking.key_of(folder)).ask
     address = None if progress_port is None else (progress_host, progress_port)
     metrics = live_metrics(known.clock, drives=True)
     options = driving.DriveOptions(folder, until_idle, progress, address, metrics=metrics)

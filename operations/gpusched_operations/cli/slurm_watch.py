@@ -32,6 +32,7 @@ from gpusched_operations.cli.live_options import (
     live_metrics,
     needed,
 )
+from gpusched_operations.live.asking import Ask
 from gpusched_operations.live.comment import seconds_of_due
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import Journal, log_line
@@ -124,18 +125,18 @@ def slurm_watch_command(
     with ExitStack() as stack:
         stack.enter_context(logging_to_stderr(log_level, log_format))
         book = stack.enter_context(Journal(journal))
-        decide: Callable[[bytes], bytes] = decider
+        ask: Ask = decider.ask
         book.listeners.append(log_line)
         if metrics is not None:
             counted = needed(live_metrics(jobs.clock, drives=False))
             book.listeners.append(counted.event)
-            decide = counted.deciding(decider)
+            ask = counted.asking(ask)
             address = address_of("--metrics", metrics)
             server = ProgressServer(ProgressReports(), lambda _: None, address, counted.text)
             stack.callback(server.close)
             typer.echo(f"figures at http://{address[0]}:{server.port}/metrics")
         stops = bool(decider.policies.make(policy).preemption)
-        watch = ClusterWatch(read, jobs, policy, decide, book, partition, _reader(progress), preemptive=stops)
+        watch = ClusterWatch(read, jobs, policy, ask, book, partition, _reader(progress), preemptive=stops)
         try:
             watch_on(watch, every, typer.echo, for_s=for_s, until_idle=until_idle)
         except KeyboardInterrupt:

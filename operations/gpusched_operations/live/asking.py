@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import secrets
 from collections.abc import Callable, Mapping
@@ -38,10 +37,6 @@ def key_of(folder: Path) -> bytes:
 
 def decider_of(policy: str, key: bytes) -> Decider:
     return Decider(PolicyCatalogue.of(policy), key)
-
-
-def ask_here(decider: Decider) -> Ask:
-    return lambda fields: decider.decide(decider.parse(json.dumps(fields, allow_nan=False).encode()))
 
 
 def ask_service(url: str) -> Ask:

@@ -6,7 +6,6 @@ has saved is not counted: that needs another run of the same jobs, as in the rep
 
 from __future__ import annotations
 
-import json
 import statistics
 import threading
 import time
@@ -121,14 +120,6 @@ class LiveMetrics:
             return answer
 
         return asked
-
-    def deciding(self, decide: Callable[[bytes], bytes]) -> Callable[[bytes], bytes]:
-        def decided(body: bytes) -> bytes:
-            text = decide(body)
-            self.answer(json.loads(body), json.loads(text))
-            return text
-
-        return decided
 
     def event(self, kind: str, fields: Mapping[str, Any]) -> None:
         with self._lock:

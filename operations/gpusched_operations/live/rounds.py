@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -114,7 +113,7 @@ class LiveRounds:
         self.cluster, self.asking, self.every_s, self._instance = cluster, asking, every_s, instance
         self.state = State(instance, asking, record=False, memory_columns=environment_columns(instance))
         self._policy, self._fixed = Stepped(asking), cluster_part(instance)
-        self._parse = Decider(PolicyCatalogue((), {}), b"").parse
+        self._request = Decider(PolicyCatalogue((), {}), b"").request
         self._opened: OpenRequest | None = None
         self._memory: Memory | None = None
         self._now_s = self._begin_s = 0.0
@@ -190,7 +189,7 @@ class LiveRounds:
         self._now_s = fields["now_s"]
         if self._played is not None:
             self._real = played_back(self._played, self.cluster.real_run(), self._begin_s, self._now_s)
-        request: DecideRequest = self._parse(json.dumps(self._body(fields)).encode())
+        request: DecideRequest = self._request(self._body(fields))
         self._opened = open_request(request, self._policy, code_version(), self._memory)
         if self._opened is None:
             return

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,7 +14,7 @@ from gpusched_operations.live.job_rules import JobDescription, JobRules
 from gpusched_operations.live.request import ALL_HELD, LiveRequest, request_of
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
-from gpusched_operations.service.forecasting import Forecaster
+from gpusched_operations.service.forecasting import Forecaster, ForecastRequest
 from gpusched_operations.service.problem import Problem
 
 AS_IT_IS = "as it is"
@@ -155,7 +154,7 @@ def _for_policy(request: LiveRequest | None, policy: str) -> LiveRequest | None:
 
 def _kept(decider: Decider, fields: dict[str, Any]) -> dict[str, Any] | None:
     try:
-        opened = decider.open(decider.parse(json.dumps(fields).encode()))
+        opened = decider.open(decider.request(fields))
     except InputError:  # the first policy cannot decide on such a cluster, which its own answer tells
         return None
     if opened is None:
@@ -169,11 +168,11 @@ def _asked(decider: Decider, request: LiveRequest, samples: int) -> PolicyAnswer
     fields, told = request.fields, None
     name = fields["policy"]
     try:
-        answer = json.loads(decider(json.dumps(fields).encode()))
+        answer = decider.ask(fields)
         if samples and fields["jobs"]:
             for many in (1, samples):  # compiling is no part of the time that all of them may take
                 body = fields | {"forecast": {"samples": many, "longest_s": FORECAST_S}}
-                told = json.loads(Forecaster(decider)(json.dumps(body).encode()))
+                told = Forecaster(decider).forecast(decider.request(body, ForecastRequest))
     except InputError as error:
         return PolicyAnswer(name, None, str(error), request=request)
     return PolicyAnswer(name, answer, forecast=told, request=request)
@@ -189,7 +188,7 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
         The instance; None: no job fits anything now, or the request's policy cannot decide on such a cluster.
     """
     try:
-        opened = decider.open(decider.parse(json.dumps(fields).encode()))
+        opened = decider.open(decider.request(fields))
     except InputError:
         return None
     if opened is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpusched_env.errors import InputError, RunError
+from gpusched_operations.live.asking import Ask
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import ROUND, Journal
 from gpusched_operations.live.progress import JobProgress
@@ -36,7 +36,7 @@ class ClusterWatch:
         read: Reads the state; raises RunError or InputError where that fails, which is an event.
         rules: What jobs are.
         policy: Name of the policy.
-        decide: Answers a request's body.
+        ask: Asks the policy.
         journal: Where all goes.
         partition: The only partition whose nodes and jobs the policy is told; None: all.
         progress: Reads what the jobs of a state reported last, by id.
@@ -52,7 +52,7 @@ class ClusterWatch:
     read: Callable[[], LiveCluster]
     rules: JobRules
     policy: str
-    decide: Callable[[bytes], bytes]
+    ask: Ask
     journal: Journal
     partition: str | None = None
     progress: Callable[[LiveCluster], Mapping[str, JobProgress]] = lambda _: {}
@@ -88,7 +88,7 @@ class ClusterWatch:
                 preemptive=self.preemptive,
             )
             begin = self.ticks()
-            answer = json.loads(self.decide(json.dumps(request.fields).encode()))
+            answer = self.ask(request.fields)
             spent_s = self.ticks() - begin
         except (RunError, InputError) as error:
             self.journal.append(ROUND, read=cluster.read_s)

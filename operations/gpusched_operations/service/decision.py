@@ -34,7 +34,7 @@ from gpusched_operations.service.present import END_S, ENERGY, TARDINESS, expect
 from gpusched_operations.service.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from numpy.random import Generator
 
@@ -273,8 +273,19 @@ class Decider:
         """Read a request of a kind; raises what `parse` raises."""
         if len(body) > self.limits.request_bytes:
             raise InputError("body", f"{len(body):,} bytes", f"at most {self.limits.request_bytes:,} bytes")
+        return self._checked(kind.model_validate_json, body)
+
+    def ask(self, fields: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request whose fields are Python's objects; raises what a call raises."""
+        return self.decide(self.request(fields))
+
+    def request(self, fields: Mapping[str, Any], kind: type[R] = DecideRequest) -> R:  # type: ignore[assignment]
+        """Make a request of a kind from its fields as Python's objects; raises what `parse` raises."""
+        return self._checked(kind.model_validate, fields)
+
+    def _checked(self, make: Callable[[Any], R], source: object) -> R:
         try:
-            request = kind.model_validate_json(body)
+            request = make(source)
         except ValidationError as error:
             raise input_error(error) from None
         for name, given, most in (

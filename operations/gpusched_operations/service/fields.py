@@ -88,6 +88,10 @@ Gpus = Annotated[int, Field(ge=1, le=MOST_GPUS)]
 Time = Annotated[float, Field(ge=0.0, le=LONGEST_S, allow_inf_nan=False)]
 
 
+LISTED = Field(strict=False)
+"""Of a tuple: it may be a list, as in JSON; what it holds is checked as strictly."""
+
+
 def _kind(value: Any) -> str | None:
     if isinstance(value, str):
         return f"{MARK}name"
@@ -142,7 +146,7 @@ class TenantFields(Fields):
     """A tenant and what it was promised."""
 
     name: Name
-    cells: list[tuple[Name, Gpus, Gpus]] = Field(
+    cells: list[Annotated[tuple[Name, Gpus, Gpus], LISTED]] = Field(
         default=[],
         max_length=1000,
         description="GPU type, GPUs and number of its cells; they add up to its quota. Without tenancy, none.",
@@ -216,7 +220,7 @@ class DistributionFields(Fields):
         max_length=MOST_BINS + 1,
         description="Edges of the bins as fractions of the maximum epochs, from 0 to 1; by default equal bins.",
     )
-    quantiles: list[tuple[Share, Share]] | None = Field(
+    quantiles: list[Annotated[tuple[Share, Share], LISTED]] | None = Field(
         default=None,
         max_length=MOST_BINS,
         description="Pairs (probability, fraction of the maximum epochs that is enough with it), both rising, the "

@@ -107,8 +107,8 @@ def test_expected_ends_are_compared_with_those_that_came():
 
 def test_a_watcher_forecasts_what_runs_and_counts_no_energy():
     metrics = metrics_of(Time(), drives=False)
-    decide = metrics.deciding(lambda _: json.dumps(answer(9.0, ("a", "keep", 2000.0), ("b", "start", 2000.0))).encode())
-    decide(json.dumps({"now_s": 1000.0}).encode())
+    ask = metrics.asking(lambda _: answer(9.0, ("a", "keep", 2000.0), ("b", "start", 2000.0)))
+    ask({"now_s": 1000.0})
     ended = {"outcome": "completed", "end_s": 2004.0, "phase": "ended"}
     metrics.event("state", {"jobs": {"a": ended, "b": ended, "c": {"phase": "running"}}})
     found = figures_of(metrics)

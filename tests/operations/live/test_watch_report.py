@@ -42,8 +42,8 @@ RULES = {
 }
 
 
-def nothing(_: bytes) -> bytes:
-    return json.dumps({"jobs": [], "running": 0, "waiting": 0}).encode()
+def nothing(_: Any) -> dict[str, Any]:
+    return {"jobs": [], "running": 0, "waiting": 0}
 
 
 def watched(path: Path, *jobs: PlayedJob, for_s: float = 4000.0, rules: dict[str, Any] | None = None) -> SeenCluster:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +12,7 @@ from gpusched_env.errors import InputError, RunError
 from gpusched_env.workload import read_trace
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_env.workload.traces.trace import detect_format
+from gpusched_operations.live.asking import Ask
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import Journal, read_journal
 from gpusched_operations.live.progress import JobProgress
@@ -28,9 +29,8 @@ THREE = (
 )
 
 
-def starts_all(body: bytes) -> bytes:
+def starts_all(request: Mapping[str, Any]) -> dict[str, Any]:
     """Answer that every job that waits starts on the first node; what runs is kept."""
-    request = json.loads(body)
     jobs = [
         {
             "id": job["id"],
@@ -41,14 +41,14 @@ def starts_all(body: bytes) -> bytes:
         for job in request["jobs"]
     ]
     running = sum(job["action"] == "keep" for job in jobs)
-    return json.dumps({"jobs": jobs, "running": running, "waiting": len(jobs) - running}).encode()
+    return {"jobs": jobs, "running": running, "waiting": len(jobs) - running}
 
 
 class Played:
     """A watch of a played cluster, and what it said."""
 
-    def __init__(self, cluster: PlayedCluster, path: Path, decide: Callable[[bytes], bytes] = starts_all) -> None:
-        self.cluster, self.path, self.decide = cluster, path, decide
+    def __init__(self, cluster: PlayedCluster, path: Path, ask: Ask = starts_all) -> None:
+        self.cluster, self.path, self.ask = cluster, path, ask
         self.said: list[str] = []
         self.read: Callable[[], LiveCluster] = cluster.read
         self.progress: Callable[[LiveCluster], dict[str, JobProgress]] = lambda _: {}
@@ -56,7 +56,7 @@ class Played:
     def go(self, for_s: float | None = None, **how: bool) -> int:
         with Journal(self.path, clock=lambda: self.cluster.now_s) as journal:
             watch = ClusterWatch(
-                self._read, JobRules.load(None), "edf", self.decide, journal, "gpu", self.progress,
+                self._read, JobRules.load(None), "edf", self.ask, journal, "gpu", self.progress,
                 clock=lambda: self.cluster.now_s, ticks=lambda: self.cluster.steady_s,
             )  # fmt: skip
             return watch_on(watch, 60.0, self.said.append, for_s=for_s, wait=self.cluster.wait, **how)
@@ -75,13 +75,13 @@ def test_a_policy_that_stops_no_jobs_is_told_those_that_may_not_be_stopped(tmp_p
         cluster = PlayedCluster(THREE, T + 2000.0)
         asked: list[list[str]] = []
 
-        def decide(body: bytes, asked: list[list[str]] = asked) -> bytes:
-            asked.append([job["id"] for job in json.loads(body)["jobs"]])
-            return starts_all(body)
+        def ask(request: Mapping[str, Any], asked: list[list[str]] = asked) -> dict[str, Any]:
+            asked.append([job["id"] for job in request["jobs"]])
+            return starts_all(request)
 
         with Journal(tmp_path / str(preemptive), clock=lambda: T) as journal:
             rules = JobRules.load(None)
-            ClusterWatch(cluster.read, rules, "edf", decide, journal, "gpu", preemptive=preemptive).round()
+            ClusterWatch(cluster.read, rules, "edf", ask, journal, "gpu", preemptive=preemptive).round()
         told[preemptive] = asked
     assert told == {True: [[]], False: [["3"]]}
 
@@ -166,10 +166,10 @@ def test_readings_that_fail_are_events_and_are_tried_again(played: Played) -> No
 
 
 def test_a_policy_that_cannot_decide_is_an_event_and_the_journal_goes_on(played: Played) -> None:
-    def refuses(_: bytes) -> bytes:
+    def refuses(_: Mapping[str, Any]) -> dict[str, Any]:
         raise InputError("jobs[0].due_s", -1, "a time")
 
-    played.decide = refuses
+    played.ask = refuses
     played.go(3000.0)
     assert "not decided: jobs[0].due_s" in played.said[3]
     assert played.events().count("decide-failed") > 40

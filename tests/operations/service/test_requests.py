@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpusched_env.errors import InputError
 from gpusched_env.workload import builtin_applications
 from gpusched_operations.service.cluster import distribution_of
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
@@ -157,6 +158,9 @@ def test_bad_input_is_refused_with_field_value_and_what_is_allowed(path, value, 
     assert said["allowed"].startswith(allowed)
     assert said["error"].startswith(f"{field} = ")
     assert len(said["error"]) < 600
+    with pytest.raises(InputError) as of_objects:
+        DECIDER.ask(json.loads(changed(path, value)))
+    assert (of_objects.value.field, of_objects.value.allowed) == (field, said["allowed"])
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff\xfe", b'{"policy": "edf"}', b"[" * 5000])
@@ -216,7 +220,9 @@ def test_a_share_of_progress_is_as_good_as_epochs():
     ],
 )
 def test_a_distribution_may_be_told_in_four_ways(given, edges, survival):
-    request = DECIDER.parse(changed(("jobs", 1, "distribution"), given))
+    body = changed(("jobs", 1, "distribution"), given)
+    request = DECIDER.request(json.loads(body))
+    assert request == DECIDER.parse(body)
     made = distribution_of("d", request.jobs[1].distribution, (60.0, "the job"))
     np.testing.assert_allclose(made.edges, edges)
     np.testing.assert_allclose(made.survival, survival)
@@ -268,9 +274,15 @@ JUNK = [0, -1, 1, 1e-300, 1e12, 1e308, 10**30, 0.3, "x", "", "V100", None, True,
 @settings(max_examples=150, deadline=None)
 @given(path=st.sampled_from(places(EXAMPLE)), junk=st.sampled_from(JUNK))
 def test_whatever_stands_in_a_field_is_answered_or_refused(path: tuple[str | int, ...], junk: Any):
-    reply = reply_to(DECIDER, changed(("policy",), "edf") if path == ("policy",) else changed(path, junk))
+    body = changed(("policy",), "edf") if path == ("policy",) else changed(path, junk)
+    reply = reply_to(DECIDER, body)
     assert reply.status in {200, 422}, reply.body
     assert reply.status == 200 or json.loads(reply.body)["field"]
+    if reply.status == 200:
+        assert DECIDER.request(json.loads(body)) == DECIDER.parse(body)
+    else:
+        with pytest.raises(InputError):
+            DECIDER.ask(json.loads(body))
 
 
 def test_times_by_gpu_type_as_in_a_scenario_are_those_by_name_of_the_configuration():
