@@ -10,8 +10,8 @@ from typing import Any
 
 from gpusched_operations.live.actions import Actions, Placement, free_gpus
 from gpusched_operations.live.drive_state import DriveState
-from gpusched_operations.live.following import NO_REQUEST, Follower, Sight, is_held_by_user
-from gpusched_operations.live.releasing import look
+from gpusched_operations.live.following import NO_REQUEST, ClusterSnapshot, Follower, is_held_by_user
+from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
 
 _IS_STOPPED = re.compile("pending execution|completing", re.IGNORECASE)
@@ -52,23 +52,23 @@ class Acting:
     settings: DriveSettings
     commands: SlurmControl
     folder: Path
-    tell: Callable[..., Any]
+    on_event: Callable[..., Any]
     clock: Callable[[], float]
     pause: Callable[[float], None]
     steady: Callable[[], float]
     state: DriveState
     actions: Actions
     _follower: Follower
-    _sight: Sight | None
+    _snapshot: ClusterSnapshot | None
     _nodes_text: str
     _empty_s: dict[str, float]
 
-    def _look(self) -> Sight:
-        sight = look(self.commands, self.clock(), self._nodes_text)
-        self.state.check_cluster(sight.clusters)
-        self._follower.look_at(sight)
-        self._sight = sight
-        return sight
+    def _read_cluster(self) -> ClusterSnapshot:
+        snapshot = read_cluster(self.commands, self.clock(), self._nodes_text)
+        self.state.check_cluster(snapshot.clusters)
+        self._follower.follow(snapshot)
+        self._snapshot = snapshot
+        return snapshot
 
     def _hold(self, names: list[str]) -> None:
         if not names:
@@ -78,13 +78,13 @@ class Acting:
         self._save()
         refused = self.commands.hold(names)
         for name, said in refused.items():
-            self.tell("refused", job=name, action="hold", said=said)
+            self.on_event("refused", job=name, action="hold", said=said)
             self.state.jobs[name].ours = False
         held = [name for name in names if name not in refused]
         if held and not self.commands.dry:
             for name in held:
                 self.state.jobs[name].confirmed = True
-            self.tell("held", jobs=held)
+            self.on_event("held", jobs=held)
 
     def _stop(self, names: list[str]) -> None:
         if not names:
@@ -103,11 +103,11 @@ class Acting:
             record.ours = record.stopped = False
             record.stopped_s = None
             record.cannot_stop = bool(_NEVER_STOPS.search(said))
-            self.tell("refused", job=name, action="stop", said=said)
+            self.on_event("refused", job=name, action="stop", said=said)
         self._save()
         for name in names:
             if name not in refused:
-                self.tell("stop", job=name, configuration=self.state.jobs[name].configuration)
+                self.on_event("stop", job=name, configuration=self.state.jobs[name].configuration)
 
     def _start(self, starts: list[Placement]) -> None:
         """Start jobs as soon as their GPUs are free, and wait until they run; what does not come is told."""
@@ -115,12 +115,12 @@ class Acting:
         released: dict[str, float] = {}
         until_s, pause_s = self.steady() + self.settings.settle_s, 0.25
         stopped = [name for name in self.actions.stops if self.state.jobs[name].stopped]
-        sight = self._look() if waiting or stopped else None
-        while sight is not None and (waiting or released or stopped):
-            self._note_started(sight, waiting, released)
-            stopped = [n for n in stopped if n in self.state.jobs and self._is_going(sight, n)]
-            self._hold_back(sight)
-            ready = self._ready(sight, waiting)
+        snapshot = self._read_cluster() if waiting or stopped else None
+        while snapshot is not None and (waiting or released or stopped):
+            self._note_started(snapshot, waiting, released)
+            stopped = [n for n in stopped if n in self.state.jobs and self._is_going(snapshot, n)]
+            self._hold_back(snapshot)
+            ready = self._ready(snapshot, waiting)
             if ready:
                 for placement in ready:
                     del waiting[placement.job]
@@ -134,42 +134,44 @@ class Acting:
             if now_s > until_s:
                 stopped = []
                 for name in list(waiting):
-                    self.tell(
+                    self.on_event(
                         "not-started", job=name, why="its GPUs did not become free", nodes=waiting.pop(name).nodes
                     )
             if waiting or released or stopped:
                 self.pause(pause_s)
                 pause_s = min(2.0, 1.5 * pause_s)
-                sight = self._look()
+                snapshot = self._read_cluster()
 
-    def _note_started(self, sight: Sight, waiting: dict[str, Placement], released: dict[str, float]) -> None:
+    def _note_started(
+        self, snapshot: ClusterSnapshot, waiting: dict[str, Placement], released: dict[str, float]
+    ) -> None:
         """Take off the lists what runs, is over, or is no longer the driver's to start."""
-        there = {job.id: job for job in sight.cluster.jobs if job.phase != "ended"}
+        there = {job.id: job for job in snapshot.cluster.jobs if job.phase != "ended"}
         for name in list(released):
             job = there.get(name)
             if job is None or job.phase != "pending" or name not in self.state.jobs or job.held:
                 del released[name]
         for name in list(waiting):
             job, record = there.get(name), self.state.jobs.get(name)
-            now = sight.requests.get(name, NO_REQUEST)
+            now = snapshot.requests.get(name, NO_REQUEST)
             if job is None or record is None:
-                self.tell("not-started", job=name, why="it is over")
+                self.on_event("not-started", job=name, why="it is over")
                 del waiting[name]
             elif job.phase == "running" and not record.stopped:
-                self.tell("not-started", job=name, why="it runs already")
+                self.on_event("not-started", job=name, why="it runs already")
                 del waiting[name]
             elif record.given_back:
-                self.tell("not-started", job=name, why=record.given_back)
+                self.on_event("not-started", job=name, why=record.given_back)
                 del waiting[name]
             elif job.phase == "pending" and is_held_by_user(job, record, now):
-                self.tell("not-started", job=name, why="its user holds it")
+                self.on_event("not-started", job=name, why="its user holds it")
                 del waiting[name]
 
-    def _is_going(self, sight: Sight, name: str) -> bool:
-        job = sight.job(name)
+    def _is_going(self, snapshot: ClusterSnapshot, name: str) -> bool:
+        job = snapshot.job(name)
         return job is not None and (job.phase == "ending" or (job.phase == "running" and self.state.jobs[name].stopped))
 
-    def _hold_back(self, sight: Sight) -> None:
+    def _hold_back(self, snapshot: ClusterSnapshot) -> None:
         """Hold jobs that are back in the queue as an administrator, so that holds of their users are told apart."""
         self._hold(
             [
@@ -178,16 +180,16 @@ class Acting:
                 if record.stopped
                 and not record.confirmed
                 and not record.given_back
-                and (job := sight.job(name)) is not None
+                and (job := snapshot.job(name)) is not None
                 and job.phase == "pending"
             ]
         )
 
-    def _ready(self, sight: Sight, waiting: Mapping[str, Placement]) -> list[Placement]:
+    def _ready(self, snapshot: ClusterSnapshot, waiting: Mapping[str, Placement]) -> list[Placement]:
         """Return the jobs whose GPUs are free now, all together."""
-        free, ready = free_gpus(sight, self.state.jobs), []
+        free, ready = free_gpus(snapshot, self.state.jobs), []
         for placement in waiting.values():
-            job = sight.job(placement.job)
+            job = snapshot.job(placement.job)
             ended_s = self.state.jobs[placement.job].ended_s
             if job is None or job.phase != "pending" or 0.0 <= self.clock() - (ended_s or 0.0) < RELAUNCH_S:
                 continue
@@ -209,17 +211,17 @@ class Acting:
         self._save()
         refused = self.commands.update(changes)
         for name, said in refused.items():
-            self.tell("refused", job=name, action="place", said=said)
+            self.on_event("refused", job=name, action="place", said=said)
             self._follower.came_to_nothing(self.state.jobs[name], self.clock())
         placed = [name for name in changes if name not in refused]
         refused = self.commands.release(placed)
         for name, said in refused.items():
-            self.tell("refused", job=name, action="release", said=said)
+            self.on_event("refused", job=name, action="release", said=said)
         begun = [name for name in placed if name not in refused]
         for placement in ready:
             if placement.job in begun:
                 self.state.jobs[placement.job].ours = False
-                self.tell("start", job=placement.job, configuration=placement.configuration, nodes=placement.nodes)
+                self.on_event("start", job=placement.job, configuration=placement.configuration, nodes=placement.nodes)
         self._save()
         return begun
 
@@ -231,13 +233,13 @@ class Acting:
         for name in names:
             self._follower.came_to_nothing(self.state.jobs[name], self.clock())
         self._hold(names)
-        sight = self._look()
+        snapshot = self._read_cluster()
         changes: dict[str, dict[str, str]] = {}
         for name in names:
-            job, now = sight.job(name), sight.requests.get(name, NO_REQUEST)
+            job, now = snapshot.job(name), snapshot.requests.get(name, NO_REQUEST)
             if job is None or job.phase != "pending" or name not in self.state.jobs:
                 continue
-            self.tell(
+            self.on_event(
                 "not-started",
                 job=name,
                 why=job.reason or "Slurm did not start it",
@@ -246,20 +248,22 @@ class Acting:
             changes[name] = self.state.jobs[name].request.restored(now)
         refused = self.commands.update({name: each for name, each in changes.items() if each})
         for name, said in refused.items():
-            self.tell("refused", job=name, action="restore", said=said)
+            self.on_event("refused", job=name, action="restore", said=said)
         for name in changes:
             self.state.jobs[name].changed = name in refused
 
     def _power_down(self) -> None:
         """Switch nodes off that had no job for long and that no waiting job is about to get."""
-        if self.settings.power_off_s is None or self._sight is None:
+        if self.settings.power_off_s is None or self._snapshot is None:
             return
         now_s, partition = self.steady(), (self.settings.partition,)
-        busy = {name for job in self._sight.cluster.jobs if job.phase in ("running", "ending") for name, _ in job.holds}
+        busy = {
+            name for job in self._snapshot.cluster.jobs if job.phase in ("running", "ending") for name, _ in job.holds
+        }
         busy |= {name for placement in self.actions.starts for name in placement.nodes}
         empty = [
             node.name
-            for node in self._sight.cluster.nodes
+            for node in self._snapshot.cluster.nodes
             if node.on
             and node.available
             and node.partitions == partition
@@ -275,10 +279,10 @@ class Acting:
             try:
                 self.commands.power_down(off)
             except SlurmError as error:
-                self.tell("refused", action="power-down", nodes=off, said=error.said)
+                self.on_event("refused", action="power-down", nodes=off, said=error.said)
                 again_s = now_s
             else:
-                self.tell("power-down", nodes=off)
+                self.on_event("power-down", nodes=off)
                 again_s = float("inf")  # not again before it had a job, or was off
             self._empty_s |= dict.fromkeys(off, again_s)
 

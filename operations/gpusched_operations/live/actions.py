@@ -8,8 +8,8 @@ from typing import Any
 
 from gpusched_env.errors import InputError
 from gpusched_operations.live.drive_state import DrivenJob
-from gpusched_operations.live.following import Sight
-from gpusched_operations.live.job_rules import JobDescription
+from gpusched_operations.live.following import ClusterSnapshot
+from gpusched_operations.live.job_rules import JobRequest
 from gpusched_operations.live.state import LiveJob
 from gpusched_operations.service.cluster import configuration_of
 
@@ -55,9 +55,9 @@ class Actions:
 
 def actions_of(
     answer: Mapping[str, Any],
-    sight: Sight,
+    snapshot: ClusterSnapshot,
     records: Mapping[str, DrivenJob],
-    told: Mapping[str, JobDescription],
+    told: Mapping[str, JobRequest],
     types: Mapping[str, str],
 ) -> Actions:
     """Return what is to be done for an answer; only what jobs allow.
@@ -70,8 +70,8 @@ def actions_of(
         InputError: It is no answer of a service.
     """
     stops, starts, refused = [], [], {}
-    nodes = {node.name: node for node in sight.cluster.nodes}
-    jobs = {job.id: job for job in sight.cluster.jobs}
+    nodes = {node.name: node for node in snapshot.cluster.nodes}
+    jobs = {job.id: job for job in snapshot.cluster.jobs}
     for given in _jobs_of(answer):
         name, action = str(given["id"]), given["action"]
         if action in ("keep", "wait"):
@@ -87,7 +87,12 @@ def actions_of(
                 _check_types(given, types)
                 starts.append(
                     _placement(
-                        given, job, record, description, sight, {n: v.gpu_type for n, v in nodes.items() if v.available}
+                        given,
+                        job,
+                        record,
+                        description,
+                        snapshot,
+                        {n: v.gpu_type for n, v in nodes.items() if v.available},
                     )
                 )
             if action in ("stop", "change"):
@@ -114,14 +119,14 @@ def _check_types(given: Mapping[str, Any], types: Mapping[str, str]) -> None:
         raise InputError("nodes", wrong, f"nodes of {wanted} that the policy was told of")
 
 
-def _check_stop(job: LiveJob, record: DrivenJob, description: JobDescription) -> None:
+def _check_stop(job: LiveJob, record: DrivenJob, description: JobRequest) -> None:
     if job.phase != "running":
         raise InputError("phase", job.phase, "running: only what runs is stopped")
     if not may_stop(job, record, description):
         raise InputError("stop", job.id, "only jobs that checkpoint, and that Slurm may put back into the queue")
 
 
-def may_stop(job: LiveJob, record: DrivenJob, description: JobDescription) -> bool:
+def may_stop(job: LiveJob, record: DrivenJob, description: JobRequest) -> bool:
     return description.checkpoints and job.can_requeue and not record.cannot_stop
 
 
@@ -129,8 +134,8 @@ def _placement(
     given: Mapping[str, Any],
     job: LiveJob,
     record: DrivenJob,
-    description: JobDescription,
-    sight: Sight,
+    description: JobRequest,
+    snapshot: ClusterSnapshot,
     gpu_types: Mapping[str, str],
 ) -> Placement:
     configuration = configuration_of(str(given.get("configuration")))
@@ -147,7 +152,7 @@ def _placement(
         raise InputError("configuration", configuration.name, f"one of {', '.join(description.configurations)}")
     if record.first_start_s is not None and not description.resizes and configuration.gpus != job.gpus:
         raise InputError("configuration", configuration.name, f"{job.gpus} GPUs: the job does not resize")
-    now = sight.requests.get(job.id)
+    now = snapshot.requests.get(job.id)
     changes = record.request.elsewhere(
         gpu_types[there[0]],
         configuration.gpus_per_node,
@@ -158,10 +163,10 @@ def _placement(
     return Placement(job.id, configuration.name, tuple(there), configuration.gpus_per_node, changes)
 
 
-def free_gpus(sight: Sight, records: Mapping[str, DrivenJob]) -> dict[str, int]:
+def free_gpus(snapshot: ClusterSnapshot, records: Mapping[str, DrivenJob]) -> dict[str, int]:
     """Return the GPUs of each node that no job holds; of a job that ends Slurm may no longer tell what it holds."""
-    free = {node.name: node.gpus if node.available else 0 for node in sight.cluster.nodes}
-    for job in sight.cluster.jobs:
+    free = {node.name: node.gpus if node.available else 0 for node in snapshot.cluster.nodes}
+    for job in snapshot.cluster.jobs:
         if job.phase not in ("running", "ending"):
             continue
         for name, count in held_by(job, records.get(job.id)):

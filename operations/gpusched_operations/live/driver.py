@@ -18,7 +18,14 @@ from gpusched_operations.live.acting import Acting, DriveSettings
 from gpusched_operations.live.actions import Actions, actions_of, held_by, may_stop
 from gpusched_operations.live.asking import Ask
 from gpusched_operations.live.drive_state import DriveState
-from gpusched_operations.live.following import LONGEST_WAIT_S, NO_REQUEST, Follower, Sight, holder, is_held_by_user
+from gpusched_operations.live.following import (
+    LONGEST_WAIT_S,
+    NO_REQUEST,
+    ClusterSnapshot,
+    Follower,
+    holder,
+    is_held_by_user,
+)
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import ProgressReports
 from gpusched_operations.live.releasing import release_all, release_jobs
@@ -43,7 +50,7 @@ class Driver(Acting):
         commands: Slurm's commands; `commands.dry`: nothing is changed, and nothing is written.
         ask: Asks the policy.
         folder: Where the state is.
-        tell: Takes events: their kind, and their fields.
+        on_event: Takes events: their kind, and their fields.
         reports: What jobs report.
         clock: Tells the Unix time [s].
         pause: Waits so many seconds.
@@ -60,7 +67,7 @@ class Driver(Acting):
     commands: SlurmControl
     ask: Ask
     folder: Path
-    tell: Callable[..., Any]
+    on_event: Callable[..., Any]
     reports: ProgressReports = field(default_factory=ProgressReports)
     clock: Callable[[], float] = time.time
     pause: Callable[[float], None] = time.sleep
@@ -72,8 +79,8 @@ class Driver(Acting):
             self.state.policy, self.state.memory = self.settings.policy, None
         self.actions = Actions((), (), {})
         self.answer: Mapping[str, Any] = {}
-        self._follower = Follower(self.state, self.rules, self.reports, self.tell)
-        self._sight: Sight | None = None
+        self._follower = Follower(self.state, self.rules, self.reports, self.on_event)
+        self._snapshot: ClusterSnapshot | None = None
         self._request: LiveRequest | None = None
         self._nodes_text = ""
         self._left_out_s: dict[str, float] = {}
@@ -94,7 +101,7 @@ class Driver(Acting):
         self.state.rounds += 1
         self.state.decision_s += asked_s - read_s
         self._save()
-        self.tell(
+        self.on_event(
             "round",
             round=self.state.rounds,
             told=len(request.jobs),
@@ -114,8 +121,8 @@ class Driver(Acting):
     def observe(self) -> LiveRequest:
         """Read Slurm and what jobs report, take care of jobs that are new, and say what the policy is to be told."""
         self._nodes_text = self.commands.nodes()
-        sight = self._look()
-        told = self._told(sight, self._take_care(sight))
+        snapshot = self._read_cluster()
+        told = self._told(snapshot, self._take_care(snapshot))
         fixed = frozenset(job.id for job in told.jobs if self._is_fixed(job))
         try:
             request = request_of(
@@ -134,8 +141,8 @@ class Driver(Acting):
                 raise
             request = LiveRequest({}, {}, {}, {})  # all GPUs are held by jobs that the policy is not told
         self._tell_restart(request)
-        self._give_back(request, sight)
-        self._note(request, sight)
+        self._give_back(request, snapshot)
+        self._note(request, snapshot)
         self._request = request
         return request
 
@@ -156,14 +163,14 @@ class Driver(Acting):
 
     def apply(self, answer: Mapping[str, Any]) -> None:
         """Do what an answer says: jobs are stopped, then others start, on GPUs that are free by then."""
-        if self._sight is None or self._request is None:
+        if self._snapshot is None or self._request is None:
             raise InputError("driver", None, "observe before apply")
         self.answer = answer
         nodes = self._request.fields.get("cluster", {}).get("nodes", ())
         types = {node["name"]: node["gpu_type"] for node in nodes}
-        self.actions = actions_of(answer, self._sight, self.state.jobs, self._request.jobs, types)
+        self.actions = actions_of(answer, self._snapshot, self.state.jobs, self._request.jobs, types)
         for job, why in self.actions.refused.items():
-            self.tell("refused", job=job, action="policy", said=why)
+            self.on_event("refused", job=job, action="policy", said=why)
         if not self.commands.dry:
             self._stop(list(self.actions.stops))
             self._start([p for p in self.actions.starts if p.job not in self.actions.refused])
@@ -178,7 +185,7 @@ class Driver(Acting):
             try:
                 overview = self.commands.overview(self.settings.partition)
             except SlurmError as error:
-                self.tell("slurm", said=str(error))
+                self.on_event("slurm", said=str(error))
                 continue
             if looked is not None:
                 looked()
@@ -186,26 +193,26 @@ class Driver(Acting):
                 return
 
     def idle(self) -> bool:
-        return self._sight is not None and all(record.given_back for record in self.state.jobs.values())
+        return self._snapshot is not None and all(record.given_back for record in self.state.jobs.values())
 
     def finish(self, why: str = "the driver ends") -> list[str]:
         """Undo all: requests as they were submitted, no job held; jobs that run go on. Returns the jobs released."""
         if self.commands.dry:
             return []
         return release_all(
-            self.folder, self.state, self.commands, self.tell, clock=self.clock, pause=self.pause, why=why
+            self.folder, self.state, self.commands, self.on_event, clock=self.clock, pause=self.pause, why=why
         )
 
     # Reading
 
-    def _take_care(self, sight: Sight) -> list[str]:
+    def _take_care(self, snapshot: ClusterSnapshot) -> list[str]:
         """Hold jobs that wait and that nobody holds; what a user holds is left alone. Returns the jobs held now."""
         to_hold, to_release = [], []
-        for job in sight.cluster.jobs:
+        for job in snapshot.cluster.jobs:
             record = self.state.jobs.get(job.id)
             if record is None:
                 continue
-            now = sight.requests.get(job.id, NO_REQUEST)
+            now = snapshot.requests.get(job.id, NO_REQUEST)
             if record.given_back and job.phase == "pending":
                 if record.must_be_undone:
                     to_release.append(job.id)
@@ -214,20 +221,20 @@ class Driver(Acting):
             elif job.phase == "running" and record.ours and now.priority == 0.0 and not record.stopped:
                 to_release.append(job.id)  # Slurm started it while it was being held
         if to_release and not self.commands.dry:
-            release_jobs(to_release, sight, self.state, self.commands, self.tell)
+            release_jobs(to_release, snapshot, self.state, self.commands, self.on_event)
             self._save()
         self._hold(to_hold)
         return to_hold
 
-    def _told(self, sight: Sight, held: list[str]) -> LiveCluster:
+    def _told(self, snapshot: ClusterSnapshot, held: list[str]) -> LiveCluster:
         """Return the cluster as the policy is told of it: without waiting jobs that are not the driver's to start."""
-        now_s, jobs = sight.cluster.read_s, []
-        for job in sight.cluster.jobs:
+        now_s, jobs = snapshot.cluster.read_s, []
+        for job in snapshot.cluster.jobs:
             record = self.state.jobs.get(job.id)
             if job.phase == "ended":
                 continue
             if job.phase == "pending":
-                now = sight.requests.get(job.id, NO_REQUEST)
+                now = snapshot.requests.get(job.id, NO_REQUEST)
                 if (
                     record is None
                     or record.given_back
@@ -242,7 +249,7 @@ class Driver(Acting):
                 jobs.append(replace(job, submit_s=record.submit_s, holds=held_by(job, record)))
             else:
                 jobs.append(job)
-        return replace(sight.cluster, jobs=tuple(jobs))
+        return replace(snapshot.cluster, jobs=tuple(jobs))
 
     def _is_fixed(self, job: LiveJob) -> bool:
         if job.phase == "pending":
@@ -265,7 +272,7 @@ class Driver(Acting):
             if what.restart_s is None and (own is None or own.restart_s is None):
                 entry["restart_s"] = restart_s * self.rules.clock.speed
 
-    def _note(self, request: LiveRequest, sight: Sight) -> None:
+    def _note(self, request: LiveRequest, snapshot: ClusterSnapshot) -> None:
         """Write down what jobs and nodes are, for the record of the run."""
         rules, times = self.rules, request.fields.get("times", {})
         for entry in request.fields.get("jobs", ()):
@@ -273,22 +280,22 @@ class Driver(Acting):
             known["seconds_per_epoch"] = times[entry["seconds_per_epoch"]]
             if self._noted.get(entry["id"]) != known:
                 self._noted[entry["id"]] = known
-                self.tell("told", job=entry["id"], fields=known)
-        nodes = tuple(replace(node, available=True) for node in sight.cluster.nodes)
-        empty = replace(sight.cluster, nodes=nodes, jobs=())
+                self.on_event("told", job=entry["id"], fields=known)
+        nodes = tuple(replace(node, available=True) for node in snapshot.cluster.nodes)
+        empty = replace(snapshot.cluster, nodes=nodes, jobs=())
         fields = request_of(empty, rules, self.settings.policy, partition=self.settings.partition).fields
         known = {name: fields[name] for name in ("policy", "cluster", "prices", "distributions")}
         known |= {"clock": [rules.clock.speed, rules.clock.origin_s]}
         known["applications"] = self._noted.get("", {}).get("applications", {}) | request.fields.get("applications", {})
         if self._noted.get("") != known:
             self._noted[""] = known
-            self.tell("cluster", fields=known)
+            self.on_event("cluster", fields=known)
 
     def _repair(self, request: LiveRequest, error: InputError) -> None:
         """Make a request right that was refused: without the memory, or without the job that is wrong."""
         found, jobs = _OF_JOB.match(error.field), request.fields["jobs"]
         if error.field == "memory" and request.fields.get("memory") is not None:
-            self.tell("memory-refused", why=str(error))
+            self.on_event("memory-refused", why=str(error))
             request.fields["memory"] = self.state.memory = None
         elif found and int(found[1]) < len(jobs):
             entry = jobs.pop(int(found[1]))
@@ -300,8 +307,8 @@ class Driver(Acting):
 
     def _tell_left_out(self, request: LiveRequest, entry: Mapping[str, Any], why: str) -> None:
         """Take the GPUs of a job that cannot be told from the nodes of the request."""
-        self.tell("left-out", job=entry["id"], why=why)
-        job = self._sight.job(entry["id"]) if self._sight is not None else None
+        self.on_event("left-out", job=entry["id"], why=why)
+        job = self._snapshot.job(entry["id"]) if self._snapshot is not None else None
         if job is None or job.phase == "pending":
             return
         held = dict(job.holds)
@@ -312,20 +319,20 @@ class Driver(Acting):
         if not request.fields["cluster"]["nodes"]:
             request.fields["jobs"].clear()
 
-    def _give_back(self, request: LiveRequest, sight: Sight) -> None:
+    def _give_back(self, request: LiveRequest, snapshot: ClusterSnapshot) -> None:
         """Leave jobs to Slurm that no request can tell for long: nothing is held that nobody will start."""
         now_s = self.steady()
         there = {name: why for name, why in request.left_out.items() if not why.startswith(TRANSIENT)}
         waiting = {
             job.id
-            for job in sight.cluster.jobs
+            for job in snapshot.cluster.jobs
             if job.phase == "pending" and job.id in there and job.id in self.state.jobs
         }
         self._left_out_s = {name: self._left_out_s.get(name, now_s) for name in waiting}
         back = [name for name in waiting if now_s - self._left_out_s[name] > self.settings.lease_s]
         for name in back:
-            self.tell("left-to-slurm", job=name, why=there[name])
+            self.on_event("left-to-slurm", job=name, why=there[name])
             self.state.jobs[name].given_back = there[name]
         if back and not self.commands.dry:
-            release_jobs(back, sight, self.state, self.commands, self.tell)
+            release_jobs(back, snapshot, self.state, self.commands, self.on_event)
             self._save()

@@ -26,7 +26,7 @@ from gpusched_operations.live.lease import (
     start_watchdog,
 )
 from gpusched_operations.live.progress_reports import ProgressReports, ProgressServer
-from gpusched_operations.live.releasing import look
+from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError, run_command
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ def dry_run(settings: DriveSettings, rules: JobRules, ask: Ask, folder: Path, pr
     """Return what a driver would do now, as lines; nothing is changed or written."""
     events: list[str] = []
 
-    def tell(kind: str, **fields: object) -> None:
+    def on_event(kind: str, **fields: object) -> None:
         if kind in ("left-alone", "left-out"):
             events.append(f"{kind.replace('-', ' ')} {fields['job']}: {fields['why']}")
 
     commands = SlurmControl(dry=True)
-    driver = Driver(settings, rules, commands, ask, folder, tell, ProgressReports(progress))
+    driver = Driver(settings, rules, commands, ask, folder, on_event, ProgressReports(progress))
     request = driver.observe()
     driver.apply(driver.decide(request))
     keeps = [
@@ -102,7 +102,7 @@ def drive(
         reports = ProgressReports(options.progress)
         driver = Driver(settings, rules, commands, ask, folder, journal.append, reports)
         with suppress(SlurmError):
-            driver.state.check_cluster(look(commands, time.time(), nodes="").clusters)
+            driver.state.check_cluster(read_cluster(commands, time.time(), nodes="").clusters)
         driver.state.save(folder)
         if options.address is not None:
             told = None if metrics is None else metrics.text
@@ -134,7 +134,7 @@ def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -
             driver.round()
         except (RunError, InputError) as error:
             failures += 1
-            driver.tell("round-failed", why=str(error), in_a_row=failures)
+            driver.on_event("round-failed", why=str(error), in_a_row=failures)
             say(f"round failed: {error}")
             time.sleep(min(LONGEST_PAUSE_S, settings.poll_s * 2.0 ** min(failures, 10)))
             continue

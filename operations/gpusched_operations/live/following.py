@@ -22,12 +22,12 @@ SILENT_S = 600.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 30.0, 1800.0
 NO_REQUEST = SubmittedRequest()
 
-Tell = Callable[..., Any]
+OnEvent = Callable[..., Any]
 """Takes an event: its kind, and its fields."""
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class ClusterSnapshot:
     """What was read of Slurm at one moment.
 
     Attributes:
@@ -71,27 +71,30 @@ def launch_failed(job: LiveJob) -> bool:
 class Follower:
     """Keeps the records of a driver's jobs."""
 
-    def __init__(self, state: DriveState, rules: JobRules, reports: ProgressReports, tell: Tell) -> None:
-        self.state, self.rules, self.reports, self.tell = state, rules, reports, tell
+    def __init__(self, state: DriveState, rules: JobRules, reports: ProgressReports, on_event: OnEvent) -> None:
+        self.state, self.rules, self.reports, self.on_event = state, rules, reports, on_event
         self._refused: dict[str, str] = {}
         self._here = rules
         self._nodes: tuple[LiveNode, ...] = ()
         self._jobs: dict[str, LiveJob] = {}
 
-    def follow(self, sight: Sight) -> None:
-        now_s = sight.cluster.read_s
-        there = {job.id: job for job in sight.cluster.jobs}
+    def follow(self, snapshot: ClusterSnapshot) -> None:
+        now_s = snapshot.cluster.read_s
+        self._here, self._nodes = self.rules.on(snapshot.cluster), snapshot.cluster.nodes
+        there = self._jobs = {job.id: job for job in snapshot.cluster.jobs}
         for name, record in list(self.state.jobs.items()):
             if name in there and not record.is_of(there[name]):
-                self.tell("other-job", job=name, user=there[name].user)  # what was done to its own job is gone with it
+                self.on_event(
+                    "other-job", job=name, user=there[name].user
+                )  # what was done to its own job is gone with it
                 self._over(name, record, None, now_s)
-        for job in sight.cluster.jobs:
+        for job in snapshot.cluster.jobs:
             if job.partition == self.state.partition and job.phase in ("pending", "running"):
-                self._adopt(job, sight.requests.get(job.id, NO_REQUEST), now_s)
+                self._adopt(job, snapshot.requests.get(job.id, NO_REQUEST), now_s)
         for name, record in list(self.state.jobs.items()):
             if name in there:
-                self._follow_job(there[name], record, sight.requests.get(name, NO_REQUEST), now_s)
-            elif sight.clusters or not self.state.cluster or not record.must_be_undone:
+                self._follow_job(there[name], record, snapshot.requests.get(name, NO_REQUEST), now_s)
+            elif snapshot.clusters or not self.state.cluster or not record.must_be_undone:
                 self._over(name, record, None, now_s)  # else nothing says that this is its cluster
         for name in [name for name in self.state.left_alone if name not in there or there[name].phase == "ended"]:
             del self.state.left_alone[name]
@@ -140,7 +143,7 @@ class Follower:
             return True
         if job.phase != "ended" and not record.given_back:
             record.given_back = f"it is in the partition {job.partition} now"
-            self.tell("left-to-slurm", job=job.id, why=record.given_back)
+            self.on_event("left-to-slurm", job=job.id, why=record.given_back)
         return False
 
     def _adopt(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> None:
@@ -166,7 +169,7 @@ class Follower:
             seen_submit_s=job.submit_s,
             seen_restarts=job.restarts,
         )
-        self.tell("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
+        self.on_event("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
 
     def _adopt_again(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
         """Take care again of a job that was given back, as it is now; what it did until now stays known."""
@@ -176,7 +179,7 @@ class Follower:
         record.held_at_first = job.phase == "pending" and job.held == "user"
         record.confirmed = record.cannot_stop = False
         record.tries, record.not_before_s = 0, 0.0
-        self.tell("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
+        self.on_event("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
 
     def _left_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> bool:
         why = self._why_alone(job, request, now_s)
@@ -184,7 +187,7 @@ class Follower:
             self.state.left_alone.pop(job.id, None)
         elif self.state.left_alone.get(job.id) != why:
             self.state.left_alone[job.id] = why
-            self.tell("left-alone", job=job.id, why=why)
+            self.on_event("left-alone", job=job.id, why=why)
         return bool(why)
 
     def _why_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> str:
@@ -217,7 +220,7 @@ class Follower:
         last_s = max(each for each in (record.since_s, record.told_s, 0.0) if each is not None)
         if not record.silent and now_s - last_s > SILENT_S:
             record.silent = True
-            self.tell("silent", job=job.id, since_s=last_s)
+            self.on_event("silent", job=job.id, since_s=last_s)
 
     def _begins(self, job: LiveJob, record: DrivenJob, now_s: float) -> None:
         """Take note that a run began."""
@@ -234,7 +237,7 @@ class Follower:
         record.confirmed = record.held_at_first = False
         if record.first_start_s is None:
             record.first_start_s = start_s
-        self.tell(
+        self.on_event(
             "runs",
             job=job.id,
             configuration=record.configuration,
@@ -260,11 +263,11 @@ class Follower:
             record.request = request  # its user may have changed it
             if request.why_not and not record.given_back:
                 record.given_back = request.why_not
-                self.tell("left-to-slurm", job=job.id, why=request.why_not)
+                self.on_event("left-to-slurm", job=job.id, why=request.why_not)
         if record.configuration:
             short = record.since_s is not None and now_s - record.since_s < SHORT_RUN_S
             if not record.stopped:
-                self.tell("requeued", job=job.id, why=job.reason)
+                self.on_event("requeued", job=job.id, why=job.reason)
                 if short or launch_failed(job):
                     self.came_to_nothing(record, now_s)
         if launch_failed(job) and not record.given_back:
@@ -278,7 +281,7 @@ class Follower:
         """Take note that a run ended."""
         since_s = record.since_s if record.since_s is not None else end_s
         record.ended_s = max(since_s, end_s)
-        self.tell(
+        self.on_event(
             "interval",
             job=name,
             configuration=record.configuration,
@@ -319,7 +322,7 @@ class Follower:
         elif job is not None and job.start_s and (record.since_s is None or job.start_s > record.since_s) and job.holds:
             self._begins(job, record, now_s)  # it started and ended between two looks
             self._run_ends(name, record, min(now_s, end_s))
-        self.tell(
+        self.on_event(
             "ended",
             job=name,
             outcome=job.outcome if job is not None else "unknown",
@@ -360,13 +363,13 @@ class Follower:
             cost_s = max(0.0, record.ended_s - record.stopped_s) + record.ready_s - since_s
             self.state.costs = [*self.state.costs, round(cost_s, 3)][-MOST_COSTS:]
             lost = max(0.0, (record.epochs or 0.0) - epochs)
-            self.tell("restarted", job=name, cost_s=round(cost_s, 3), lost_epochs=lost)
+            self.on_event("restarted", job=name, cost_s=round(cost_s, 3), lost_epochs=lost)
         record.stopped_s = None
 
     def _refuse(self, name: str, why: str) -> None:
         if self._refused.get(name) != why:
             self._refused[name] = why
-            self.tell("report-refused", job=name, why=why)
+            self.on_event("report-refused", job=name, why=why)
 
     def _most(self, name: str) -> float:
         job = self._jobs.get(name)
@@ -374,11 +377,6 @@ class Follower:
             return float("inf") if job is None else self._here.describe(job).max_epochs
         except InputError:
             return float("inf")
-
-    def look_at(self, sight: Sight) -> None:
-        self._here, self._nodes = self.rules.on(sight.cluster), sight.cluster.nodes
-        self._jobs = {job.id: job for job in sight.cluster.jobs}
-        self.follow(sight)
 
 
 def _is_limited(planned: str, held: str) -> bool:

@@ -28,8 +28,8 @@ ANY = "any"
 
 
 @dataclass(frozen=True, slots=True)
-class JobDescription:
-    """What a policy is told of a job.
+class JobRequest:
+    """What is asked for a job.
 
     Attributes:
         opted_in: Whether its comment has the word `gpusched`.
@@ -43,6 +43,7 @@ class JobDescription:
         restart_s: Seconds of the model without progress after a change; None: those of its application.
         distribution: Name in `DISTRIBUTIONS` of its epochs needed; empty: that of its application, else the maximum.
         defaults: What nobody said, and what was taken, as phrases.
+        fields: Its entry in a request, with its own times (`job_requests`); empty: it is in none yet.
     """
 
     opted_in: bool
@@ -56,6 +57,7 @@ class JobDescription:
     restart_s: float | None
     distribution: str = ""
     defaults: tuple[str, ...] = ()
+    fields: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -134,7 +136,7 @@ class JobRules:
             return own.seconds_per_epoch.get(configuration.name, math.inf)
         return math.inf if built_in is None else limited_time_s(built_in, configuration)
 
-    def restart_s(self, what: JobDescription) -> float:
+    def restart_s(self, what: JobRequest) -> float:
         """Return the seconds without progress of a job after a change [s of the model], ≥ 0."""
         own, built_in = self.file.applications.get(what.application), self.built_in(what.application)
         if what.restart_s is not None:
@@ -143,7 +145,7 @@ class JobRules:
             return own.restart_s
         return 0.0 if built_in is None else built_in.restart_s
 
-    def describe(self, job: LiveJob) -> JobDescription:
+    def describe(self, job: LiveJob) -> JobRequest:
         return _Describing(self, job).made()
 
 
@@ -160,7 +162,7 @@ class _Describing:
         }
         self.defaults: list[str] = []
 
-    def made(self) -> JobDescription:
+    def made(self) -> JobRequest:
         said, usual = self.said, self.usual
         application = self._application()
         configurations = self._configurations(application)
@@ -171,7 +173,7 @@ class _Describing:
             "checkpoint", usual.checkpoint, "checkpoints: " + ("yes" if usual.checkpoint else "no")
         )
         resize = usual.resize if said["resize"] is None else said["resize"]
-        return JobDescription(
+        return JobRequest(
             self.opted_in,
             application,
             max_epochs,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_operations.live.drive_state import DrivenJob, DriveState
-from gpusched_operations.live.following import NO_REQUEST, Sight, is_held_by_user
+from gpusched_operations.live.following import NO_REQUEST, ClusterSnapshot, is_held_by_user
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
 from gpusched_operations.live.slurm_requests import requests_of
 from gpusched_operations.live.slurm_state import cluster_of
@@ -22,15 +22,19 @@ ATTEMPTS, PAUSE_S, LONGEST_PAUSE_S = 9, 0.5, 8.0
 _CLUSTER = re.compile(r'"cluster"\s*:\s*"([^"\\]+)"')
 
 
-def look(commands: SlurmControl, now_s: float, nodes: str | None = None) -> Sight:
+def read_cluster(commands: SlurmControl, now_s: float, nodes: str | None = None) -> ClusterSnapshot:
     """Read Slurm; `nodes`: what `scontrol show nodes` wrote; None: it is asked for."""
     jobs = commands.jobs()
     cluster = cluster_of(jobs, commands.nodes() if nodes is None else nodes, now_s)
-    return Sight(cluster, requests_of(jobs), frozenset(_CLUSTER.findall(jobs)))
+    return ClusterSnapshot(cluster, requests_of(jobs), frozenset(_CLUSTER.findall(jobs)))
 
 
 def release_jobs(
-    names: Iterable[str], sight: Sight, state: DriveState, commands: SlurmControl, tell: Callable[..., Any]
+    names: Iterable[str],
+    snapshot: ClusterSnapshot,
+    state: DriveState,
+    commands: SlurmControl,
+    on_event: Callable[..., Any],
 ) -> list[str]:
     """Restore the requests of waiting jobs and release them: those first that the driver stopped, then by submission.
 
@@ -39,11 +43,11 @@ def release_jobs(
     Args:
         commands: Slurm's commands.
     """
-    jobs = {job.id: job for job in sight.cluster.jobs if job.phase in ("pending", "running")}
+    jobs = {job.id: job for job in snapshot.cluster.jobs if job.phase in ("pending", "running")}
     changes: dict[str, dict[str, str]] = {}
     free: list[str] = []
     for name in sorted((name for name in names if name in jobs), key=lambda each: _order(state.jobs[each])):
-        record, job, now = state.jobs[name], jobs[name], sight.requests.get(name, NO_REQUEST)
+        record, job, now = state.jobs[name], jobs[name], snapshot.requests.get(name, NO_REQUEST)
         if job.phase == "pending":
             changes[name] = record.request.restored(now) if record.changed else {}
             if record.first_start_s is not None:  # it waits for the time that Slurm gave it when it was put back
@@ -53,13 +57,13 @@ def release_jobs(
     changes = {name: each for name, each in changes.items() if each}
     refused = commands.update(changes)
     for name, said in refused.items():
-        tell("refused", job=name, action="restore", said=said)
+        on_event("refused", job=name, action="restore", said=said)
     for name in changes:
         if name not in refused:
             state.jobs[name].changed = False
     refused = commands.release(free)
     for name, said in refused.items():
-        tell("refused", job=name, action="release", said=said)
+        on_event("refused", job=name, action="release", said=said)
     released = [name for name in free if name not in refused]
     for name in released:
         state.jobs[name].ours = state.jobs[name].stopped = False
@@ -70,7 +74,7 @@ def release_all(
     folder: Path,
     state: DriveState,
     commands: SlurmControl,
-    tell: Callable[..., Any],
+    on_event: Callable[..., Any],
     *,
     clock: Callable[[], float],
     pause: Callable[[float], None],
@@ -85,34 +89,34 @@ def release_all(
     for attempt in range(ATTEMPTS):
         if attempt:
             pause(min(LONGEST_PAUSE_S, PAUSE_S * 2.0**attempt))
-        sight = look(commands, clock(), nodes="")
-        state.check_cluster(sight.clusters)
-        left = _still_to_do(sight, state)
+        snapshot = read_cluster(commands, clock(), nodes="")
+        state.check_cluster(snapshot.clusters)
+        left = _still_to_do(snapshot, state)
         if not left:
             break
         try:
-            done += release_jobs(left, sight, state, commands, tell)
+            done += release_jobs(left, snapshot, state, commands, on_event)
         finally:
             state.save(folder)
-    sight = look(commands, clock(), nodes="")
-    left = _still_to_do(sight, state)
+    snapshot = read_cluster(commands, clock(), nodes="")
+    left = _still_to_do(snapshot, state)
     for name, record in state.jobs.items():
-        if name not in left and (sight.clusters or not state.cluster):
+        if name not in left and (snapshot.clusters or not state.cluster):
             record.ours = record.changed = record.stopped = False
     state.save(folder)
-    tell("released", jobs=list(dict.fromkeys(done)), why=why, not_undone=left)
+    on_event("released", jobs=list(dict.fromkeys(done)), why=why, not_undone=left)
     if left:
         raise SlurmError("release", f"not undone: {', '.join(left)}", answered=True)
     return list(dict.fromkeys(done))
 
 
-def _still_to_do(sight: Sight, state: DriveState) -> list[str]:
+def _still_to_do(snapshot: ClusterSnapshot, state: DriveState) -> list[str]:
     found = []
-    for job in sight.cluster.jobs:
+    for job in snapshot.cluster.jobs:
         record = state.jobs.get(job.id)
         if record is None or not (record.must_be_undone or record.stopped) or not record.is_of(job):
             continue
-        now = sight.requests.get(job.id, NO_REQUEST)
+        now = snapshot.requests.get(job.id, NO_REQUEST)
         if job.phase == "pending":
             differs = record.changed and bool(record.request.restored(now))
             held = bool(job.held) and not is_held_by_user(job, record, now)

@@ -11,10 +11,10 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
 from gpusched_env.model.configuration import MOST_ON_A_NODE
-from gpusched_operations.live.job_rules import DISTRIBUTIONS, JobDescription, JobRules
+from gpusched_operations.live.job_requests import UsableNodes, job_request, rejected_because
+from gpusched_operations.live.job_rules import DISTRIBUTIONS, JobRequest, JobRules
 from gpusched_operations.live.progress import JobHistory, JobProgress
 from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode
-from gpusched_operations.live.told_jobs import ToldJob, UsableNodes, told_job, why_not_told
 from gpusched_operations.service.cluster import configuration_of
 from gpusched_operations.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
@@ -35,7 +35,7 @@ class LiveRequest:
     """
 
     fields: dict[str, Any]
-    jobs: dict[str, JobDescription]
+    jobs: dict[str, JobRequest]
     left_out: dict[str, str]
     nodes_left_out: dict[str, str]
 
@@ -73,21 +73,21 @@ def request_of(
     if rules.clock.model_s(cluster.read_s) < 0.0:
         raise InputError("clock.origin_s", rules.clock.origin_s, f"a time not after {cluster.read_s:g}")
     usable, nodes_left_out = _usable_nodes(cluster, rules, partition)
-    told: dict[str, ToldJob] = {}
+    told: dict[str, JobRequest] = {}
     left_out: dict[str, str] = {}
     for given in sorted((job for job in cluster.jobs if job.phase != "ended"), key=lambda job: job.submit_s):
         was = seen.get(given.id, JobHistory())
         job = given if was.submit_s is None else replace(given, submit_s=was.submit_s)
-        found: ToldJob | str = why_not_told(job, usable, fixed, partition, only_opted_in=only_opted_in)
+        found: JobRequest | str = rejected_because(job, usable, fixed, partition, only_opted_in=only_opted_in)
         try:
-            found = found or told_job(
+            found = found or job_request(
                 job, rules, usable, cluster.read_s, progress.get(job.id), was, preemptive=preemptive
             )
         except InputError as error:
             found = str(error)
-        if isinstance(found, ToldJob) and len(told) >= MOST_JOBS:
+        if isinstance(found, JobRequest) and len(told) >= MOST_JOBS:
             found = f"a request has at most {MOST_JOBS:,} jobs"
-        if isinstance(found, ToldJob):
+        if isinstance(found, JobRequest):
             told[job.id] = found
         else:
             left_out[job.id] = found
@@ -100,7 +100,7 @@ def _assembled(
     asked: tuple[str, str | None],
     usable: UsableNodes,
     nodes_left_out: dict[str, str],
-    told: dict[str, ToldJob],
+    told: dict[str, JobRequest],
     left_out: dict[str, str],
 ) -> LiveRequest:
     held = _held(job for job in cluster.jobs if job.phase in HOLDING and job.id not in told)
@@ -120,11 +120,12 @@ def _assembled(
     there = {node["name"] for node in nodes}
     jobs, times = [], _Times()
     for key, each in list(told.items()):
-        seconds = {name: value for name, value in each.seconds.items() if name in names}
+        seconds = {name: value for name, value in each.fields["seconds_per_epoch"].items() if name in names}
         if seconds:
-            state_on = [name for name in each.entry.pop("state_on", ()) if name in there]
-            entry = each.entry | ({"state_on": state_on} if state_on else {})
-            jobs.append(entry | {"seconds_per_epoch": times.name(each.what.application, seconds)})
+            entry = each.fields | {"seconds_per_epoch": times.name(each.application, seconds)}
+            if "state_on" in entry:
+                entry["state_on"] = [name for name in entry["state_on"] if name in there]
+            jobs.append({name: value for name, value in entry.items() if value != []})
         else:
             left_out[key] = "jobs that the policy is not told hold the GPUs that it may use"
             del told[key]
@@ -140,7 +141,7 @@ def _assembled(
         "jobs": jobs,
         "memory": asked[1],
     }
-    return LiveRequest(fields, {key: each.what for key, each in told.items()}, left_out, nodes_left_out)
+    return LiveRequest(fields, told, left_out, nodes_left_out)
 
 
 class _Times:
@@ -188,7 +189,7 @@ def _usable_nodes(cluster: LiveCluster, rules: JobRules, partition: str | None) 
     return UsableNodes(nodes, types), left_out
 
 
-def _offered(nodes: list[dict[str, Any]], told: Iterable[ToldJob]) -> list[Configuration]:
+def _offered(nodes: list[dict[str, Any]], told: Iterable[JobRequest]) -> list[Configuration]:
     """Return every number of GPUs of a node, by type, and the numbers of whole nodes that jobs may be given.
 
     Of more than a request may have, only those that jobs may be given.
@@ -196,7 +197,7 @@ def _offered(nodes: list[dict[str, Any]], told: Iterable[ToldJob]) -> list[Confi
     largest: dict[str, int] = {}
     for node in nodes:
         largest[node["gpu_type"]] = max(largest.get(node["gpu_type"], 0), node["gpus"])
-    named = {configuration_of(name) for each in told for name in each.seconds}
+    named = {configuration_of(name) for each in told for name in each.fields["seconds_per_epoch"]}
     several = [each for each in named if each.nodes > 1 and each.gpu_type in largest]
     several.sort(key=lambda each: (each.gpu_type, each.nodes, each.gpus_per_node))
     single = [Configuration(v, gpus) for v in largest for gpus in range(1, largest[v] + 1)]
@@ -231,8 +232,8 @@ def _gpu_types(rules: JobRules, usable: UsableNodes, nodes: list[dict[str, Any]]
     return found
 
 
-def _applications(rules: JobRules, told: Iterable[ToldJob]) -> dict[str, Any]:
-    used = {each.what.application for each in told}
+def _applications(rules: JobRules, told: Iterable[JobRequest]) -> dict[str, Any]:
+    used = {each.application for each in told}
     return {
         name: own.model_dump(exclude_none=True, exclude={"seconds_per_epoch"})
         for name, own in rules.file.applications.items()

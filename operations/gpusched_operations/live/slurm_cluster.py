@@ -25,7 +25,7 @@ from gpusched_operations.live.journal import Journal
 from gpusched_operations.live.last_drive import LiveInterval, separate
 from gpusched_operations.live.lease import JOURNAL, Lease, locked, partition_lock, start_watchdog
 from gpusched_operations.live.progress_reports import ProgressReports
-from gpusched_operations.live.releasing import look
+from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.run_record import write_drive
 from gpusched_operations.live.slurm_commands import SlurmControl, run_command
 
@@ -116,13 +116,13 @@ class SlurmCluster:
             start_watchdog(self._folder, self._partition, LEASE_S, self._environment)
         reports = ProgressReports(self._folder)
         self._driver = Driver(settings, rules, commands, dict, self._folder, self._tell, reports)
-        nodes = look(commands, self._origin_s).cluster.nodes
+        nodes = read_cluster(commands, self._origin_s).cluster.nodes
         mine = [node for node in nodes if self._partition in node.partitions and node.gpus]
         self._slurm_types = {rules.gpu_type(node.gpu_type) or "": node.gpu_type for node in mine}
         self._submit()
 
     def observe(self) -> dict[str, Any]:
-        live, self._seen = self._seen or self._look(), None
+        live, self._seen = self._seen or self._read_cluster(), None
         fields = live.fields
         now_s = fields["now_s"] if fields else self._clock.model_s(time.time())
         jobs = [self._in_episode(dict(job)) for job in fields.get("jobs", ())]
@@ -148,7 +148,7 @@ class SlurmCluster:
             if left_s > 0.0:
                 driver.wait(min(left_s, driver.settings.every_s))
             self._submit()
-            live = self._look()
+            live = self._read_cluster()
             running = {job["id"]: job.get("running") is not None for job in live.fields.get("jobs", ())}
             if running != self._expected or time.time() >= self._unix_s(until_s) or self.over():
                 self._seen = live
@@ -212,7 +212,7 @@ class SlurmCluster:
         if self._instance_jobs is not None:
             self._instance_jobs.submit(self._model_s(time.time()), self._slurm_types, self._run)
 
-    def _look(self) -> LiveRequest:
+    def _read_cluster(self) -> LiveRequest:
         by_s, driver = time.monotonic() + ENDING_S, self._began()
         if self._lock is not None:
             Lease.mine(LEASE_S).save(driver.folder)

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance
-from gpusched_operations.live.job_rules import JobDescription, JobRules
+from gpusched_operations.live.job_rules import JobRequest, JobRules
 from gpusched_operations.live.request import ALL_HELD, LiveRequest, request_of
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
@@ -90,7 +90,7 @@ class Snapshot:
     def entries(self) -> Mapping[str, dict[str, Any]]:
         return {entry["id"]: entry for each in self._requests() for entry in each.fields["jobs"]}
 
-    def jobs(self) -> Mapping[str, JobDescription]:
+    def jobs(self) -> Mapping[str, JobRequest]:
         return {name: what for each in self._requests() for name, what in each.jobs.items()}
 
     def _requests(self) -> list[LiveRequest]:

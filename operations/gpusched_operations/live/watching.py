@@ -150,7 +150,8 @@ class ClusterWatch:
                 seconds = {
                     each: rules.seconds(known.application, configuration_of(each)) for each in known.configurations
                 }
-                self.journal.append("job", id=job.id, **asdict(known), seconds_per_epoch=seconds)
+                described = {name: value for name, value in asdict(known).items() if name != "fields"}
+                self.journal.append("job", id=job.id, **described, seconds_per_epoch=seconds)
         for name, each in reported.items():
             if name in self._told and self._reported.get(name) != each:
                 self.journal.append("progress", id=name, epochs=each.epochs, at_s=each.at_s)

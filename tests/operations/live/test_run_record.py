@@ -28,7 +28,7 @@ def driven(tmp_path):
     folder = tmp_path / "state"
     made, _ = driver(slurm, folder, scripted(first, {"1": ("change", "V100x4", "v2")}))
     with Journal(folder / JOURNAL, clock=slurm.clock) as journal:
-        made.tell = made._follower.tell = journal.append
+        made.on_event = made._follower.on_event = journal.append
         made.round()
         slurm.pause(50.0)
         made.round()
@@ -67,7 +67,7 @@ def test_a_run_is_that_of_the_last_drive(tmp_path):
         for number, policy in ((1, "edf"), (2, "sts-x")):
             slurm.submit(MadeUpJob(number, ELASTIC, work_s=400.0), held=True)
             made, _ = driver(slurm, folder, scripted({str(number): ("start", "V100x2", "v1")}))
-            made.tell = made._follower.tell = journal.append
+            made.on_event = made._follower.on_event = journal.append
             journal.append("drive", partition="gpu", policy=policy, lease_s=900.0)
             made.round()
             slurm.pause(1000.0)

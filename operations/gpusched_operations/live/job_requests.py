@@ -1,4 +1,4 @@
-"""Jobs of a live cluster as a request tells them: whether a policy is told of a job at all, and what."""
+"""Which jobs of a live cluster a request has, and what it asks for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_operations.live.job_rules import UNIFORM, JobDescription, JobRules
+from gpusched_operations.live.job_rules import UNIFORM, JobRequest, JobRules
 from gpusched_operations.live.progress import JobHistory, JobProgress
 from gpusched_operations.live.state import LiveJob, LiveNode, opts_in
 from gpusched_operations.service.cluster import configuration_of
@@ -65,7 +65,7 @@ class UsableNodes:
         return sizes.get(gpus, 0) >= configuration.nodes and gpus == max(sizes)
 
 
-def why_not_told(
+def rejected_because(
     job: LiveJob, usable: UsableNodes, fixed: frozenset[str], partition: str | None, *, only_opted_in: bool
 ) -> str:
     """Return why a policy is not told of a job that is not over; empty: it may be."""
@@ -85,24 +85,7 @@ def why_not_told(
     return next((why for why, so in reasons if so), "")
 
 
-@dataclass(frozen=True, slots=True)
-class ToldJob:
-    """A job as a request tells it.
-
-    Attributes:
-        job: The job.
-        what: What it is.
-        entry: Its entry in the request, but for its times.
-        seconds: Its seconds per epoch, by name of the configuration.
-    """
-
-    job: LiveJob
-    what: JobDescription
-    entry: dict[str, Any]
-    seconds: dict[str, float]
-
-
-def told_job(
+def job_request(
     job: LiveJob,
     rules: JobRules,
     usable: UsableNodes,
@@ -111,8 +94,8 @@ def told_job(
     seen: JobHistory,
     *,
     preemptive: bool = True,
-) -> ToldJob | str:
-    """Return a job as a request tells it, or why it must be left as it is.
+) -> JobRequest | str:
+    """Return what is asked for a job, with its entry in the request; or why it must be left as it is.
 
     A job that runs and may not be stopped has one configuration: the one that it holds.
 
@@ -164,10 +147,10 @@ def told_job(
         entry["started_s"] = time_s(first_s)
     if seen.last_nodes:
         entry["state_on"] = list(seen.last_nodes)
-    return ToldJob(job, what, entry, seconds)
+    return replace(what, fields=entry | {"seconds_per_epoch": seconds})
 
 
-def _to_its_limit(job: LiveJob, what: JobDescription, rules: JobRules, held: Configuration) -> JobDescription:
+def _to_its_limit(job: LiveJob, what: JobRequest, rules: JobRules, held: Configuration) -> JobRequest:
     """Return what a job is whose epochs are taken from its time limit, with those that fit it on what it holds."""
     seconds = rules.seconds(what.application, held)
     if what.distribution != UNIFORM or not job.time_limit_s or not math.isfinite(seconds):
@@ -184,7 +167,7 @@ def _held(job: LiveJob, usable: UsableNodes) -> Configuration:
 
 
 def _seconds(
-    job: LiveJob, what: JobDescription, rules: JobRules, usable: UsableNodes, held: Configuration | None
+    job: LiveJob, what: JobRequest, rules: JobRules, usable: UsableNodes, held: Configuration | None
 ) -> dict[str, float]:
     """Return the seconds per epoch on what a job may be given, and on what it holds."""
     offered = [configuration_of(name) for name in what.configurations]
