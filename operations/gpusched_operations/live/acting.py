@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from gpusched_operations.live.actions import Actions, Placement, free_gpus
+from gpusched_operations.live.asking import Ask
 from gpusched_operations.live.drive_state import DriveState
-from gpusched_operations.live.following import NO_REQUEST, ClusterSnapshot, Follower, is_held_by_user
+from gpusched_operations.live.following import NO_REQUEST, ClusterSnapshot, Follower, OnEvent, is_held_by_user
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.progress_reports import ProgressReports
 from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
 
@@ -46,22 +49,41 @@ class DriveSettings:
     power_off_s: float | None = None
 
 
+@dataclass
 class Acting:
-    """The part of a `Driver` that acts; what it is made of is told there."""
+    """The part of a `Driver` that acts.
+
+    Args:
+        settings: How.
+        rules: What jobs are.
+        commands: Slurm's commands; `commands.dry`: nothing is changed, and nothing is written.
+        ask: Asks the policy.
+        folder: Where the state is.
+        on_event: Takes events: their kind, and their fields.
+        reports: What jobs report.
+        clock: Tells the Unix time [s].
+        pause: Waits so many seconds.
+        steady: Tells seconds of a clock that nobody sets.
+    """
 
     settings: DriveSettings
+    rules: JobRules
     commands: SlurmControl
+    ask: Ask
     folder: Path
-    on_event: Callable[..., Any]
-    clock: Callable[[], float]
-    pause: Callable[[float], None]
-    steady: Callable[[], float]
-    state: DriveState
-    actions: Actions
-    _follower: Follower
-    _snapshot: ClusterSnapshot | None
-    _nodes_text: str
-    _empty_s: dict[str, float]
+    on_event: OnEvent
+    reports: ProgressReports = field(default_factory=ProgressReports)
+    clock: Callable[[], float] = time.time
+    pause: Callable[[float], None] = time.sleep
+    steady: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        self.state = DriveState.load(self.folder, self.settings.partition)
+        self.actions = Actions((), (), {})
+        self._follower = Follower(self.state, self.rules, self.reports, self.on_event)
+        self._snapshot: ClusterSnapshot | None = None
+        self._nodes_text = ""
+        self._empty_s: dict[str, float] = {}
 
     def _read_cluster(self) -> ClusterSnapshot:
         snapshot = read_cluster(self.commands, self.clock(), self._nodes_text)
@@ -155,16 +177,15 @@ class Acting:
             job, record = there.get(name), self.state.jobs.get(name)
             now = snapshot.requests.get(name, NO_REQUEST)
             if job is None or record is None:
-                self.on_event("not-started", job=name, why="it is over")
-                del waiting[name]
+                why = "it is over"
             elif job.phase == "running" and not record.stopped:
-                self.on_event("not-started", job=name, why="it runs already")
-                del waiting[name]
-            elif record.given_back:
-                self.on_event("not-started", job=name, why=record.given_back)
-                del waiting[name]
-            elif job.phase == "pending" and is_held_by_user(job, record, now):
-                self.on_event("not-started", job=name, why="its user holds it")
+                why = "it runs already"
+            elif job.phase == "pending" and not record.given_back and is_held_by_user(job, record, now):
+                why = "its user holds it"
+            else:
+                why = record.given_back
+            if why:
+                self.on_event("not-started", job=name, why=why)
                 del waiting[name]
 
     def _is_going(self, snapshot: ClusterSnapshot, name: str) -> bool:

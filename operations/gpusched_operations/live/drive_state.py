@@ -17,6 +17,18 @@ from gpusched_operations.live.state import LiveJob
 FORM = 1
 STATE_FILE = "state.json"
 MOST_COSTS = 51
+TRANSITIONS = {
+    "absent": ("waiting", "running"),
+    "waiting": ("held", "running", "left", "absent"),
+    "held": ("starting", "waiting", "running", "releasing", "left", "absent"),
+    "starting": ("running", "held", "waiting", "releasing", "absent"),
+    "running": ("stopping", "starting", "waiting", "held", "releasing", "left", "absent"),
+    "stopping": ("held", "running", "releasing", "absent"),
+    "releasing": ("left", "absent"),
+    "left": ("waiting", "running", "absent"),
+}
+"""The states of a job for its driver, and those that may come next: by what Slurm reports, or by what the driver does.
+`absent`: there is no record of it; `left`: to Slurm."""
 
 
 @dataclass(slots=True)
@@ -113,6 +125,17 @@ class DrivenJob:
     def must_be_undone(self) -> bool:
         return self.ours or self.changed
 
+    @property
+    def state(self) -> str:
+        """Return the state of the job for its driver, a key of `TRANSITIONS`; a job without a record is `absent`."""
+        if self.given_back:
+            return "releasing" if self.must_be_undone or self.stopped else "left"
+        if self.configuration:
+            return "stopping" if self.stopped else "running"
+        if self.ours:
+            return "held"
+        return "starting" if self.changed else "waiting"
+
 
 @dataclass(slots=True)
 class DriveState:
@@ -143,10 +166,6 @@ class DriveState:
     @property
     def restart_s(self) -> float | None:
         return statistics.median(self.costs) if self.costs else None
-
-    @property
-    def holds_any(self) -> bool:
-        return any(record.must_be_undone for record in self.jobs.values())
 
     def restarts_of(self, job: str) -> int | None:
         record = self.jobs.get(job)

@@ -7,30 +7,23 @@ says. What must be undone is written down before it is done.
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.acting import Acting, DriveSettings
-from gpusched_operations.live.actions import Actions, actions_of, held_by, may_stop
-from gpusched_operations.live.asking import Ask
-from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.acting import Acting
+from gpusched_operations.live.actions import actions_of, held_by, may_stop
 from gpusched_operations.live.following import (
     LONGEST_WAIT_S,
     NO_REQUEST,
     ClusterSnapshot,
-    Follower,
     holder,
     is_held_by_user,
 )
-from gpusched_operations.live.job_rules import JobRules
-from gpusched_operations.live.progress_reports import ProgressReports
 from gpusched_operations.live.releasing import release_all, release_jobs
 from gpusched_operations.live.request import LiveRequest, request_of
-from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
+from gpusched_operations.live.slurm_commands import SlurmError
 from gpusched_operations.live.state import LiveCluster, LiveJob
 
 TRANSIENT = ("jobs that the policy is not told hold", "a request has at most")
@@ -44,17 +37,7 @@ _OF_JOB = re.compile(r"jobs\[(\d+)\]")
 class Driver(Acting):
     """Drives a partition.
 
-    Args:
-        settings: How.
-        rules: What jobs are.
-        commands: Slurm's commands; `commands.dry`: nothing is changed, and nothing is written.
-        ask: Asks the policy.
-        folder: Where the state is.
-        on_event: Takes events: their kind, and their fields.
-        reports: What jobs report.
-        clock: Tells the Unix time [s].
-        pause: Waits so many seconds.
-        steady: Tells seconds of a clock that nobody sets.
+    Its arguments are those of `Acting`.
 
     Attributes:
         state: What it knows.
@@ -62,29 +45,13 @@ class Driver(Acting):
         answer: What the policy last answered.
     """
 
-    settings: DriveSettings
-    rules: JobRules
-    commands: SlurmControl
-    ask: Ask
-    folder: Path
-    on_event: Callable[..., Any]
-    reports: ProgressReports = field(default_factory=ProgressReports)
-    clock: Callable[[], float] = time.time
-    pause: Callable[[float], None] = time.sleep
-    steady: Callable[[], float] = time.monotonic
-
     def __post_init__(self) -> None:
-        self.state = DriveState.load(self.folder, self.settings.partition)
+        super().__post_init__()
         if self.state.policy != self.settings.policy:
             self.state.policy, self.state.memory = self.settings.policy, None
-        self.actions = Actions((), (), {})
         self.answer: Mapping[str, Any] = {}
-        self._follower = Follower(self.state, self.rules, self.reports, self.on_event)
-        self._snapshot: ClusterSnapshot | None = None
         self._request: LiveRequest | None = None
-        self._nodes_text = ""
         self._left_out_s: dict[str, float] = {}
-        self._empty_s: dict[str, float] = {}
         self._overview: frozenset[str] = frozenset()
         self._noted: dict[str, dict[str, Any]] = {}
         self._again_s = float("inf")

@@ -14,7 +14,7 @@ from gpusched_operations.live.slurm_requests import SubmittedRequest
 from gpusched_operations.live.state import WORD, LiveCluster, LiveJob, LiveNode
 
 if TYPE_CHECKING:
-    from gpusched_operations.live.job_rules import JobRules
+    from gpusched_operations.live.job_rules import JobRequest, JobRules
 
 SHORT_RUN_S = 20.0
 """A run that ends so soon, and that nobody stopped, came to nothing: the launch failed."""
@@ -157,28 +157,22 @@ class Follower:
             return
         if not opted_in or self._left_alone(job, request, now_s):
             return
-        held = job.phase == "pending" and job.held == "user"
-        self.state.jobs[job.id] = DrivenJob(
-            request,
-            job.comment,
-            job.submit_s,
-            held_at_first=held,
-            restarts=job.restarts,
-            name=job.name,
-            command=job.script,
-            seen_submit_s=job.submit_s,
-            seen_restarts=job.restarts,
-        )
-        self.on_event("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
+        record = DrivenJob(request, job.comment, job.submit_s, name=job.name, command=job.script, restarts=job.restarts)
+        record.saw(job)
+        self.state.jobs[job.id] = record
+        self._adopted(job, record, request)
 
     def _adopt_again(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
         """Take care again of a job that was given back, as it is now; what it did until now stays known."""
         if self._left_alone(job, request, now_s):
             return
         record.request, record.comment, record.given_back = request, job.comment, ""
-        record.held_at_first = job.phase == "pending" and job.held == "user"
         record.confirmed = record.cannot_stop = False
         record.tries, record.not_before_s = 0, 0.0
+        self._adopted(job, record, request)
+
+    def _adopted(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest) -> None:
+        record.held_at_first = job.phase == "pending" and job.held == "user"
         self.on_event("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
 
     def _left_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> bool:
@@ -303,9 +297,8 @@ class Follower:
         """Return the epochs that the model expects of a run of so many seconds, after which a job can continue."""
         from gpusched_operations.service.cluster import configuration_of  # noqa: PLC0415 - as below
 
-        job = self._jobs.get(name)
+        what = self._described(name)
         try:
-            what = None if job is None else self._here.describe(job)
             held = configuration_of(record.configuration)
         except InputError:
             return 0.0
@@ -347,7 +340,8 @@ class Follower:
         former = record.epochs if record.first_epochs is not None else None
         if former == report.epochs and record.told_s is not None and record.told_s >= report.at_s:
             return
-        why = report.why_not(former, self._most(name))
+        what = self._described(name)
+        why = report.why_not(former, float("inf") if what is None else what.max_epochs)
         if why:
             self._refuse(name, why)
             return
@@ -371,12 +365,12 @@ class Follower:
             self._refused[name] = why
             self.on_event("report-refused", job=name, why=why)
 
-    def _most(self, name: str) -> float:
+    def _described(self, name: str) -> JobRequest | None:
         job = self._jobs.get(name)
         try:
-            return float("inf") if job is None else self._here.describe(job).max_epochs
+            return None if job is None else self._here.describe(job)
         except InputError:
-            return float("inf")
+            return None
 
 
 def _is_limited(planned: str, held: str) -> bool:

@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from gpusched_env.errors import InputError
@@ -51,12 +52,12 @@ class UsableNodes:
     nodes: Mapping[str, LiveNode]
     types: Mapping[str, str]
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_many", Counter((self.types[name], n.gpus) for name, n in self.nodes.items()))
+    @cached_property
+    def _nodes_of_size(self) -> Counter[tuple[str, int]]:
+        return Counter((self.types[name], node.gpus) for name, node in self.nodes.items())
 
     def sizes(self, gpu_type: str) -> dict[int, int]:
-        many: Counter[tuple[str, int]] = getattr(self, "_many")  # noqa: B009 - set in a frozen value
-        return {gpus: count for (name, gpus), count in many.items() if name == gpu_type}
+        return {gpus: count for (name, gpus), count in self._nodes_of_size.items() if name == gpu_type}
 
     def could_hold(self, configuration: Configuration) -> bool:
         sizes, gpus = self.sizes(configuration.gpu_type), configuration.gpus_per_node

@@ -97,13 +97,9 @@ class JobRules:
         return Clock(self.file.clock.speed, self.file.clock.origin_s)
 
     @cached_property
-    def own_gpu_types(self) -> tuple[OwnGpuType, ...]:
-        return self.file.own_gpu_types
-
-    @cached_property
     def catalogue(self) -> Catalogue:
         prices = Prices(energy_price_eur_per_kwh=self.file.prices.energy_eur_per_kwh, pue=self.file.prices.pue)
-        return Catalogue.of(Scenario(gpu_types=self.own_gpu_types, prices=prices))
+        return Catalogue.of(Scenario(gpu_types=self.file.own_gpu_types, prices=prices))
 
     @cached_property
     def _seconds(self) -> dict[tuple[str, Configuration], float]:

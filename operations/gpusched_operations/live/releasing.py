@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
 
 from gpusched_operations.live.drive_state import DrivenJob, DriveState
-from gpusched_operations.live.following import NO_REQUEST, ClusterSnapshot, is_held_by_user
+from gpusched_operations.live.following import NO_REQUEST, ClusterSnapshot, OnEvent, is_held_by_user
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
 from gpusched_operations.live.slurm_requests import requests_of
 from gpusched_operations.live.slurm_state import cluster_of
@@ -34,7 +33,7 @@ def release_jobs(
     snapshot: ClusterSnapshot,
     state: DriveState,
     commands: SlurmControl,
-    on_event: Callable[..., Any],
+    on_event: OnEvent,
 ) -> list[str]:
     """Restore the requests of waiting jobs and release them: those first that the driver stopped, then by submission.
 
@@ -74,7 +73,7 @@ def release_all(
     folder: Path,
     state: DriveState,
     commands: SlurmControl,
-    on_event: Callable[..., Any],
+    on_event: OnEvent,
     *,
     clock: Callable[[], float],
     pause: Callable[[float], None],

@@ -212,7 +212,7 @@ def _gpu_types(rules: JobRules, usable: UsableNodes, nodes: list[dict[str, Any]]
     In the model idle GPUs draw power, so that nodes of one type are of one size. Where they are not, or where other
     jobs hold some of their GPUs, the base of a node takes what its GPUs draw while idle: its power stays what it was.
     """
-    own = {each.name: each.model_dump(exclude_none=True) for each in rules.own_gpu_types}
+    own = {each.name: each.model_dump(exclude_none=True) for each in rules.file.own_gpu_types}
     found: list[str | dict[str, Any]] = []
     for name in dict.fromkeys(node["gpu_type"] for node in nodes):
         made, whole = rules.catalogue.gpu_types[name], usable.sizes(name)

@@ -13,7 +13,7 @@ from gpusched_env.model import EpochDistribution, Instance
 from gpusched_operations.live.job_rules import JobRequest, JobRules
 from gpusched_operations.live.request import ALL_HELD, LiveRequest, request_of
 from gpusched_operations.live.state import LiveCluster
-from gpusched_operations.service.decision import Decider, PolicyCatalogue
+from gpusched_operations.service.decision import Decider, OpenRequest, PolicyCatalogue
 from gpusched_operations.service.forecasting import Forecaster, ForecastRequest
 from gpusched_operations.service.problem import Problem
 
@@ -153,15 +153,19 @@ def _for_policy(request: LiveRequest | None, policy: str) -> LiveRequest | None:
 
 
 def _kept(decider: Decider, fields: dict[str, Any]) -> dict[str, Any] | None:
-    try:
-        opened = decider.open(decider.request(fields))
-    except InputError:  # the first policy cannot decide on such a cluster, which its own answer tells
-        return None
+    opened = _opened(decider, fields)
     if opened is None:
         return None
     opened.state.begin_round(False)
     opened.state.commit_round()
     return opened.told()
+
+
+def _opened(decider: Decider, fields: dict[str, Any]) -> OpenRequest | None:
+    try:
+        return decider.open(decider.request(fields))
+    except InputError:  # the first policy cannot decide on such a cluster, which its own answer tells
+        return None
 
 
 def _asked(decider: Decider, request: LiveRequest, samples: int) -> PolicyAnswer:
@@ -187,10 +191,7 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
     Returns:
         The instance; None: no job fits anything now, or the request's policy cannot decide on such a cluster.
     """
-    try:
-        opened = decider.open(decider.request(fields))
-    except InputError:
-        return None
+    opened = _opened(decider, fields)
     if opened is None:
         return None
     order, now_s = opened.order, opened.request.now_s

@@ -60,8 +60,8 @@ def scenario_of(seen: SeenCluster, path: str | Path, rules: JobRules, base: str 
     }
     if seen.partition is not None:
         values["trace.where"] = [f'partition = "{seen.partition}"']
-    if rules.own_gpu_types:
-        values["gpu_types"] = [each.model_dump(exclude_unset=True) for each in rules.own_gpu_types]
+    if rules.file.own_gpu_types:
+        values["gpu_types"] = [each.model_dump(exclude_unset=True) for each in rules.file.own_gpu_types]
     restarts = [float(job.known["restart_s"]) for job in ran if job.known.get("restart_s") is not None]
     if restarts:
         values["restart_s"] = statistics.median(restarts)

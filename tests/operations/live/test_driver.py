@@ -14,12 +14,22 @@ from hypothesis import strategies as st
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_operations.live.actions import actions_of
-from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.drive_state import TRANSITIONS, DriveState
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import Report
-from made_up_drives import ELASTIC, MOVABLE, RIGID, driver, kinds, scripted
+from made_up_drives import ELASTIC, MOVABLE, RIGID, driver, kinds, observed_transitions, scripted
 from made_up_slurm import Killed, MadeUpJob, MadeUpSlurm
+
+ALLOWED = {(one, following) for one, more in TRANSITIONS.items() for following in more}
+
+
+@pytest.fixture(autouse=True)
+def transitions(monkeypatch):
+    """Fail a test in which a job changes its state as the table does not allow."""
+    seen = observed_transitions(monkeypatch)
+    yield seen
+    assert seen <= ALLOWED
 
 
 def any_answer(rng: random.Random) -> Any:
@@ -62,6 +72,39 @@ def test_jobs_are_held_placed_and_run(tmp_path):
     assert slurm.touched == {1, 2}
     assert [fields["job"] for fields in kinds(events, "start")] == ["1", "2"]
     assert made.commands.calls <= 9
+
+
+def test_a_job_goes_through_the_states_of_the_table(tmp_path, transitions):
+    slurm = MadeUpSlurm()
+    job = slurm.submit(MadeUpJob(1, ELASTIC, work_s=1000.0), held=True)
+    start = {"1": ("start", "A100x4", "a1")}
+    made, _ = driver(slurm, tmp_path, scripted(start, {"1": ("stop", "", "")}, start, {}, start, {}))
+    for state in ("running", "held", "running"):
+        made.round()
+        assert made.state.jobs["1"].state == state
+        slurm.pause(60.0)
+    job.state, job.node, job.restarts = "PENDING", "", job.restarts + 1  # its node failed
+    slurm.down = set(slurm.nodes)
+    made.observe()
+    assert made.state.jobs["1"].state == "held"
+    job.comment = ""
+    made.observe()
+    made.observe()
+    assert made.state.jobs["1"].state == "left"
+    slurm.cancel(1)
+    made.observe()
+    assert made.state.jobs == {}
+    assert transitions == {
+        ("absent", "waiting"), ("waiting", "held"), ("held", "starting"), ("starting", "running"),
+        ("running", "stopping"), ("stopping", "held"), ("running", "starting"), ("starting", "held"),
+        ("held", "releasing"), ("releasing", "left"), ("left", "absent"),
+    }  # fmt: skip
+
+
+def test_the_page_on_the_architecture_shows_the_states():
+    page = (Path(__file__).parents[3] / "docs/architecture.md").read_text(encoding="utf-8")
+    for state, following in TRANSITIONS.items():
+        assert f"| {state} | {', '.join(following)} |" in page
 
 
 def test_a_change_stops_the_job_and_starts_it_elsewhere_at_once(tmp_path):
@@ -386,7 +429,7 @@ def test_whatever_fails_nothing_is_lost_or_left_held(seed, leave, faults):
                 slurm.down ^= {rng.choice(list(slurm.nodes))}
         slurm.down = set(slurm.nodes)  # so that what is released is seen as it was released
         undone(make, made, slurm)
-        assert not DriveState.load(Path(folder), "gpu").holds_any
+        assert not any(job.must_be_undone for job in DriveState.load(Path(folder), "gpu").jobs.values())
     assert not slurm.touched & foreign
     assert not set(slurm.stopped) & rigid
     waiting = [slurm.jobs[number] for number in slurm.touched if slurm.jobs[number].state == "PENDING"]
