@@ -13,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
+from gpusched_operations.live.acting import DriveSettings
 from gpusched_operations.live.asking import decider_of
-from gpusched_operations.live.driver import Driver, DriveSettings
+from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.emulated import EmulatedCluster
 from gpusched_operations.live.emulated_processes import end, processes
 from gpusched_operations.live.job_rules import JobRules

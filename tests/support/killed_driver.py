@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gpusched_operations.live.acting import DriveSettings
 from gpusched_operations.live.asking import Ask, decider_of, key_of
-from gpusched_operations.live.driver import Driver, DriveSettings
+from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.driving import DriveOptions, Stopped, drive
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import ProgressReports
