@@ -13,8 +13,8 @@ from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.simulator import State
 from gpusched_env.simulator.policy import memory_columns
-from gpusched_experiments.forecast import Draws, RollOuts
-from gpusched_experiments.forecast.draws import stratified
+from gpusched_operations.forecast import Draws, RollOuts
+from gpusched_operations.forecast.draws import stratified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,8 +15,8 @@ from benchmarks.bursts import burst
 from benchmarks.figure import Figure, at_most
 from gpusched_baselines import usual_policy_names
 from gpusched_env.simulator import simulate
-from gpusched_experiments.service.client import ServicePolicy
-from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_operations.service.client import ServicePolicy
+from gpusched_operations.service.decision import Decider, PolicyCatalogue
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

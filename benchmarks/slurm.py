@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from benchmarks.figure import Figure, at_most
-from gpusched_experiments.live.acting import DriveSettings
-from gpusched_experiments.live.asking import ask_here, decider_of
-from gpusched_experiments.live.driver import Driver
-from gpusched_experiments.live.emulated import PACKAGES, EmulatedCluster, missing_programs
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress_reports import ProgressReports
-from gpusched_experiments.live.slurm_commands import Done, SlurmControl, run_command
+from gpusched_operations.live.acting import DriveSettings
+from gpusched_operations.live.asking import decider_of
+from gpusched_operations.live.driver import Driver
+from gpusched_operations.live.emulated import PACKAGES, EmulatedCluster, missing_programs
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.progress_reports import ProgressReports
+from gpusched_operations.live.slurm_commands import Done, SlurmControl, run_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -76,7 +76,7 @@ def _cluster(folder: Path, nodes: str, *, daemons: bool = True) -> Iterator[Emul
 def _driver(cluster: EmulatedCluster, policy: str, folder: Path, run: object = run_command) -> Driver:
     folder.mkdir(mode=0o700, exist_ok=True)
     settings = DriveSettings("gpu", policy, every_s=5.0, poll_s=0.25)
-    ask = ask_here(decider_of(policy, b"k" * 32))
+    ask = decider_of(policy, b"k" * 32).ask
     reports = ProgressReports(cluster.folder)
     commands = SlurmControl(run=run)  # type: ignore[arg-type]
     return Driver(settings, JobRules.load(None), commands, ask, folder, lambda _kind, **_fields: None, reports)

@@ -17,7 +17,7 @@ from gpusched_env.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
+PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "operations", "reproductions")
 PROGRAM = Path(__file__).with_name("either_tree.py")
 
 

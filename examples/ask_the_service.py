@@ -12,7 +12,7 @@ import urllib.request
 
 from gpusched_baselines import make_policy
 from gpusched_env import InputError, load_scenario, make_instance, simulate
-from gpusched_experiments.service.client import ServiceError, ServicePolicy
+from gpusched_operations.service.client import ServiceError, ServicePolicy
 
 REQUEST = {
     "policy": "sts-x",

@@ -18,12 +18,12 @@ from sb3_contrib import MaskablePPO
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import InputError, Result, rollout
 from gpusched_env.envs.rollout import asking_of
-from gpusched_experiments.live.emulated import EmulatedCluster
+from gpusched_operations.live.emulated import EmulatedCluster
 
 if TYPE_CHECKING:
     from typing import Any
 
-LIVE = "gpusched_env:gpusched_env/LiveSlurm-v0"
+LIVE = "gpusched_operations:gpusched_env/LiveSlurm-v0"
 
 
 def evaluate_model(model: MaskablePPO, seed: int, **settings: Any) -> Result:

@@ -11,7 +11,8 @@ from typing import Any
 from numba.core import event
 
 NOTE = "note: compiling once, half a minute to 3 minutes; `gpusched warm-up` compiles ahead what most need\n"
-_COMPILE, _PACKAGES = "numba:compile", ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
+_COMPILE = "numba:compile"
+_PACKAGES = tuple(f"gpusched_{each}" for each in ("env", "baselines", "agents", "experiments", "operations"))
 
 
 class _Listener(event.Listener):

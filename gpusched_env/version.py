@@ -1,4 +1,4 @@
-"""The version of the one distribution that holds all four packages."""
+"""The version of the one distribution that holds all five packages."""
 
 from __future__ import annotations
 

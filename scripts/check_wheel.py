@@ -22,14 +22,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
+PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments", "gpusched_operations")
 FOLDERS = ("gpusched_env", *(f"{name.removeprefix('gpusched_')}/{name}" for name in PACKAGES[1:]))
 DATA_SUFFIXES = (".css", ".csv", ".j2", ".js", ".json", ".safetensors", ".toml", ".typed")
 EXTRAS = ("matplotlib", "typer", "rich", "torch", "stable_baselines3", "pyomo")
 SNIPPET = f"""
 import importlib.util, sys
 import gymnasium
-import gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments
+import gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments, gpusched_operations
 
 extras = [name for name in {EXTRAS!r} if importlib.util.find_spec(name)]
 assert not extras, f"extras are installed: {{extras}}"

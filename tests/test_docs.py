@@ -17,6 +17,7 @@ import gpusched_agents
 import gpusched_baselines
 import gpusched_env
 import gpusched_experiments
+import gpusched_operations
 from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
 from gpusched_env.observation import (
@@ -152,7 +153,9 @@ def test_the_reference_names_everything_public():
     assert set(gpusched_agents.__all__) <= agents
 
 
-@pytest.mark.parametrize("package", [gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments])
+@pytest.mark.parametrize(
+    "package", [gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments, gpusched_operations]
+)
 def test_dir_and_so_tab_list_the_public_names_and_not_what_makes_them(package):
     listed = dir(package)
     assert set(package.__all__) <= set(listed)
@@ -190,7 +193,9 @@ def without_docstring(module: str, name: str) -> list[str]:
     return without_docstring(further, name) if further else []
 
 
-FOLDERS = {f"gpusched_{name}": (name,) for name in ("baselines", "agents", "experiments", "reproductions")}
+FOLDERS = {
+    f"gpusched_{name}": (name,) for name in ("baselines", "agents", "experiments", "operations", "reproductions")
+}
 
 
 def test_what_packages_export_has_docstrings():
@@ -205,7 +210,7 @@ def test_what_code_calls_the_sections_of_the_theory_are_sections_of_its_page():
     headings = re.findall(r"^## (\d+)\. ", read("docs/theory.md"), re.MULTILINE)
     cited = {
         number
-        for folder in ("gpusched_env", "baselines", "agents", "experiments")
+        for folder in ("gpusched_env", "baselines", "agents", "experiments", "operations")
         for path in (ROOT / folder).rglob("*.py")
         for number in re.findall(r"\(theory, section (\d+)\)", path.read_text(encoding="utf-8"))
     }

@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "benchmarks")
+PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "operations", "benchmarks")
 MOST_PARAMETERS = 8
 DRAWS_IT_ITSELF = (
     "baselines/gpusched_baselines/rollout_policy/"  # what jobs need in a rollout, from their distributions
 )
 MAY_TAKE_HIDDEN = (
     *(f"gpusched_env/{part}/" for part in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
-    "experiments/gpusched_experiments/forecast/compiled.py",  # so does this: needs that it drew
+    "operations/gpusched_operations/forecast/compiled.py",  # so does this: needs that it drew
     "baselines/gpusched_baselines/adaptation_env/run.py",  # an environment: it moves the state, and rewards use needs
 )  # fmt: skip
 

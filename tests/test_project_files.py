@@ -187,7 +187,8 @@ def test_the_badges_name_the_oldest_gymnasium_that_is_taken():
 
 
 PACKAGES = {"gpusched_env": "gpusched_env"} | {
-    f"gpusched_{name}": f"{name}/gpusched_{name}" for name in ("baselines", "agents", "experiments", "reproductions")
+    f"gpusched_{name}": f"{name}/gpusched_{name}"
+    for name in ("baselines", "agents", "experiments", "operations", "reproductions")
 }
 
 

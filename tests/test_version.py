@@ -1,4 +1,4 @@
-"""One version for all four packages, and for the command."""
+"""One version for all five packages, and for the command."""
 
 import re
 import tomllib
@@ -10,12 +10,13 @@ import gpusched_agents
 import gpusched_baselines
 import gpusched_env
 import gpusched_experiments
+import gpusched_operations
 from gpusched_env import version
 from gpusched_env.provenance import provenance
 
 
 def test_all_packages_have_the_version_of_the_distribution():
-    packages = (gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments)
+    packages = (gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments, gpusched_operations)
     assert {package.__version__ for package in packages} == {version.installed_version()}
     assert gpusched_env.__version__ == (provenance()["packages"]["gpusched-env"] or version.UNKNOWN)
 

@@ -10,7 +10,6 @@ from gpusched_env.workload import list_environments, step_limit_of
 
 ENVIRONMENT_ID = "gpusched_env/GpuCluster-v0"
 
-LIVE_ID = "gpusched_env/LiveSlurm-v0"
 ADAPTATION_ID, ADAPTATION = "gpusched_env/GpuAdaptation-v0", "Adaptation"
 
 _ENTRY_POINTS = ("gpusched_env.envs.env:GpuClusterEnv", "gpusched_env.envs.vector:GpuClusterVectorEnv")
@@ -24,8 +23,6 @@ _ADAPTATION = (
     "gpusched_baselines.adaptation_env:GpuAdaptationEnv",
     "gpusched_baselines.adaptation_env:GpuAdaptationVectorEnv",
 )
-# It is in a package above this one, too, and so slow that many at once make no sense.
-_LIVE = "gpusched_experiments.live.env:LiveSlurmEnv"
 
 
 def track_id(track: str, kind: str = "") -> str:
@@ -39,13 +36,11 @@ def register_envs() -> None:
 
     Environments of a track have its scenario, its reward scale and its limit of steps. No scenario is loaded here.
     Adaptation environments, `gpusched_env/GpuAdaptation-v0` and one of every track, need no limit: STS-X ends every
-    episode. `gpusched_env/LiveSlurm-v0` is on a Slurm cluster that runs.
+    episode.
     """
     _register(ENVIRONMENT_ID, "")
     _register("gpusched_env/GpuClusterFlat-v0", "Flat")
     _register(ADAPTATION_ID, ADAPTATION)
-    if LIVE_ID not in gymnasium.registry:
-        gymnasium.register(id=LIVE_ID, entry_point=_LIVE)
     for track in list_environments():
         limit = step_limit_of(track)
         for kind in _KINDS:

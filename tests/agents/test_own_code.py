@@ -13,7 +13,7 @@ from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.compared_run import ComparedRun, ComparedWorkload
 from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.warm_up import tiny_instance
-from gpusched_experiments.service.decision import PolicyCatalogue
+from gpusched_operations.service.decision import PolicyCatalogue
 from refusals import refused
 
 RULE = """

@@ -20,8 +20,8 @@ from gpusched_env import (
 )
 from gpusched_env.model import PowerCap
 from gpusched_env.simulator import layout as at
-from gpusched_experiments.service.client import ServicePolicy
-from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_operations.service.client import ServicePolicy
+from gpusched_operations.service.decision import Decider, PolicyCatalogue
 from gpusched_reproductions.systems.power_cap import gain_of_limits, quarter_off
 from run_files import audited
 from small_instances import hours_job, kilowatt_cluster

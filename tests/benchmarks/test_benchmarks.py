@@ -30,7 +30,7 @@ from benchmarks import (
 from benchmarks.child import Contender
 from benchmarks.figure import Figure
 from benchmarks.table import render
-from gpusched_experiments.live.emulated import missing_programs
+from gpusched_operations.live.emulated import missing_programs
 
 if TYPE_CHECKING:
     from collections.abc import Callable

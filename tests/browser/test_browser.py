@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gpusched_experiments.html_report import ReportData, folder_report, report_html
+from gpusched_operations.html_report import ReportData, folder_report, report_html
 from report_pages import comparison, ran
 from standings_page import standings_folder
 

@@ -20,15 +20,15 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_experiments import compare
-from gpusched_experiments.forecast import ForecastSettings, forecast
-from gpusched_experiments.live.asking import ask_here, decider_of
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.releasing import look
-from gpusched_experiments.live.rules_file import ORIGIN_S
-from gpusched_experiments.live.slurm_commands import SlurmControl
-from gpusched_experiments.live.snapshot import take_snapshot
-from gpusched_experiments.service.client import ServicePolicy
-from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_operations.forecast import ForecastSettings, forecast
+from gpusched_operations.live.asking import decider_of
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.releasing import read_cluster
+from gpusched_operations.live.rules_file import ORIGIN_S
+from gpusched_operations.live.slurm_commands import SlurmControl
+from gpusched_operations.live.snapshot import take_snapshot
+from gpusched_operations.service.client import ServicePolicy
+from gpusched_operations.service.decision import Decider, PolicyCatalogue
 from made_up_drives import ELASTIC, MOVABLE, RIGID, driver, kinds
 from made_up_slurm import MadeUpJob, MadeUpSlurm
 from refusals import refused
@@ -236,7 +236,7 @@ def test_snapshot_and_the_decision_of_drive(name: str, policy: str, tmp_path: Pa
     """What is started now is the same in a run of what is left, by the service, in a snapshot, and by `drive`."""
     rules, decider = JobRules.of(LIVE_MECHANISMS[name]), decider_of(policy, b"a key of the doors")
     slurm = made_up("Priority")
-    cluster = look(SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause), slurm.clock()).cluster
+    cluster = read_cluster(SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause), slurm.clock()).cluster
     snapshot = take_snapshot(cluster, rules, [policy], decider)
     expected = first_starts(
         snapshot.instance, [node["name"] for node in snapshot.request.fields["cluster"]["nodes"]], policy
@@ -245,7 +245,7 @@ def test_snapshot_and_the_decision_of_drive(name: str, policy: str, tmp_path: Pa
     assert starts_of(shown.answer) == expected
     assert starts_of(json.loads(DECIDER(json.dumps(shown.request.fields).encode()))) == expected
     slurm = made_up()
-    made, events = driver(slurm, tmp_path, ask_here(decider), rules=rules, policy=policy)
+    made, events = driver(slurm, tmp_path, decider.ask, rules=rules, policy=policy)
     made.round()
     assert {each["job"]: (each["configuration"], list(each["nodes"])) for each in kinds(events, "start")} == expected
     assert {str(number): job.runs[0][1:] for number, job in slurm.jobs.items() if job.runs} == {
@@ -258,7 +258,7 @@ def test_prices_by_period_change_the_decision_of_drive(tmp_path: Path):
     started = []
     for name in ("none", "prices"):
         made, events = driver(
-            made_up(), tmp_path / name, ask_here(decider_of("sts-x", b"a key of the doors")),
+            made_up(), tmp_path / name, decider_of("sts-x", b"a key of the doors").ask,
             rules=JobRules.of(LIVE_MECHANISMS[name]), policy="sts-x",
         )  # fmt: skip
         made.round()

@@ -13,21 +13,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from gpusched_experiments.service.access import API_KEY, ApiKeys
-from gpusched_experiments.service.client import ServiceError, post
-from gpusched_experiments.service.fields import RequestLimits
-from gpusched_experiments.service.listening import address_of, bound_to_path
-from gpusched_experiments.service.pool import Reply
+from gpusched_operations.service.access import API_KEY, ApiKeys
+from gpusched_operations.service.client import ServiceError, post
+from gpusched_operations.service.fields import RequestLimits
+from gpusched_operations.service.listening import address_of, bound_to_path
+from gpusched_operations.service.pool import Reply
 from refusals import refused
 from waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpusched_experiments.service.server import _Server
+    from gpusched_operations.service.server import _Server
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
-from gpusched_experiments.service.server import _is_open
+from gpusched_operations.service.server import _is_open
 from serving import serving
 
 MOST = 4

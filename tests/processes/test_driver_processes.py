@@ -10,9 +10,9 @@ from functools import partial
 import pytest
 
 from gpusched_env.errors import RunError
-from gpusched_experiments.live import lease as leases
-from gpusched_experiments.live.lease import DRIVER_LOCK, Lease, locked
-from gpusched_experiments.live.slurm_commands import Done, run_command
+from gpusched_operations.live import lease as leases
+from gpusched_operations.live.lease import DRIVER_LOCK, Lease, locked
+from gpusched_operations.live.slurm_commands import Done, run_command
 
 
 def test_a_driver_that_is_stuck_is_ended_and_no_other_process():

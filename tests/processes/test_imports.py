@@ -12,8 +12,8 @@ import pytest
 
 from gpusched_agents import make_any_policy
 from gpusched_env import load_scenario, make_instance, simulate
-from gpusched_experiments.live import progress
-from gpusched_experiments.live.drive_state import DriveState
+from gpusched_operations.live import progress
+from gpusched_operations.live.drive_state import DriveState
 
 RUN = "import sys\nfrom gpusched_experiments.cli.main import run\ntry:\n    run()\n"
 RUN += "except SystemExit as end:\n    assert not end.code, end.code\n"
@@ -36,10 +36,10 @@ COMPILED = loaded("numba", "gpusched_env.kernel")
 def test_what_undoes_a_drive_imports_no_compiled_function():
     """Where nobody can write Numba's cache, a module of them cannot be imported."""
     modules = ", ".join(
-        f"gpusched_experiments.live.{name}" for name in ("lease", "slurm_state", "slurm_requests", "progress_reports")
+        f"gpusched_operations.live.{name}" for name in ("lease", "slurm_state", "slurm_requests", "progress_reports")
     )
     job = {"job_id": 7, "job_state": "PENDING", "partition": "gpu", "features": "A100&ib", "comment": "gpusched x"}
-    text = f"import sys, {modules}\nfrom gpusched_experiments.live.slurm_state import cluster_of\n"
+    text = f"import sys, {modules}\nfrom gpusched_operations.live.slurm_state import cluster_of\n"
     text += "print(cluster_of(sys.argv[1], sys.argv[2], 0.0).jobs[0].gpu_type)"
     assert printed(text + COMPILED, json.dumps({"jobs": [job]}), NODE) == "A100\n[]\n"
 
@@ -75,9 +75,12 @@ def test_the_package_imports_nothing_before_a_name_is_asked_for():
 
 def test_the_module_before_the_colon_registers_every_id_and_imports_no_package_above():
     text = "import sys, gymnasium\nenv = gymnasium.make('gpusched_env:gpusched_env/SlackFlat-v0')\n"
-    text += "print(env.observation_space.shape)" + loaded("gpusched_experiments", "gpusched_agents")
+    text += "print(env.observation_space.shape, 'gpusched_env/LiveSlurm-v0' in gymnasium.registry)"
+    text += loaded("gpusched_operations", "gpusched_experiments", "gpusched_agents")
     shape = (len(gymnasium.make("gpusched_env/SlackFlat-v0").unwrapped.feature_names),)
-    assert printed(text) == f"{shape}\n[]\n"
+    assert printed(text) == f"{shape} False\n[]\n"
+    text = "import sys, gymnasium, gpusched_operations\nprint('gpusched_env/LiveSlurm-v0' in gymnasium.registry)"
+    assert printed(text + COMPILED) == "True\n[]\n"
 
 
 def test_charts_do_not_use_pyplot_with_its_global_state():

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_experiments.live.made_up_training import FAILED, MadeUpTraining, command, run_events
+from gpusched_operations.live.made_up_training import FAILED, MadeUpTraining, command, run_events
 from waiting import eventually
 
 

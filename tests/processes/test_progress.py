@@ -11,8 +11,8 @@ import urllib.request
 
 import pytest
 
-from gpusched_experiments.live import progress, progress_reports
-from gpusched_experiments.live.progress_reports import MOST_BYTES, ProgressReports, ProgressServer
+from gpusched_operations.live import progress, progress_reports
+from gpusched_operations.live.progress_reports import MOST_BYTES, ProgressReports, ProgressServer
 from waiting import eventually
 
 

@@ -22,16 +22,16 @@ import pytest
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import Result, simulate
-from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
-from gpusched_experiments.service.fields import RequestLimits
-from gpusched_experiments.service.pool import Reply
+from gpusched_operations.service.client import ServiceError, ServicePolicy, post
+from gpusched_operations.service.fields import RequestLimits
+from gpusched_operations.service.pool import Reply
 from instances import random_instance
 from waiting import eventually
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpusched_experiments.service.server import _Server
+    from gpusched_operations.service.server import _Server
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
 from serving import serving

@@ -19,9 +19,9 @@ from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import Board, State
 from gpusched_env.simulator.builds import FORCED, common_build
 from gpusched_env.workload import make_instance
-from gpusched_experiments.forecast import ForecastSettings, forecast
-from gpusched_experiments.live.env import LiveSlurmEnv
 from gpusched_experiments.report.warm_up import tiny_instance
+from gpusched_operations.forecast import ForecastSettings, forecast
+from gpusched_operations.live.env import LiveSlurmEnv
 from instances import by_utilisation, random_instance, with_host_memory, with_switching
 from simulated_cluster import SimulatedCluster
 from vector_twins import assert_same, few_jobs, helped, priced, profiled, random_actions

@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 
 from gpusched_env.audit import audit
-from gpusched_experiments.live import progress
-from gpusched_experiments.live.acting import DriveSettings
-from gpusched_experiments.live.driver import Driver
-from gpusched_experiments.live.emulated import EmulatedCluster
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.journal import Journal
-from gpusched_experiments.live.lease import JOURNAL
-from gpusched_experiments.live.run_record import write_drive
-from gpusched_experiments.live.slurm_commands import SlurmControl
+from gpusched_operations.live import progress
+from gpusched_operations.live.acting import DriveSettings
+from gpusched_operations.live.driver import Driver
+from gpusched_operations.live.emulated import EmulatedCluster
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.journal import Journal
+from gpusched_operations.live.lease import JOURNAL
+from gpusched_operations.live.run_record import write_drive
+from gpusched_operations.live.slurm_commands import SlurmControl
 from made_up_drives import ELASTIC, scripted
 from slurm_clusters import needs_slurm
 from waiting import eventually

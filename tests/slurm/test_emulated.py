@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_experiments.live.emulated import EmulatedCluster
+from gpusched_operations.live.emulated import EmulatedCluster
 from slurm_clusters import needs_slurm, state, states
 from waiting import eventually
 

@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_experiments.live.asking import ask_here, decider_of
-from gpusched_experiments.live.driver import Driver, DriveSettings
-from gpusched_experiments.live.emulated import EmulatedCluster
-from gpusched_experiments.live.emulated_processes import end, processes
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress_reports import ProgressReports
-from gpusched_experiments.live.slurm_commands import SlurmControl
+from gpusched_operations.live.acting import DriveSettings
+from gpusched_operations.live.asking import decider_of
+from gpusched_operations.live.driver import Driver
+from gpusched_operations.live.emulated import EmulatedCluster
+from gpusched_operations.live.emulated_processes import end, processes
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.progress_reports import ProgressReports
+from gpusched_operations.live.slurm_commands import SlurmControl
 from slurm_clusters import needs_slurm
 from slurm_trials import Trial, TrialJob, drawn_jobs, journal_of
 from waiting import eventually
@@ -203,7 +204,7 @@ def test_clock_of_the_driver_steps(trial: Trial, tmp_path: Path, monkeypatch: py
         settings,
         JobRules.load(trial.rules),
         SlurmControl(),
-        ask_here(decider_of("edf", b"k" * 32)),
+        decider_of("edf", b"k" * 32).ask,
         tmp_path / "state",
         lambda _kind, **_fields: None,
         ProgressReports(trial.progress),

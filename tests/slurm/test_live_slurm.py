@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from gpusched_env.audit import audit
-from gpusched_experiments.live.emulated import EmulatedCluster
+from gpusched_operations.live.emulated import EmulatedCluster
 from refusals import refused
 from slurm_clusters import needs_slurm
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "evaluate_on_slurm.py"
-ID = "gpusched_env:gpusched_env/LiveSlurm-v0"
+ID = "gpusched_operations:gpusched_env/LiveSlurm-v0"
 SETTINGS = {"jobs.count": 2, "arrivals.lambda_s": 1200.0}
 
 pytestmark = needs_slurm

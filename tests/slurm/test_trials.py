@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from gpusched_experiments.live.emulated import EmulatedCluster
+from gpusched_operations.live.emulated import EmulatedCluster
 from slurm_clusters import needs_slurm
 from slurm_comparison import Agreement, agreement, driven, round_length_s, simulated
 from slurm_trials import Trial, drawn_jobs

@@ -10,8 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
-from gpusched_experiments.live.emulated import EmulatedCluster
-from gpusched_experiments.live.journal import read_journal
+from gpusched_operations.live.emulated import EmulatedCluster
+from gpusched_operations.live.journal import read_journal
 from slurm_clusters import needs_slurm, states
 from waiting import eventually
 

@@ -10,7 +10,9 @@ from numba.core import event
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments", "gpusched_reproductions")
+PACKAGES = tuple(
+    f"gpusched_{name}" for name in ("env", "baselines", "agents", "experiments", "operations", "reproductions")
+)
 
 
 class Compiled(event.Listener):

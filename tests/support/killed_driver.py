@@ -14,12 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from gpusched_experiments.live.asking import Ask, ask_here, decider_of, key_of
-from gpusched_experiments.live.driver import Driver, DriveSettings
-from gpusched_experiments.live.driving import DriveOptions, Stopped, drive
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress_reports import ProgressReports
-from gpusched_experiments.live.slurm_commands import SlurmControl
+from gpusched_operations.live.acting import DriveSettings
+from gpusched_operations.live.asking import Ask, decider_of, key_of
+from gpusched_operations.live.driver import Driver
+from gpusched_operations.live.driving import DriveOptions, Stopped, drive
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.progress_reports import ProgressReports
+from gpusched_operations.live.slurm_commands import SlurmControl
 
 
 def say(line: str) -> None:
@@ -51,7 +52,7 @@ def main(policy: str, rules_file: str, state: str, progress: str, kills: str, se
     folder, rules, rng = Path(state), JobRules.load(Path(rules_file)), np.random.default_rng(int(seed))
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     settings = DriveSettings("gpu", policy, every_s=5.0, poll_s=0.5)
-    ask = ask_here(decider_of(policy, key_of(folder)))
+    ask = decider_of(policy, key_of(folder)).ask
     dry = Driver(
         settings, rules, SlurmControl(dry=True), ask, folder, lambda *_, **__: None, ProgressReports(Path(progress))
     )

@@ -6,11 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from gpusched_experiments.live.acting import DriveSettings
-from gpusched_experiments.live.driver import Driver
-from gpusched_experiments.live.job_rules import JobRules
-from gpusched_experiments.live.progress_reports import ProgressReports, Report
-from gpusched_experiments.live.slurm_commands import SlurmControl
+import pytest
+
+from gpusched_operations.live.acting import DriveSettings
+from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.driver import Driver
+from gpusched_operations.live.following import ClusterSnapshot, Follower
+from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.progress_reports import ProgressReports, Report
+from gpusched_operations.live.slurm_commands import SlurmControl
 from made_up_slurm import MadeUpSlurm
 
 APP = "app=resnet50-imagenet-global256"
@@ -52,6 +56,36 @@ def driver(
         slurm.clock,
     )
     return made, events
+
+
+def observed_transitions(monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, str]]:
+    """Give the changes of jobs' states, which a test fills: at every reading of Slurm and whenever they are saved."""
+    seen: set[tuple[str, str]] = set()
+    before: dict[int, tuple[DriveState, dict[str, str]]] = {}
+
+    def note(state: DriveState) -> None:
+        now = {name: record.state for name, record in state.jobs.items()}
+        _, then = before.get(id(state), (state, now))
+        before[id(state)] = state, now
+        changes = {(then.get(name, "absent"), now.get(name, "absent")) for name in then.keys() | now.keys()}
+        seen.update((one, next_one) for one, next_one in changes if one != next_one)
+
+    follow, save = Follower.follow, DriveState.save
+
+    def following(self: Follower, snapshot: ClusterSnapshot) -> None:
+        note(self.state)
+        try:
+            follow(self, snapshot)
+        finally:
+            note(self.state)
+
+    def saving(self: DriveState, folder: Path) -> None:
+        note(self)
+        save(self, folder)
+
+    monkeypatch.setattr(Follower, "follow", following)
+    monkeypatch.setattr(DriveState, "save", saving)
+    return seen
 
 
 def kinds(events: list[Any], kind: str) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from gpusched_experiments.live.progress_reports import Report
-from gpusched_experiments.live.slurm_commands import Done
+from gpusched_operations.live.progress_reports import Report
+from gpusched_operations.live.slurm_commands import Done
 
 BEGIN_LATER_S = 120.0
 REQUEUED = "job requeued in held state"

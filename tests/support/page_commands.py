@@ -58,22 +58,22 @@ def _commands(block: str, page: str) -> list[PageCommand]:
     return [PageCommand(command.strip(), page, inline=False, into=into.strip() or None) for command, _, into in parts]
 
 
-SLURM = "needs a Slurm cluster: tests/slurm, tests/experiments/live"
+SLURM = "needs a Slurm cluster: tests/slurm, tests/operations/live"
 TRAINS = "trains: tests/examples/test_train_commands.py, tests/experiments/cli/test_train.py"
-SERVES = "starts a server: tests/experiments/service"
+SERVES = "starts a server: tests/operations/service"
 DATA = "needs data that is no part of the project: tests/reproductions"
 MINUTES = "minutes: its tests run it smaller"
 NOT_RUN = {
-    r"warm-up|serve --compile-only": "compiles: tests/experiments/cli/test_warm_up.py",
+    r"warm-up|serve --compile-only": "compiles: tests/operations/cli/test_warm_up.py",
     r"(train|study) (?!--help).*": TRAINS,
     r"tune .*": "minutes: tests/experiments/cli/test_tune.py",
     r"(reproduce|leaderboard|certify|worlds) .*": MINUTES,
     r"conform .*": DATA,
     r"serve .*": SERVES,
     r"slurm (?!snapshot --out now --(squeue|kueue)).*": SLURM,
-    r"progress 12": "runs in a job: tests/experiments/live/test_progress.py",
-    r"forecast now.*": "needs a snapshot: tests/experiments/live/test_snapshot.py",
-    r".* yesterday .*": "needs a journal: tests/experiments/live/test_watch_report.py",
+    r"progress 12": "runs in a job: tests/operations/live/test_progress.py",
+    r"forecast now.*": "needs a snapshot: tests/operations/live/test_snapshot.py",
+    r".* yesterday .*": "needs a journal: tests/operations/live/test_watch_report.py",
     r"compare --track day-ahead --policies .*agent:runs/day-ahead/agent": "needs an agent of prices",
     r"compare --seeds s": "s stands for a number",
 }

@@ -12,7 +12,7 @@ from gpusched_agents.files.storage import find_agent
 from gpusched_baselines.tuned import save_tuned
 from gpusched_env import make_instance, save_instance
 from gpusched_env.workload import load_scenario
-from gpusched_experiments.service.openapi import EXAMPLE
+from gpusched_operations.service.openapi import EXAMPLE
 from page_commands import BEFORE, ROOT, PageCommand
 
 JOBS = "submission_s,created,duration_s,gpus\n0,0,3600,1\n600,600,7200,2\n900,900,1800,4\n"
@@ -26,7 +26,7 @@ SACCT = (
     "1|2026-01-01T00:00:00|2026-01-01T00:01:00|2026-01-01T01:01:00|3600|cpu=4,gres/gpu=2|COMPLETED|ua|va\n"
     "2|2026-01-01T00:10:00|2026-01-01T00:20:00|2026-01-01T00:50:00|1800|cpu=4,gres/gpu=1|COMPLETED|ub|va\n"
 )
-LIVE = ROOT / "tests/experiments/live/data"
+LIVE = ROOT / "tests/operations/live/data"
 
 
 def write_files(folder: Path) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from gpusched_experiments.live.slurm_state import cluster_of
-from gpusched_experiments.live.state import LiveCluster
+from gpusched_operations.live.slurm_state import cluster_of
+from gpusched_operations.live.state import LiveCluster
 
 KEPT_S = 300.0
 """How long Slurm tells of a job after its end (MinJobAge)."""

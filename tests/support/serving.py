@@ -9,11 +9,11 @@ from contextlib import contextmanager
 
 import uvicorn
 
-from gpusched_experiments.service.access import ApiKeys
-from gpusched_experiments.service.decision import PolicyCatalogue
-from gpusched_experiments.service.fields import RequestLimits
-from gpusched_experiments.service.pool import Reply
-from gpusched_experiments.service.server import _Server, create_app
+from gpusched_operations.service.access import ApiKeys
+from gpusched_operations.service.decision import PolicyCatalogue
+from gpusched_operations.service.fields import RequestLimits
+from gpusched_operations.service.pool import Reply
+from gpusched_operations.service.server import _Server, create_app
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_experiments.live.emulated import PACKAGES, EmulatedCluster, missing_programs
+from gpusched_operations.live.emulated import PACKAGES, EmulatedCluster, missing_programs
 
 needs_slurm = pytest.mark.skipif(bool(missing_programs()), reason=f"Slurm is not installed (Debian: {PACKAGES})")
 

@@ -16,8 +16,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from gpusched_experiments.live.emulated import EmulatedCluster
-from gpusched_experiments.live.made_up_training import MadeUpTraining, RunEvent, command, run_events
+from gpusched_operations.live.emulated import EmulatedCluster
+from gpusched_operations.live.made_up_training import MadeUpTraining, RunEvent, command, run_events
 from slurm_clusters import states
 from waiting import eventually
 

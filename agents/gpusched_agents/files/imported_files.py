@@ -8,7 +8,9 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 
-OURS = frozenset(f"gpusched_{each}" for each in ("env", "baselines", "agents", "experiments", "reproductions"))
+OURS = frozenset(
+    f"gpusched_{each}" for each in ("env", "baselines", "agents", "experiments", "operations", "reproductions")
+)
 _INSTALLED = tuple({Path(place).resolve() for place in map(sysconfig.get_path, ("stdlib", "platstdlib"))})
 
 

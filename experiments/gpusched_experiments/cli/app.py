@@ -3,7 +3,9 @@
 import gc
 import sys
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Annotated, Any
 
@@ -19,20 +21,38 @@ EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "
 """What may be given for options that have no default."""
 
 
-COMMANDS = (
-    "compare", "simulate", "report", "train", "tune", "evaluate", "audit", "certify", "reproduce", "conform",
-    "leaderboard", "study", "worlds", "limits", "trace", "serve", "forecast", "slurm", "progress", "scenarios",
-    "tracks", "policies", "warm-up",
+OWN_COMMANDS = (
+    "compare", "simulate", "train", "tune", "evaluate", "audit", "leaderboard", "worlds", "limits", "trace",
+    "scenarios", "tracks", "policies",
 )  # fmt: skip
-"""The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`, or in that of `STANDS_IN`."""
-STANDS_IN = {"tracks": "scenarios", "progress": "report_progress"}
-GROUPS = ("slurm",)
-"""Commands with commands of their own: `NAME_app` in the module `NAME`."""
-REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduce", "conform", "study")
-"""A package that is not in the wheel, and its commands."""
+"""The commands of this package, in the order of the help; `NAME` is `NAME_command` in the module `NAME`."""
+STANDS_IN = {"tracks": "scenarios"}
+"""The modules of those that stand in another one."""
+ENTRY_POINTS = "gpusched.commands"
+"""The group of entry points of the packages that bring commands. Each is a dictionary: by command, the `module:name`
+of its function, or of a `typer.Typer` with commands of its own."""
+BESIDE = ("gpusched_operations.cli", "gpusched_reproductions.cli")
+"""Modules whose `COMMANDS` are found without metadata, too: in a checkout; reproductions are in no wheel."""
+FROM_A_CHECKOUT = ("certify", "reproduce", "conform", "study")
 OWN_CODE = "gpusched_agents.files.own_code"
 """Loaded where a policy of the user's own is."""
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
+
+
+PLAIN: dict[str, Any] = {"add_completion": False, "rich_markup_mode": "markdown", "pretty_exceptions_enable": False}
+OWN_PLACES = {name: f"gpusched_experiments.cli.{STANDS_IN.get(name, name)}:{name}_command" for name in OWN_COMMANDS}
+
+
+@cache
+def command_places() -> dict[str, str]:
+    """Return every command and its `module:name`, in the order of the help; empty where it must be a checkout."""
+    found = dict.fromkeys(FROM_A_CHECKOUT, "")
+    for point in entry_points(group=ENTRY_POINTS):
+        found |= point.load()
+    for module in BESIDE:
+        if find_spec(module.partition(".")[0]) is not None:
+            found |= import_module(module).COMMANDS
+    return OWN_PLACES | found
 
 
 class Commands(TyperGroup):
@@ -73,28 +93,22 @@ class Commands(TyperGroup):
             raise typer.Exit(2 if isinstance(error, InputError | MissingExtraError) else 1) from error
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's
-        return list(COMMANDS)
+        return list(command_places())
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS:
-            for name in COMMANDS:
+        if args and args[0] not in OWN_COMMANDS:
+            for name in command_places() if args[0] not in command_places() else ():
                 self.get_command(ctx, name)
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Import a command; None if there is no such command."""
-        if cmd_name in COMMANDS and cmd_name not in self.commands:
-            name = cmd_name.replace("-", "_")
-            one = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
-            if cmd_name in GROUPS:
-                one = getattr(import_module(f"gpusched_experiments.cli.{name}"), f"{name}_app")
-            elif cmd_name in FROM_A_CHECKOUT and find_spec(REPRODUCTIONS) is None:
-                one.command(cmd_name, context_settings=ANYTHING)(_missing(cmd_name))
-            else:
-                package = REPRODUCTIONS if cmd_name in FROM_A_CHECKOUT else "gpusched_experiments"
-                one.command(cmd_name)(
-                    getattr(import_module(f"{package}.cli.{STANDS_IN.get(name, name)}"), f"{name}_command")
-                )
+        places = OWN_PLACES if cmd_name in OWN_PLACES else command_places()
+        if cmd_name in places and cmd_name not in self.commands:
+            one = _found(cmd_name, places[cmd_name])
+            if not isinstance(one, typer.Typer):
+                function, one = one, typer.Typer(**PLAIN)
+                one.command(cmd_name, context_settings=ANYTHING if not places[cmd_name] else None)(function)
             self.commands[cmd_name] = typer.main.get_command(one)
             if not gc.isenabled():
                 gc.freeze()  # what is imported stays: no collection looks at it
@@ -118,6 +132,11 @@ def _usage(error: Any, given: list[str]) -> str:
 
 def _tell(message: str) -> None:
     typer.echo(f"error: {' '.join(message.split())}", err=True)
+
+
+def _found(command: str, place: str) -> Any:
+    module, _, name = place.partition(":")
+    return getattr(import_module(module), name) if place else _missing(command)
 
 
 def _missing(command: str) -> Callable[..., None]:

@@ -21,7 +21,7 @@ from gpusched_env.workload.traces.summary import modelled
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
-from gpusched_experiments.cli.report import write_report
+from gpusched_experiments.cli.terminal import write_report
 from gpusched_experiments.report import RunSummary, compare
 from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.comparison_folder import (

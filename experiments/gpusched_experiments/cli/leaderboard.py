@@ -12,9 +12,8 @@ from gpusched_env.workload import Track, list_tracks, load_track, parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
-from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.scenario_options import with_options
-from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome, write_report
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.experiment import Selection

@@ -9,6 +9,7 @@ from gpusched_experiments.cli import interruption
 
 NAME = "gpusched"
 NEEDED = ("rich", "typer")
+OPERATIONS = "gpusched_operations"
 
 
 def run() -> None:
@@ -35,9 +36,11 @@ def _run() -> None:
         sys.stdout.write(f"{NAME} {VERSION}\n")
         return
     if len(sys.argv) == 3 and sys.argv[1] == "progress" and sys.argv[2][:1].isdigit():
-        from gpusched_experiments.live.progress import main  # noqa: PLC0415 - it stands in loops: no more is imported
+        import runpy  # noqa: PLC0415 - it stands in loops: no more is imported, and no package
+        from importlib.util import find_spec  # noqa: PLC0415
 
-        sys.exit(main(sys.argv[2]))
+        package = str(getattr(find_spec(OPERATIONS), "origin", None))
+        sys.exit(runpy.run_path(package.replace("__init__.py", "live/progress.py"))["main"](sys.argv[2]))
     from importlib import import_module  # noqa: PLC0415
 
     try:

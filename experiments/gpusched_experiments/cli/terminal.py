@@ -5,6 +5,7 @@ import os
 import sys
 from importlib import import_module
 from io import TextIOWrapper
+from pathlib import Path
 from types import ModuleType
 from typing import TextIO
 
@@ -65,6 +66,16 @@ def drawing_or_note(module: str) -> ModuleType | None:
         return import_module(module)
     except MissingExtraError as missing:
         typer.echo(f"note: no figures, since {missing}", err=True)
+        return None
+
+
+def write_report(folder: Path) -> Path | None:
+    from gpusched_experiments.report.comparison_writing import write_page  # noqa: PLC0415 - it takes time
+
+    try:
+        return write_page(folder)
+    except MissingExtraError as missing:
+        typer.echo(f"note: no report.html, since {missing}", err=True)
         return None
 
 

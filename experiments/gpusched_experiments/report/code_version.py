@@ -19,7 +19,7 @@ from gpusched_experiments.report.import_graph import ImportGraph
 
 _RUN = ("gpusched_experiments.report.cell", "gpusched_experiments.report.compared_run")
 """What makes an instance, runs a policy on it and measures the run."""
-_SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
+_SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "operations", "reproductions")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
 
 

@@ -43,7 +43,7 @@ from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.record import flat_settings
 from gpusched_experiments.report.store import key_of
 
-CHARTS, PAGES = "gpusched_experiments.report.figures", "gpusched_experiments.html_report"
+CHARTS, PAGES = "gpusched_experiments.report.figures", "gpusched_operations.html_report"
 SCENARIO, INSTANCE, RESULTS = "scenario.toml", "instance.json", "results.json"
 
 

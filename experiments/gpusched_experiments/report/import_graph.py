@@ -9,7 +9,9 @@ from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
-PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments", "gpusched_reproductions")
+PACKAGES = tuple(
+    f"gpusched_{name}" for name in ("env", "baselines", "agents", "experiments", "operations", "reproductions")
+)
 TABLES = (".csv", ".csv.gz", ".toml")
 """Endings of the files beside modules that modules read."""
 

@@ -1,6 +1,6 @@
 """The lines of a journal of a live cluster: one JSON object each, in a folder with one file a day.
 
-`gpusched slurm watch` and `drive` write journals (`gpusched_experiments.live.journal`). Every line has the Unix time
+`gpusched slurm watch` and `drive` write journals (`gpusched_operations.live.journal`). Every line has the Unix time
 `time` [s] and a `kind`; a line is there when its line feed is.
 """
 

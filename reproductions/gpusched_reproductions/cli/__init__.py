@@ -2,6 +2,10 @@
 
 from gpusched_env.errors import InputError
 
+COMMANDS = {
+    name: f"gpusched_reproductions.cli.{name}:{name}_command" for name in ("certify", "reproduce", "conform", "study")
+}
+"""By command, where its function is."""
 DRAWS = "gpusched_experiments.report.figures"
 
 

@@ -10,9 +10,8 @@ from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
-from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.scenario_options import with_options
-from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome, write_report
 from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Selection
 from gpusched_experiments.report.experiment_run import reproduce

@@ -15,9 +15,9 @@ from gpusched_env.simulator import Policy, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
 from gpusched_env.simulator.policy import memory_columns
-from gpusched_experiments.forecast import ArrivalModel, Forecast, ForecastSettings, forecast
-from gpusched_experiments.forecast.forecast import jobs_to_come
 from gpusched_experiments.report.cell import Measure
+from gpusched_operations.forecast import ArrivalModel, Forecast, ForecastSettings, forecast
+from gpusched_operations.forecast.forecast import jobs_to_come
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints

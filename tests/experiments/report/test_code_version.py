@@ -91,7 +91,7 @@ def test_one_byte_more_in_any_module_that_a_run_loads_is_another_version(loaded,
     "name",
     [
         "gpusched_experiments.cli.main",
-        "gpusched_experiments.html_report.document",
+        "gpusched_operations.html_report.document",
         "gpusched_experiments.report.table",
         "gpusched_experiments.report.comparison",
         "gpusched_env.rendering.gantt",

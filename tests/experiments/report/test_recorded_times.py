@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from gpusched_env.workload import Trace
-from gpusched_experiments.html_report.document import report_html
-from gpusched_experiments.html_report.runs import comparison_report
-from gpusched_experiments.html_report.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
 from gpusched_experiments.report.comparison_text import comparisons_text
 from gpusched_experiments.report.metrics import UNKNOWN
 from gpusched_experiments.report.recorded_times import Times, Traced
+from gpusched_operations.html_report.document import report_html
+from gpusched_operations.html_report.runs import comparison_report
+from gpusched_operations.html_report.verdict import verdict_of
 from refusals import refused
 from report_pages import Page, summary
 

@@ -10,8 +10,8 @@ import pytest
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import EpochDistribution
 from gpusched_env.simulator import layout as at
-from gpusched_experiments.forecast import Forecast, Outcomes
 from gpusched_experiments.report.experiment import Selection
+from gpusched_operations.forecast import Forecast, Outcomes
 from gpusched_reproductions.published.forecast_check import KNOWN, MEASURES, MODELLED, NONE, count_hits
 from gpusched_reproductions.published.forecasts import FORECASTS
 from instances import random_instance

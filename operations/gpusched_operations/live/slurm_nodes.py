@@ -1,0 +1,105 @@
+"""The nodes of a Slurm cluster, from `scontrol show nodes`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from gpusched_env.errors import InputError
+from gpusched_env.parsing import parse_json
+from gpusched_operations.live.gpu_names import built_in_gpu_type
+from gpusched_operations.live.slurm_text import gpus_of
+from gpusched_operations.live.state import LiveNode
+
+NO_TYPE = "gpu"
+"""GPU type of nodes of which Slurm tells none, neither by GRES nor by a feature."""
+
+_FIELDS = re.compile(r"(?:^|\s)(NodeName|Gres|State|Partitions|ActiveFeatures)=(\S*)")
+_MARKS = {
+    "*": "NOT_RESPONDING",
+    "~": "POWERED_DOWN",
+    "#": "POWERING_UP",
+    "%": "POWERING_DOWN",
+    "!": "POWER_DOWN",
+    "$": "MAINTENANCE",
+    "@": "REBOOT_REQUESTED",
+    "^": "REBOOT_ISSUED",
+    "-": "PLANNED",
+}
+_USABLE = {"IDLE", "MIXED", "ALLOCATED", "COMPLETING", "PLANNED", "CLOUD", "DYNAMIC_NORM", "POWERED_DOWN"}
+_USABLE |= {"POWERING_DOWN", "POWERING_UP", "POWER_DOWN", "POWER_UP", "PERFCTRS", "BLOCKED"}
+_OFF = {"POWERED_DOWN", "POWERING_DOWN", "POWER_DOWN"}
+
+
+def nodes_of(text: str) -> dict[LiveNode, frozenset[str]]:
+    """Read nodes and their features from the text of `scontrol show nodes`, with or without `--oneliner` or `--json`.
+
+    A node whose GPUs cannot be read has none, and is not available.
+    """
+    if text.lstrip().startswith("{"):
+        records = [_of_json(record) for record in _json_nodes(text)]
+    else:
+        parts = re.split(r"(?m)^(?=NodeName=)", text)
+        records = [_of_text(part) for part in parts if part.startswith("NodeName=")]
+        if not records and text.strip() not in ("", "No nodes in the system"):
+            raise InputError("nodes", text.strip(), "what `scontrol show nodes` writes")
+    return {_node(record): frozenset(_words(record, "ActiveFeatures")) for record in records}
+
+
+def _json_nodes(text: str) -> list[Mapping[str, Any]]:
+    try:
+        found = parse_json(text).get("nodes")
+    except ValueError:
+        found = None
+    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        raise InputError("nodes", text, "what `scontrol show nodes --json` writes")
+    return found
+
+
+def _of_text(part: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for name, value in _FIELDS.findall(part):
+        found.setdefault(name, "" if value == "(null)" else value)
+    return found
+
+
+def _of_json(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the fields of a record as the text has them."""
+
+    def joined(name: str, between: str) -> str:
+        value = record.get(name, "")
+        return between.join(map(str, value)) if isinstance(value, list) else str(value or "")
+
+    states = [joined("state", "+"), joined("state_flags", "+")]
+    return {
+        "NodeName": joined("name", ","),
+        "Gres": joined("gres", ","),
+        "State": "+".join(state for state in states if state).upper(),
+        "Partitions": joined("partitions", ","),
+        "ActiveFeatures": joined("active_features", ","),
+    }
+
+
+def _words(record: Mapping[str, str], field: str) -> tuple[str, ...]:
+    return tuple(word for word in record.get(field, "").split(",") if word)
+
+
+def _node(record: Mapping[str, str]) -> LiveNode:
+    state = record.get("State", "")
+    words = set(re.findall(r"[A-Z_]+", state.upper())) | {_MARKS[mark] for mark in state if mark in _MARKS}
+    try:
+        gpus, unread = gpus_of(record.get("Gres", "")), ""
+    except (InputError, ValueError) as error:
+        gpus, unread = (), f" ({error})"
+    types = sorted({each.gpu_type for each in gpus if each.gpu_type is not None})
+    features = [name for name in _words(record, "ActiveFeatures") if built_in_gpu_type(name)]
+    return LiveNode(
+        name=record["NodeName"],
+        gpu_type="+".join(types) or (features[0] if len(features) == 1 else NO_TYPE),
+        gpus=sum(each.many for each in gpus),
+        available=bool(words) and words <= _USABLE and not unread,
+        on=not words & _OFF,
+        state=state + unread,
+        partitions=_words(record, "Partitions"),
+    )
