@@ -7,6 +7,7 @@ much to pass as a number, however many arrays it has, and a kernel that needs tw
 
 from __future__ import annotations
 
+import copyreg
 from functools import lru_cache, reduce
 from inspect import get_annotations
 from operator import or_
@@ -38,7 +39,18 @@ LINE = 8  # numbers in a line of the cache, on most processors
 utils: Any = cgutils  # it has no types
 
 
-class NamedArrays:
+class _Kind(type):
+    """The class of the classes below, so that one that `build` made is pickled by what it was made of."""
+
+
+def _reduced(kind: Any) -> Any:
+    return (build, (kind._kind, kind.mechanisms)) if "_kind" in vars(kind) else kind.__qualname__  # noqa: SLF001
+
+
+copyreg.pickle(_Kind, _reduced)  # type: ignore[arg-type]
+
+
+class NamedArrays(metaclass=_Kind):
     """Base of values that are arrays by name; kernels read them as attributes, as Python does.
 
     A subclass annotates its fields: `Annotated[NDArray[np.float64], 2]` is a matrix, and another subclass stands for

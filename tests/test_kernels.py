@@ -14,7 +14,7 @@ DRAWS_IT_ITSELF = (
     "baselines/gpusched_baselines/rollout_policy/"  # what jobs need in a rollout, from their distributions
 )
 MAY_TAKE_HIDDEN = (
-    *(f"gpusched_env/{part}/" for part in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
+    *(f"gpusched_env/{part}/" for part in ("simulator", "mechanisms", "observation", "envs/vector")), DRAWS_IT_ITSELF,
     "operations/gpusched_operations/forecast/compiled.py",  # so does this: needs that it drew
     "baselines/gpusched_baselines/adaptation_env/run.py",  # an environment: it moves the state, and rewards use needs
 )  # fmt: skip

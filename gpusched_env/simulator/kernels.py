@@ -11,7 +11,6 @@ from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.mechanisms.cells.binding import TAKEN, first_host, is_opportunistic_config, let_empty_cells_go, survey
 from gpusched_env.mechanisms.prices.priced_time import (
-    expected_rows,
     forecast_of,
     forecast_prices,
     known_until_s,
@@ -141,7 +140,6 @@ __all__ = [
     "exchange",
     "expected_left",
     "expected_rest",
-    "expected_rows",
     "filled_part",
     "find_node",
     "find_ranked",

@@ -55,6 +55,7 @@ from gpusched_env.simulator.kernels import (
     speed_now,
     survey,
     survival_after,
+    tenants_with_quotas,
     would_restart,
 )
 from instances import HOUR, three_jobs
@@ -121,7 +122,7 @@ def look_at_prices(board: Board, results: np.ndarray) -> None:
     """Call the functions of prices, and write their results."""
     results[0], results[1] = period_at(board.prices, 1.5 * HOUR), period_end(board.prices, 1) / HOUR
     results[2], results[3] = known_until_s(board) / HOUR, mean_price(board, 0.0, 2.0 * HOUR)
-    results[4] = forecast_of(board, 2)
+    results[4], results[5] = forecast_of(board, 2), tenants_with_quotas(board)
 
 
 def test_a_kernel_looks_at_prices():
@@ -130,9 +131,9 @@ def test_a_kernel_looks_at_prices():
     series = PriceSeries(hours, np.array([1.0, 3.0, 2.0]), published_s=told)
     state = State(replace(three_jobs(), prices=series))
     state.advance()
-    results = np.empty(5)
+    results = np.empty(6)
     look_at_prices(state.board, results)
-    assert results.tolist() == [1.0, 2.0, 2.0, 2.0, 1.0]
+    assert results.tolist() == [1.0, 2.0, 2.0, 2.0, 1.0, 0.0]
 
 
 def test_all_that_is_public_is_listed_in_order_and_nothing_else():

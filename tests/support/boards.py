@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_env.mechanisms import BUILDS
+from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import Board, Facts
 from gpusched_env.simulator import layout as at
 
@@ -19,7 +21,8 @@ def board_of(*, configs: np.ndarray | None = None, **arrays: np.ndarray) -> Boar
     """Make a board that holds copies of these arrays, and has 0 as its times and counts; the others have no rows."""
     given = {} if configs is None else {"configs": np.pad(configs, ((0, 0), (0, at.CONFIG_COLUMNS - configs.shape[1])))}
     facts = Facts(**_filled(Facts, given))
-    return Board(facts=facts, **_filled(Board, arrays))
+    kind = built(Board, BUILDS["everything"])
+    return kind(facts=facts, **_filled(kind, arrays))
 
 
 def _filled(kind: type[NamedArrays], arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from gpusched_agents.files.own_code import own_files
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.child_processes import usable_cores
+from gpusched_env.mechanisms import USED
 from gpusched_experiments.report.import_graph import ImportGraph
 
 _RUN = ("gpusched_experiments.report.cell", "gpusched_experiments.report.compared_run")
@@ -99,7 +100,8 @@ def _graph() -> ImportGraph:
 @cache
 def _run_modules() -> frozenset[str]:
     makers = (maker_of(name) for name in POLICIES)
-    return _graph().modules_of((*_RUN, *makers))
+    mechanisms = (f"gpusched_env.mechanisms.{name}.kernels" for name in USED)
+    return _graph().modules_of((*_RUN, *makers, *mechanisms))
 
 
 def _digest(modules: Iterable[str]) -> hashlib._Hash:

@@ -70,6 +70,7 @@ def restore(board: Board, hidden: Hidden) -> None:
 
 @kernel
 def billed_s(board: Board, hidden: Hidden, before: float, rate: float, length: float) -> float:
+    publish(board, hidden)
     if hidden.all_prices.shape[0] == 0:
         return length
     return priced_length(board, hidden, before, board.clock[at.NOW], rate)
@@ -99,7 +100,6 @@ def expect(board: Board, hidden: Hidden | None, until: float) -> dict[str, Any]:
 register(
     "prices",
     {
-        hooks.at_event: publish,
         hooks.restore: restore,
         hooks.rent_rate: rent_rate,
         hooks.rent_of: rent_of,

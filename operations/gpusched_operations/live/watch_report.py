@@ -172,7 +172,9 @@ def _measured(seen: SeenCluster, job: SeenJob) -> Iterator[tuple[str, str, float
 
 def _is_said(job: SeenJob) -> bool:
     taken = ("application", "most epochs", "epochs")
-    return job.outcome == "completed" and job.is_known and not any(d.startswith(taken) for d in job.known["defaults"])
+    return (
+        job.outcome == "completed" and job.is_known and not any(str(d).startswith(taken) for d in job.known["defaults"])
+    )
 
 
 DRIFT: tuple[Column[Drift], ...] = (

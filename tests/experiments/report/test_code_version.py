@@ -44,9 +44,10 @@ NAMES_AT_RUN_TIME = {
     "gpusched_agents.files.own_code",
     "gpusched_baselines.registry",
     "gpusched_baselines.solvers.errors",
+    "gpusched_env.hooks",
     "gpusched_env.lazy",
 }
-"""Modules that import by names that no source spells out: of policies, agents, extras, and lazy packages."""
+"""Modules that import by names that no source spells out: of policies, agents, extras, mechanisms, lazy packages."""
 
 
 class Changed(ImportGraph):
