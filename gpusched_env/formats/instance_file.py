@@ -15,6 +15,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats import price_fields
 from gpusched_env.formats.json_fields import Schema, check_lengths, checked, value_of
+from gpusched_env.formats.mechanism_fields import mechanism_fields, mechanisms_of
 from gpusched_env.model import (
     Cells,
     Configuration,
@@ -103,6 +104,7 @@ _DOCUMENT: dict[str, Schema] = {
     "site?": {"start_s": [float], "cap_kw": [float], "noticed_s": [float], "soft_eur_per_kwh?": float},
     "gpu_hour_eur?": float,
     "prices?": price_fields.SCHEMA,
+    "mechanisms?": None,
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
@@ -204,6 +206,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
     if instance.prices is not None:
         document["prices"] = price_fields.price_fields(instance.prices)
+    document |= mechanism_fields(instance)
     return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
 
 
@@ -321,6 +324,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
         site=_site(read["site"]) if "site" in read else None,
         prices=price_fields.prices_of(read["prices"]) if "prices" in read else None,
+        mechanisms=mechanisms_of(read),
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
         **optional,

@@ -8,6 +8,7 @@ from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.machine import Machine
+from gpusched_env.model.mechanism import Mechanism
 from gpusched_env.model.prices import DemandCharge, PriceSeries
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.model.shared_memory import SharedMemory
@@ -27,6 +28,7 @@ __all__ = [
     "Job",
     "JobTable",
     "Machine",
+    "Mechanism",
     "Node",
     "PowerCap",
     "PriceSeries",

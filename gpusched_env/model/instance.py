@@ -13,6 +13,7 @@ from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable
+from gpusched_env.model.mechanism import M, Mechanism, in_order
 from gpusched_env.model.site import check_site
 from gpusched_env.model.tenant import beyond_quota, check_tenants
 from gpusched_env.notebook import facts_table
@@ -73,6 +74,7 @@ class Instance:
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
             must be > 0 then.
+        mechanisms: Models of further mechanisms that runs use, at most one of each; they are kept by name.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -99,6 +101,7 @@ class Instance:
     site: PowerCap | None = None
     gpu_hour_eur: float = 0.0
     prices: PriceSeries | None = None
+    mechanisms: tuple[Mechanism, ...] = ()
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -121,6 +124,18 @@ class Instance:
         check_tenants(self)
         self._close_what_does_not_fit()
         check_site(self)
+        object.__setattr__(self, "mechanisms", in_order(self.mechanisms))
+        for own in self.mechanisms:
+            own.check(self)
+
+    def of(self, kind: type[M]) -> M | None:
+        """Return the instance's model of a mechanism; None if it has none."""
+        return next((own for own in self.mechanisms if isinstance(own, kind)), None)
+
+    def with_mechanisms(self, *mechanisms: Mechanism) -> Instance:
+        """Return the instance with models of mechanisms, in place of those that it has of the same ones."""
+        kept = {own.mechanism: own for own in (*self.mechanisms, *mechanisms)}
+        return replace(self, mechanisms=tuple(kept.values()))
 
     def _check_nodes(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -282,6 +297,7 @@ class Instance:
         site: PowerCap | None = None,
         gpu_hour_eur: float = 0.0,
         prices: PriceSeries | None = None,
+        mechanisms: Sequence[Mechanism] = (),
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -304,6 +320,7 @@ class Instance:
             site: The cap on the power of all nodes.
             gpu_hour_eur: Price of a held GPU [€/h].
             prices: Prices of energy by period.
+            mechanisms: Models of further mechanisms.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -327,6 +344,7 @@ class Instance:
             site=site,
             gpu_hour_eur=gpu_hour_eur,
             prices=prices,
+            mechanisms=tuple(mechanisms),
         )
 
     def type_index(self, where: str, name: str) -> int:

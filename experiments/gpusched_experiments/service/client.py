@@ -16,6 +16,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, synchronisation_field
+from gpusched_env.formats.mechanism_fields import mechanism_fields
 from gpusched_env.formats.price_fields import price_fields
 from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import View
@@ -71,6 +72,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         "interference": interference_fields(instance.interference),
         "synchronisation": synchronisation_field(instance).get("synchronisation"),
         "applications": applications,
+        **mechanism_fields(instance),
     }
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, synchronisation_of
 from gpusched_env.formats.json_fields import checked
+from gpusched_env.formats.mechanism_fields import mechanisms_of
 from gpusched_env.formats.price_fields import SCHEMA as PRICE_SCHEMA
 from gpusched_env.formats.price_fields import prices_of
 from gpusched_env.model import (
@@ -107,6 +108,7 @@ class Problem:
                 saved_kw=self._saved_kw(),
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
+                mechanisms=mechanisms_of({"mechanisms": self.request.mechanisms}, loaded=True),
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
