@@ -142,7 +142,7 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
-    if instance.site is not None or instance.gpu_hour_eur or instance.mechanisms:
+    if instance.gpu_hour_eur or instance.mechanisms:
         values |= {name: getattr(result, name) for name in SITE_FACTS}
     if instance.prices is not None:
         values |= {name: getattr(result, name) for name in _METERED if np.isfinite(getattr(result, name))}

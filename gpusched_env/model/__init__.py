@@ -10,9 +10,8 @@ from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.machine import Machine
 from gpusched_env.model.mechanism import Mechanism
 from gpusched_env.model.prices import DemandCharge, PriceSeries
-from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, peak_kw, planning_rate_eur_per_s
 from gpusched_env.model.shared_memory import SharedMemory
-from gpusched_env.model.site import PowerCap, peak_kw
 from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
@@ -30,7 +29,6 @@ __all__ = [
     "Machine",
     "Mechanism",
     "Node",
-    "PowerCap",
     "PriceSeries",
     "SharedMemory",
     "Synchronisation",
