@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpusched_env.envs.vector import GpuClusterVectorEnv
     from gpusched_env.errors import InputError
     from gpusched_env.formats import load_instance, save_instance
+    from gpusched_env.mechanisms.cap.model import PowerCap
     from gpusched_env.model import (
         Cells,
         Configuration,
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
         Job,
         JobTable,
         Node,
-        PowerCap,
         SharedMemory,
         Synchronisation,
         Tenant,

@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import lru_cache, update_wrapper
 from hashlib import sha256
-from importlib import import_module
 from inspect import signature
 from typing import Any, ParamSpec, TypeVar, cast
 
 from numba.core import errors, ir
 from numba.core.ir_utils import get_definition, guard, mk_unique_var
+
+from gpusched_env.parts import part_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -69,7 +70,7 @@ def register(
     """Register a mechanism: its functions, and what it adds to the state of a run.
 
     Args:
-        name: Its name: that of its folder in `gpusched_env.mechanisms`, or the module that registers it.
+        name: Its name: that of its folder in `gpusched_env.mechanisms`, or, with a dot, of another package.
         functions: Its functions by hook.
         fields: Subclasses of the parts of the state (`simulator.run`), which annotate the arrays that it adds.
         arrays: Function that makes these arrays, by name, for the run of an instance that begins; they are empty for an
@@ -88,9 +89,9 @@ def register(
 
 
 def load(name: str) -> None:
-    """Import the module that registers a mechanism, unless it is registered."""
+    """Import the module `kernels` of a mechanism, which registers it, unless it is registered."""
     if name not in _FUNCTIONS:
-        import_module(name if "." in name else f"gpusched_env.mechanisms.{name}.kernels")
+        part_of(name, "kernels")
 
 
 def fields_of(mechanism: str) -> tuple[type, ...]:

@@ -33,6 +33,7 @@ FIRST: tuple[str, ...] = (
     "tests/baselines/test_elite.py",
     "tests/cells/test_guarantee.py",
     "tests/cells/test_tree.py",
+    "tests/mechanisms/test_licences.py",
     "tests/model/test_synchronisation.py",
     "tests/rendering/test_frames.py::test_frames_that_keep_what_rests_are_those_drawn_afresh",
     "tests/simulator/test_forecasts.py",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpusched_env.audit.mechanisms import check_mechanisms, rents
 from gpusched_env.audit.network import drawn_by_cpu_machines
 from gpusched_env.audit.prices import EnergyDrawn, demand_eur, metered
 from gpusched_env.audit.progress import (
@@ -193,6 +194,7 @@ def audit(folder: str | Path) -> list[Difference]:
         *check_quotas(record),
         *check_cells(record),
         *check_cap(record),
+        *check_mechanisms(record),
         *check_progress(record, by_job),
         *check_profiles(record),
         *_check_costs(record, by_job, bill),
@@ -281,7 +283,7 @@ def _bill_of(record: Record, nodes: list[EnergyDrawn], parts: list[EnergyDrawn])
         total_demand = math.fsum(cost for own in charged.values() for cost in own)
         meter = metered(record.prices, nodes) | {"demand_eur": total_demand}
     of_all: list[float] = []
-    for by_job in (charged, gpu_hours_eur(record), over_cap_eur(record)):
+    for by_job in (charged, gpu_hours_eur(record), over_cap_eur(record), *rents(record)):
         for job, own in by_job.items():
             costs[job] += own
             of_all += own

@@ -33,6 +33,7 @@ _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
     "jobs", "applications", "distributions", "interference", "synchronisation", "tenancy", "tenants", "hosts",
     "racks", "decision_interval_s", "host_memory", "saved_kw", "site", "gpu_hour_eur", "prices",
+    "mechanisms",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -232,7 +233,7 @@ class InstanceRecord:
     """The cluster, its jobs and its prices; `gpu_hour_eur` is the price of a GPU for an hour.
 
     `saved_kw[a][c]` is what the GPUs of configuration c draw less than full busy ones with application a [kW]; empty
-    where GPUs save nothing by that.
+    where GPUs save nothing by that. `mechanisms` has the fields of those of other packages, by name.
     """
 
     name: str
@@ -250,6 +251,7 @@ class InstanceRecord:
     saved_kw: list[list[float]]
     cap: CapRecord | None
     gpu_hour_eur: float
+    mechanisms: dict[str, FieldReader]
 
     @property
     def adapt_s(self) -> float:
@@ -273,7 +275,14 @@ def read_instance(path: Path) -> InstanceRecord:
     gpu_hour_eur = instance.get("gpu_hour_eur", number, NOT_NEGATIVE) if instance.has("gpu_hour_eur") else 0.0
     memories = _host_memory(instance), _shared_memory(instance, list(gpu_types), applications)
     saved = _saved_kw(instance, applications, gpu_types, nodes, list(configurations.values()))
-    return InstanceRecord(*told, *memories, saved, _cap(instance), gpu_hour_eur)
+    return InstanceRecord(*told, *memories, saved, _cap(instance), gpu_hour_eur, _mechanisms(instance))
+
+
+def _mechanisms(instance: FieldReader) -> dict[str, FieldReader]:
+    if not instance.has("mechanisms"):
+        return {}
+    own = instance.get("mechanisms", FieldReader)
+    return {name: own.get(name, FieldReader) for name in own.keys}
 
 
 def _cap(instance: FieldReader) -> CapRecord | None:

@@ -152,6 +152,10 @@ class FieldReader:
     def name(self, key: str) -> str:
         return f"{self.where}: {key}" if self.where.endswith(".json") else f"{self.where}.{key}"
 
+    @property
+    def keys(self) -> list[str]:
+        return list(self._value)
+
     def has(self, key: str) -> bool:
         return self._value.get(key) is not None
 

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator
 
+from gpusched_env.audit.mechanisms import rents
 from gpusched_env.audit.reading import NOT_NEGATIVE, Difference, number, same_amount
 from gpusched_env.audit.record import IntervalRecord, Record, stretches
 from gpusched_env.audit.shares import gpus_of
@@ -113,6 +114,7 @@ def _check_gpu_hours(record: Record) -> Iterator[Difference]:
         for start, end, holding in stretches(record.intervals)
         for busy in busy_gpus(holding).values()
     ]
+    pieces += [eur for by_job in rents(record) for own in by_job.values() for eur in own]
     claimed = record.run.get("gpu_eur", number, NOT_NEGATIVE)
     if not same_amount(claimed, math.fsum(pieces)):
         yield Difference("run.json", claimed, math.fsum(pieces), "gpu_eur")
@@ -124,7 +126,7 @@ def check_cap(record: Record) -> Iterator[Difference]:
     Of a run in which the cap never fell below the power just before, the throttled time is 0. Only the first stretch of
     several in a row above the cap is reported.
     """
-    if record.gpu_hour_eur or record.cap:
+    if record.gpu_hour_eur or record.cap or record.mechanisms:
         yield from _check_gpu_hours(record)
     if record.cap is None:
         return

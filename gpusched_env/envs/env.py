@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, Unpack
@@ -39,6 +39,7 @@ from gpusched_env.model import Instance, checks
 from gpusched_env.observation import (
     Notes,
     SharedFeatures,
+    checked_groups,
     feature_names,
     flat_space,
     observation_space,
@@ -108,6 +109,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             observed (`PRICE_FEATURES`), with carbon and the demand charge.
         cap_features: Whether the cap on the site's power is observed (`CAP_FEATURES`).
         limit_features: Whether what power limits save is observed, for every configuration (`LIMIT_FEATURES`).
+        features: Mechanisms of other packages whose features are observed, each in a part by the last part of its
+            name (`docs/add-a-mechanism.md`).
         flat: Whether observations are one vector, (F,).
         factored: Whether an action is two numbers, the GPUs and their power limit (`FactoredActions`).
         discount_rate: Rate ρ of `info["discount"]` [1/s], ≥ 0: a step that moves the clock by Δt seconds has
@@ -144,6 +147,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         price_features: bool = False,
         cap_features: bool = False,
         limit_features: bool = False,
+        features: Sequence[str] = (),
         flat: bool = False,
         factored: bool = False,
         discount_rate: float = 0.0,
@@ -158,6 +162,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         for name, flag in (flags | {"limit_features": limit_features}).items():
             if not isinstance(flag, bool):
                 raise InputError(name, flag, "True or False")
+        self.features = checked_groups(features)
         self.job_features = checks.whole("job_features", job_features, 0)
         self.max_idle_reviews = max_idle_reviews
         self.asking = Asking(**asking)
@@ -173,19 +178,21 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.reward_scale, self.discount_rate = reward_scale, checks.not_negative("discount_rate", discount_rate)
         self.scenario: Scenario | None = self.source.scenario
         # Only builds with a mechanism write its features.
-        self._build = with_mechanisms(["shares"] * bool(shared_features) + ["prices"] * price_features)
+        self._build = with_mechanisms(
+            ["shares"] * bool(shared_features) + ["prices"] * price_features + [*self.features]
+        )
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         types = self._state.instance.gpu_types
         sizes = len(self.configurations), len(types)
-        self.groups = tuple(name for name, wanted in groups.items() if wanted)
+        self.groups = (*(name for name, wanted in groups.items() if wanted), *self.features)
         shown: dict[str, Any] = {"shared_features": shared_features, "job_features": job_features}
         space = observation_space(*sizes, **shown, groups=self.groups)
         flat_box = flat_space(space)
         self.observation_space: spaces.Space[Any] = flat_box if flat else space
         self.flat, self.option_features, self._shared_features = flat, option_count(shared_features), shared_features
         self.parts, self._features = tuple(zip(parts_of(space), part_slices(space), strict=True)), flat_box.shape
-        self.space_of_parts, self._places = space, part_places(space, self.option_features)
+        self.space_of_parts, self._places = space, part_places(space, self.option_features, others=self.features)
         self._actions = 1 + len(self.configurations)
         self.action_space: spaces.Space[Any] = spaces.Discrete(self._actions)
         self.factored = FactoredActions(self.configurations) if factored else None

@@ -26,21 +26,28 @@ from gpusched_env.observation import (
     QUEUE_FEATURES,
     Notes,
     flat_space,
+    group_number,
     observe,
     write_groups,
 )
+from gpusched_env.parts import short_name
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import act
 from gpusched_env.simulator.run import Board
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gymnasium import spaces
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
 
-# places: int64 (8, 4).
+# places: int64 (8 + groups of other packages, 5).
 JOB, OPTIONS, CLUSTER, QUEUE, JOBS, PRICES, CAP, LIMITS = range(8)
+OTHERS = 8
 FIRST, STEP, ROWS, COLUMNS = range(4)  # place of the part of environment 0, distance to the next one's, and its shape
+GROUP = 4  # the number of a group of another package, else 0
 
 _WIDTHS = {
     "job": len(JOB_FEATURES), "cluster": len(CLUSTER_FEATURES), "queue": len(QUEUE_FEATURES),
@@ -48,20 +55,25 @@ _WIDTHS = {
 }  # fmt: skip
 
 
-def part_places(space: spaces.Dict, option_features: int, envs: int = 1, *, flat: bool = True) -> Ints:
-    """Return the places of the parts of observations in an array of N · F numbers, (8, 4).
+def part_places(
+    space: spaces.Dict, option_features: int, envs: int = 1, *, flat: bool = True, others: Sequence[str] = ()
+) -> Ints:
+    """Return the places of the parts of observations in an array of N · F numbers, (8 + groups, 5).
 
     Args:
         space: The space of an observation, of F numbers.
         option_features: Features of a configuration.
         envs: Number of environments N.
         flat: Whether the numbers of an environment stand together; else the same parts of all environments do.
+        others: The mechanisms of other packages whose groups the observation has, in their order.
     """
     rows, first, features = [], 0, int(np.prod(flat_space(space).shape))
-    for name in (*PARTS, *GROUPS):
-        size = space[name].shape[0] if name in space.spaces else 0  # type: ignore[index]
-        width = _WIDTHS.get(name, option_features)
-        rows.append((first if flat else envs * first, features if flat else size, size // width, width))
+    for name in (*PARTS, *GROUPS, *others):
+        part = short_name(name)
+        size = space[part].shape[0] if part in space.spaces else 0  # type: ignore[index]
+        width = size if name in others else _WIDTHS.get(name, option_features)
+        number = group_number(name) if name in others else 0
+        rows.append((first if flat else envs * first, features if flat else size, size // width, width, number))
         first += size
     return np.array(rows, dtype=np.int64)
 
@@ -89,7 +101,7 @@ def _table(typing_context: Any, numbers: Any, places: Any, part: Any, i: Any) ->
 
 
 def _plain_table(numbers: Singles, places: Ints, part: int, i: int) -> Singles:
-    first, step, rows, columns = places[part].tolist()
+    first, step, rows, columns, _ = places[part].tolist()
     return numbers[first + i * step : first + i * step + rows * columns].reshape(rows, columns)
 
 
@@ -136,6 +148,9 @@ def write_groups_of(board: Board, notes: Notes, numbers: Singles, places: Ints, 
         cap + places[CAP, ROWS] * places[CAP, COLUMNS],
     )
     write_groups(board, notes, numbers[prices:prices_end], numbers[cap:cap_end], table(numbers, places, LIMITS, i))
+    for part in range(OTHERS, places.shape[0]):
+        first = places[part, FIRST] + i * places[part, STEP]
+        hooks.write_group(board, places[part, GROUP], numbers[first : first + places[part, COLUMNS]])
 
 
 @kernel

@@ -15,6 +15,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats import price_fields
 from gpusched_env.formats.json_fields import Schema, check_lengths, checked, value_of
+from gpusched_env.formats.mechanism_fields import OWN, mechanism_fields, mechanisms_of, own_fields
 from gpusched_env.model import (
     Cells,
     Configuration,
@@ -25,7 +26,6 @@ from gpusched_env.model import (
     Interference,
     JobTable,
     Node,
-    PowerCap,
     SharedMemory,
     Synchronisation,
     Tenant,
@@ -100,9 +100,10 @@ _DOCUMENT: dict[str, Schema] = {
     "decision_interval_s?": float,
     "saved_kw?": [[float]],
     "host_memory?": {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float},
-    "site?": {"start_s": [float], "cap_kw": [float], "noticed_s": [float], "soft_eur_per_kwh?": float},
+    **{f"{field}?": None for field in OWN},
     "gpu_hour_eur?": float,
     "prices?": price_fields.SCHEMA,
+    "mechanisms?": None,
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
 _UTILISATION: dict[str, Schema] = {
@@ -198,12 +199,12 @@ def _document_of(instance: Instance) -> dict[str, Any]:
     if instance.host_memory is not None:
         finite = {name: value for name, value in asdict(instance.host_memory).items() if value != np.inf}
         document["host_memory"] = finite  # no limit is no value
-    if instance.site is not None:
-        document["site"] = {name: value for name, value in asdict(instance.site).items() if value is not None}
+    document |= own_fields(instance)
     if instance.gpu_hour_eur:
         document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
     if instance.prices is not None:
         document["prices"] = price_fields.price_fields(instance.prices)
+    document |= mechanism_fields(instance)
     return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
 
 
@@ -319,17 +320,12 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         racks=tuple(read.get("racks", ())),
         saved_kw=tuple(map(tuple, read["saved_kw"])) if "saved_kw" in read else None,
         host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
-        site=_site(read["site"]) if "site" in read else None,
         prices=price_fields.prices_of(read["prices"]) if "prices" in read else None,
+        mechanisms=mechanisms_of(read),
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
         **optional,
     )
-
-
-def _site(read: dict[str, Any]) -> PowerCap:
-    made: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in read.items()}
-    return PowerCap(**made)
 
 
 def _rows(where: str, read: dict[str, Any], make: Callable[..., T]) -> list[T]:

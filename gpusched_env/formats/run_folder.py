@@ -46,7 +46,7 @@ _FACTS = (
 )  # fmt: skip
 _COUNTS = ("seed", "late_jobs", "rounds")
 SITE_FACTS = ("cap_forced_s", "over_cap_eur", "gpu_eur")
-"""Fields of `run.json` where the power of the site has a cap, or GPU-hours have a price."""
+"""Fields of `run.json` where the power of the site has a cap, GPU-hours have a price, or there are `mechanisms`."""
 _METERED = ("energy_kwh", "co2_kg", "demand_eur")
 """Fields of `run.json` where prices change by period; `co2_kg` where the carbon intensity is known."""
 
@@ -142,7 +142,7 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
-    if instance.site is not None or instance.gpu_hour_eur:
+    if instance.gpu_hour_eur or instance.mechanisms:
         values |= {name: getattr(result, name) for name in SITE_FACTS}
     if instance.prices is not None:
         values |= {name: getattr(result, name) for name in _METERED if np.isfinite(getattr(result, name))}

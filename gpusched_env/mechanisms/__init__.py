@@ -34,7 +34,7 @@ def _uses_switching(instance: Instance, _: Facts) -> bool:
 
 
 USED: dict[str, Callable[[Instance, Facts], bool]] = {
-    "cap": lambda instance, _: instance.site is not None,
+    "cap": lambda instance, _: instance.find("cap") is not None,
     "quotas": lambda instance, _: instance.tenancy == "quota",
     "cells": lambda instance, _: instance.hosts > 0,
     "shares": lambda _, facts: bool(_shared(facts).any()) or len(facts.slowdown) + len(facts.utilisation) > 0,

@@ -8,10 +8,10 @@ from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.machine import Machine
+from gpusched_env.model.mechanism import Mechanism
 from gpusched_env.model.prices import DemandCharge, PriceSeries
-from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, peak_kw, planning_rate_eur_per_s
 from gpusched_env.model.shared_memory import SharedMemory
-from gpusched_env.model.site import PowerCap, peak_kw
 from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
@@ -27,8 +27,8 @@ __all__ = [
     "Job",
     "JobTable",
     "Machine",
+    "Mechanism",
     "Node",
-    "PowerCap",
     "PriceSeries",
     "SharedMemory",
     "Synchronisation",

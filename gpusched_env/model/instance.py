@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable
-from gpusched_env.model.site import check_site
+from gpusched_env.model.mechanism import M, Mechanism, in_order
 from gpusched_env.model.tenant import beyond_quota, check_tenants
 from gpusched_env.notebook import facts_table
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.prices import PriceSeries
-    from gpusched_env.model.site import PowerCap
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
@@ -69,10 +68,11 @@ class Instance:
             has a link of its own.
         saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
             whole GPUs, (A, C); None: what their power limit takes, for every application (`GpuType.saved_w`).
-        site: The cap on the power of all nodes; None: there is none.
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
             must be > 0 then.
+        mechanisms: Models of mechanisms that runs use, such as a cap on the power of all nodes (`PowerCap`), at most
+            one of each; they are kept by name.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -96,9 +96,9 @@ class Instance:
     decision_interval_s: float = 0.0
     host_memory: HostMemory | None = None
     saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
-    site: PowerCap | None = None
     gpu_hour_eur: float = 0.0
     prices: PriceSeries | None = None
+    mechanisms: tuple[Mechanism, ...] = ()
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -120,7 +120,24 @@ class Instance:
         self._check_saved_power()
         check_tenants(self)
         self._close_what_does_not_fit()
-        check_site(self)
+        if checks.not_negative("gpu_hour_eur", self.gpu_hour_eur) and self.hosts:
+            raise InputError("gpu_hour_eur", self.gpu_hour_eur, "0 with cells, which are on whole hosts")
+        object.__setattr__(self, "mechanisms", in_order(self.mechanisms))
+        for own in self.mechanisms:
+            own.check(self)
+
+    def of(self, kind: type[M]) -> M | None:
+        """Return the instance's model of a mechanism; None if it has none."""
+        return next((own for own in self.mechanisms if isinstance(own, kind)), None)
+
+    def find(self, mechanism: str) -> Any:
+        """Return the model of a mechanism by the name of that; None if the instance has none."""
+        return next((own for own in self.mechanisms if own.mechanism == mechanism), None)
+
+    def with_mechanisms(self, *mechanisms: Mechanism) -> Instance:
+        """Return the instance with models of mechanisms, in place of those that it has of the same ones."""
+        kept = {own.mechanism: own for own in (*self.mechanisms, *mechanisms)}
+        return replace(self, mechanisms=tuple(kept.values()))
 
     def _check_nodes(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -279,9 +296,9 @@ class Instance:
         decision_interval_s: float = 0.0,
         host_memory: HostMemory | None = None,
         saved_kw: Sequence[Sequence[float]] | None = None,
-        site: PowerCap | None = None,
         gpu_hour_eur: float = 0.0,
         prices: PriceSeries | None = None,
+        mechanisms: Sequence[Mechanism] = (),
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -301,9 +318,9 @@ class Instance:
             decision_interval_s: Interval of decision rounds [s].
             host_memory: What nodes have for the states of jobs.
             saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
-            site: The cap on the power of all nodes.
             gpu_hour_eur: Price of a held GPU [€/h].
             prices: Prices of energy by period.
+            mechanisms: Models of further mechanisms.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -324,9 +341,9 @@ class Instance:
             decision_interval_s=decision_interval_s,
             host_memory=host_memory,
             saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
-            site=site,
             gpu_hour_eur=gpu_hour_eur,
             prices=prices,
+            mechanisms=tuple(mechanisms),
         )
 
     def type_index(self, where: str, name: str) -> int:

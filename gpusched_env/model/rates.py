@@ -107,6 +107,13 @@ def kilowatts(instance: Instance) -> NDArray[np.float64]:
     return drawn
 
 
+def peak_kw(instance: Instance) -> float:
+    """Return the power of all nodes of an instance with all GPUs busy, without what the PUE adds [kW]."""
+    watts = kilowatts(instance)
+    pairs = zip(instance.type_of_node, instance.nodes, strict=True)
+    return float(sum(watts[v, node.gpus] for v, node in pairs))
+
+
 @kernel
 def write_node_rates(watts: Floats, price: Floats, node: Floats) -> None:
     """Write the cost rates [€/s] of nodes that draw `watts` [kW].

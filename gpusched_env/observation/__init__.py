@@ -14,6 +14,7 @@ from gpusched_env.observation.features import (
     PARTS,
     QUEUE_FEATURES,
     SharedFeatures,
+    checked_groups,
     feature_names,
     flat_space,
     observation_space,
@@ -21,7 +22,7 @@ from gpusched_env.observation.features import (
     part_slices,
     parts_of,
 )
-from gpusched_env.observation.groups import write_groups
+from gpusched_env.observation.groups import group_number, write_groups
 from gpusched_env.observation.limits import LIMIT_FEATURES
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
@@ -43,8 +44,10 @@ __all__ = [
     "QUEUE_FEATURES",
     "Notes",
     "SharedFeatures",
+    "checked_groups",
     "feature_names",
     "flat_space",
+    "group_number",
     "observation_space",
     "observe",
     "option_count",

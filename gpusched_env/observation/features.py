@@ -8,12 +8,14 @@ from typing import Any, Literal
 import numpy as np
 from gymnasium import spaces
 
+from gpusched_env.errors import InputError
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
-from gpusched_env.observation.groups import GROUPS
+from gpusched_env.observation.groups import GROUPS, features_of
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.jobs import JOBS_FEATURES
 from gpusched_env.observation.observe import OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.observation.ratios import Names
+from gpusched_env.parts import short_name
 
 __all__ = [
     "CLUSTER_FEATURES",
@@ -85,7 +87,8 @@ def observation_space(
     `options.reshape(C, -1)` has a row of `OPTION_FEATURES` per configuration, with `CO_RUNNER_FEATURES` behind them if
     there are `shared_features`, `cluster.reshape(V, -1)` a row of `CLUSTER_FEATURES` per GPU type, and
     `jobs.reshape(K, -1)` a row of `JOBS_FEATURES` for each of K `job_features`; without any there is no such part.
-    `groups` are names of `GROUPS`; `limits.reshape(C, -1)` has a row for each configuration.
+    `groups` are names of `GROUPS`, or mechanisms of other packages; `limits.reshape(C, -1)` has a row for each
+    configuration.
     """
 
     def box(features: int) -> spaces.Box:
@@ -99,13 +102,37 @@ def observation_space(
     }
     boxes |= {"jobs": box(job_features * len(JOBS_FEATURES))} if job_features else {}
     rows = {"limits": configurations}
-    boxes |= {name: box(rows.get(name, 1) * len(features)) for name, features in GROUPS.items() if name in groups}
+    boxes |= {short_name(name): box(rows.get(name, 1) * len(features_of(name))) for name in in_order(groups)}
     return spaces.Dict(boxes)
 
 
 def parts_of(space: spaces.Dict) -> tuple[str, ...]:
-    """Return those of the `PARTS` and `GROUPS` that `space` has."""
-    return tuple(part for part in (*PARTS, *GROUPS) if part in space.spaces)
+    """Return those of the `PARTS` and `GROUPS` that `space` has, and groups of other packages behind them."""
+    own = tuple(part for part in (*PARTS, *GROUPS) if part in space.spaces)
+    return (*own, *sorted(space.spaces.keys() - set(own)))
+
+
+def checked_groups(mechanisms: Any) -> tuple[str, ...]:
+    """Return mechanisms of other packages in the order in which observations have their groups.
+
+    Raises:
+        InputError: It is no list of such mechanisms with features, or two have the same last part, or that of a part.
+    """
+    if not isinstance(mechanisms, list | tuple) or not all(
+        isinstance(name, str) and "." in name for name in mechanisms
+    ):
+        raise InputError("features", mechanisms, "a list of mechanisms of other packages")
+    names = {short_name(name) for name in mechanisms} - {*PARTS, *GROUPS}
+    if len(names) < len(mechanisms) or not all(map(features_of, mechanisms)):
+        allowed = "mechanisms with features, with different last parts that no other part of the observation has"
+        raise InputError("features", list(mechanisms), allowed)
+    return in_order(mechanisms)
+
+
+def in_order(groups: Iterable[str]) -> tuple[str, ...]:
+    """Return groups in the order in which observations have them."""
+    given = tuple(groups)
+    return (*(name for name in GROUPS if name in given), *sorted({*given} - GROUPS.keys(), key=short_name))
 
 
 def flat_space(space: spaces.Dict) -> spaces.Box:
@@ -137,7 +164,7 @@ def feature_names(
         groups: The groups that were asked for.
     """
     configurations = tuple(configurations)
-    rows = {name: [name] for name in GROUPS} | {"limits": [f"limits[{name}]" for name in configurations]}
+    rows = {"limits": [f"limits[{name}]" for name in configurations]}
     options = OPTION_FEATURES + _added_names(shared_features)
     return (
         *(f"job: {feature}" for feature in JOB_FEATURES),
@@ -145,5 +172,10 @@ def feature_names(
         *(f"cluster[{name}]: {feature}" for name in gpu_types for feature in CLUSTER_FEATURES),
         *(f"queue: {feature}" for feature in QUEUE_FEATURES),
         *(f"jobs[{k}]: {feature}" for k in range(job_features) for feature in JOBS_FEATURES),
-        *(f"{row}: {text}" for name, texts in GROUPS.items() if name in groups for row in rows[name] for text in texts),
+        *(
+            f"{row}: {text}"
+            for name in in_order(groups)
+            for row in rows.get(name, [short_name(name)])
+            for text in features_of(name)
+        ),
     )

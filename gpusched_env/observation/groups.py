@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
+from zlib import crc32
+
 from gpusched_env.arrays import Singles
 from gpusched_env.kernel import kernel
 from gpusched_env.observation.limits import LIMIT_FEATURES, write_limits
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.prices import PRICE_FEATURES, write_prices
 from gpusched_env.observation.site import CAP_FEATURES, write_cap
+from gpusched_env.parts import part_of
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 
 GROUPS = {"prices": PRICE_FEATURES, "cap": CAP_FEATURES, "limits": LIMIT_FEATURES}
 """Features of each group, by the name of its part of an observation; `limits` has a row for each configuration."""
+
+
+def features_of(group: str) -> tuple[str, ...]:
+    """Return the features of a group: one of `GROUPS`, or those of a mechanism of another package."""
+    return GROUPS[group] if group in GROUPS else tuple(part_of(group, "features").FEATURES)
+
+
+def group_number(mechanism: str) -> int:
+    """Return the number by which `hooks.write_group` names the group of a mechanism of another package."""
+    return crc32(mechanism.encode())
 
 
 @kernel

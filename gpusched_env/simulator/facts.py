@@ -52,9 +52,8 @@ def facts_of(instance: Instance) -> Facts:
 
 
 def site_numbers(instance: Instance) -> NDArray[np.float64]:
-    if instance.site is None:
-        return np.empty(0)
-    return np.array([np.inf if instance.site.is_hard else instance.site.soft_eur_per_kwh])
+    cap = instance.find("cap")
+    return np.empty(0) if cap is None else np.array([np.inf if cap.is_hard else cap.soft_eur_per_kwh])
 
 
 def iteration_table(instance: Instance) -> NDArray[np.float64]:

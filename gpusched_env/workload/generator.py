@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 import numpy as np
 
@@ -179,7 +180,15 @@ class _Maker:
             from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it
 
             made = with_tenancy(made, self._scenario.tenancy)
-        return with_site(made, self._scenario.site, streams.site)
+        return self._with_mechanisms(with_site(made, self._scenario.site, streams.site), seed)
+
+    def _with_mechanisms(self, instance: Instance, seed: int) -> Instance:
+        """Return the instance with the mechanisms of other packages, each of which draws from a stream of its own."""
+        for name in self._scenario.mechanisms:
+            sequence = np.random.SeedSequence(seed, spawn_key=(len(fields(_Streams)), crc32(name.encode())))
+            own = self._scenario.table(name).model(instance, np.random.default_rng(sequence))
+            instance = instance if own is None else instance.with_mechanisms(own)
+        return instance
 
     def _jobs(
         self, library: tuple[EpochDistribution, ...], streams: _Streams

@@ -485,7 +485,7 @@ def test_amounts_are_compared_however_small_they_are(folder: Path) -> None:
     assert [difference.what for difference in audit(folder)] == ["energy_eur"]
 
 
-def test_the_audit_imports_the_standard_library_and_the_errors_alone() -> None:
+def test_the_audit_imports_the_standard_library_the_errors_and_the_parts_of_mechanisms_alone() -> None:
     sources = list(Path(gpusched_env.audit.__file__).parent.glob("**/*.py"))
     assert len(sources) > 3
     for source in sources:
@@ -495,5 +495,5 @@ def test_the_audit_imports_the_standard_library_and_the_errors_alone() -> None:
                 assert node.level == 0, f"{source.name}: relative import"
                 modules = [node.module or ""]
             for module in modules:
-                own = module == "gpusched_env.errors" or module.startswith("gpusched_env.audit.")
+                own = module.startswith(("gpusched_env.audit.", "gpusched_env.errors", "gpusched_env.parts"))
                 assert own or module.partition(".")[0] in sys.stdlib_module_names, f"{source.name} imports {module}"

@@ -19,7 +19,8 @@ from gpusched_baselines import (
 )
 from gpusched_baselines.bounds.periods import PriceFactors, least_factors, merged
 from gpusched_env import Configuration, EpochDistribution, Instance, simulate
-from gpusched_env.model import PowerCap, PriceSeries
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model import PriceSeries
 from instances import HOUR, random_instance
 from small_instances import hours_job, kilowatt_cluster
 
@@ -95,7 +96,7 @@ def test_a_cap_of_one_gpu_is_as_if_there_were_one():
     """Two jobs of 1 h due at once, an hour late costs 10 €: 2 + 10 + 20 € one after the other."""
     two = kilowatt_cluster([hours_job(0.0, {ONE: 1.0}, 10.0) for _ in range(2)], [2], [ONE])
     assert capacity_bound(two) == pytest.approx(22.0)
-    capped = replace(two, site=PowerCap((0.0,), (1.0,)))
+    capped = two.with_mechanisms(PowerCap((0.0,), (1.0,)))
     assert 31.9 < capacity_bound(capped) <= 32.0
     assert capacity_prices(capped).eur_per_kw_s.max() > 0.0
     assert simulate(capped, make_policy("edf")).total_eur >= capacity_bound(capped) * ROUNDING
@@ -104,7 +105,7 @@ def test_a_cap_of_one_gpu_is_as_if_there_were_one():
 def test_a_soft_cap_costs_no_more_than_its_excess():
     """Side by side both pay 1 € for the kWh above the cap, less than waiting."""
     two = kilowatt_cluster([hours_job(0.0, {ONE: 1.0}, 10.0) for _ in range(2)], [2], [ONE])
-    soft = replace(two, site=PowerCap((0.0,), (1.0,), soft_eur_per_kwh=1.0))
+    soft = two.with_mechanisms(PowerCap((0.0,), (1.0,), soft_eur_per_kwh=1.0))
     assert 22.9 < capacity_bound(soft) <= 23.0
     assert simulate(soft, make_policy("edf")).total_eur == pytest.approx(23.0)
 
@@ -144,9 +145,9 @@ def priced_instance(seed: int, extra: str) -> Instance:
     if extra == "gpu":
         return replace(instance, gpu_hour_eur=0.3)
     if extra == "cap":
-        return replace(instance, site=PowerCap((0.0, 400.0), (kw, cap_kw)))
+        return instance.with_mechanisms(PowerCap((0.0, 400.0), (kw, cap_kw)))
     if extra == "soft":
-        return replace(instance, site=PowerCap((0.0,), (0.5 * kw,), soft_eur_per_kwh=0.2))
+        return instance.with_mechanisms(PowerCap((0.0,), (0.5 * kw,), soft_eur_per_kwh=0.2))
     return instance
 
 

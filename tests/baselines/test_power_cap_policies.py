@@ -18,7 +18,7 @@ from gpusched_env import (
     rollout,
     simulate,
 )
-from gpusched_env.model import PowerCap
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.simulator import layout as at
 from gpusched_operations.service.client import ServicePolicy
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
@@ -36,7 +36,7 @@ def two_jobs(kilowatts: float, *, limits: bool = True, second_due_h: float = 9.0
     hours = {FULL: 1.0, HALF: 1.25} if limits else {FULL: 1.0}
     jobs = [hours_job(1.0, hours), hours_job(second_due_h, hours)]
     made = kilowatt_cluster(jobs, [2], list(hours))
-    return replace(made, site=PowerCap((0.0,), (kilowatts,)), gpu_hour_eur=3.0)
+    return replace(made, gpu_hour_eur=3.0).with_mechanisms(PowerCap((0.0,), (kilowatts,)))
 
 
 def limits_at_once(instance: Instance, name: str) -> dict[int, float]:
@@ -77,7 +77,7 @@ def test_a_change_of_limit_under_an_event_is_no_restart(name: str):
     """At 0.5 h the cap falls to 1 kW: both go on at half power, whatever a restart costs."""
     made = tight(2.5)
     jobs = replace(made.jobs, restart_s=np.full(2, 600.0))
-    made = replace(made, site=PowerCap((0.0, 0.5 * HOUR), (2.6, 1.0)), jobs=jobs)
+    made = replace(made, jobs=jobs).with_mechanisms(PowerCap((0.0, 0.5 * HOUR), (2.6, 1.0)))
     result = simulate(made, make_policy(name))
     assert result.completion_s.tolist() == pytest.approx([1.125 * HOUR, 1.125 * HOUR])
     assert result.cap_forced_s == 0.0
@@ -87,7 +87,7 @@ def test_a_change_of_limit_under_an_event_is_no_restart(name: str):
 def test_the_simulator_gives_the_lowest_limit_before_it_pauses():
     """EDF keeps both at full power; the fall to 1.5 kW takes half of the power of the job with least pressure."""
     made = two_jobs(2.0)
-    made = replace(made, site=PowerCap((0.0, 0.5 * HOUR), (2.0, 1.5)))
+    made = made.with_mechanisms(PowerCap((0.0, 0.5 * HOUR), (2.0, 1.5)))
     result = simulate(made, make_policy("edf"))
     names = [(int(row[at.LOG_JOB]), made.configurations[int(row[at.LOG_CONFIG])].name) for row in result.log]
     assert (1, "Vx1@0.5") in names
@@ -134,7 +134,7 @@ def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name: str, seed
 @pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
 def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name: str, soft: float | None):
     made = limited(7, 0.5)
-    made, policy = replace(made, site=replace(made.site, soft_eur_per_kwh=soft)), make_policy(name)
+    made, policy = made.with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft)), make_policy(name)
     result = simulate(made, policy)
     asked = {"job_order": policy.job_order, "preemption": policy.preemption, "milestones": 0}
     env = GpuClusterEnv(scenario(0.5), **asked)
@@ -147,7 +147,7 @@ def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name: str, soft: 
 @pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
 def test_a_service_makes_the_same_schedule_under_a_cap(name: str, soft: float | None):
     made = make_instance(scenario(0.5).replace({"jobs.power_limits": [1.0]}), 7)
-    made = replace(made, site=replace(made.site, soft_eur_per_kwh=soft))
+    made = made.with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft))
     result, decider = simulate(made, make_policy(name)), Decider(PolicyCatalogue.of(name), b"a key")
     asking = ServicePolicy("", name, made, post=lambda _, body: decider(body))
     np.testing.assert_array_equal(simulate(made, asking).log, result.log)
@@ -198,5 +198,7 @@ def test_the_full_power_of_the_same_gpus_is_found_wherever_it_stands():
 def test_a_job_that_may_not_run_at_full_power_runs_at_its_own_limit(name):
     """The first job is measured at half the power alone, the second one at both limits."""
     jobs = [hours_job(9.0, {HALF: 1.25}), hours_job(9.0, {FULL: 1.0, HALF: 1.25})]
-    made = replace(kilowatt_cluster(jobs, [2], [FULL, HALF]), site=PowerCap((0.0,), (2.0,)), gpu_hour_eur=3.0)
+    made = replace(kilowatt_cluster(jobs, [2], [FULL, HALF]), gpu_hour_eur=3.0).with_mechanisms(
+        PowerCap((0.0,), (2.0,))
+    )
     assert limits_at_once(made, name)[0] == 0.5

@@ -10,7 +10,8 @@ from gymnasium import spaces
 
 from gpusched_env import GpuClusterEnv, Instance
 from gpusched_env.envs.factored import FactoredActions
-from gpusched_env.model import Configuration, PowerCap
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model import Configuration
 from gpusched_env.simulator import layout as at
 from instances import HOUR, three_jobs
 from refusals import refused
@@ -87,7 +88,7 @@ def test_an_episode_takes_both_numbers_and_shows_both_masks():
 
 def test_a_cap_leaves_a_lower_limit_in_place_of_the_chosen_one():
     """1 kW for one GPU of 900 W in full, 0.73 kW at 0.7, 0.55 kW at 0.5: under 1.6 kW a second job gets at most 0.5."""
-    env = GpuClusterEnv(instance=replace(limited(), site=PowerCap((0.0,), (1.6,))), factored=True)
+    env = GpuClusterEnv(instance=limited().with_mechanisms(PowerCap((0.0,), (1.6,))), factored=True)
     env.reset(seed=0)
     names, jobs = [c.name for c in env.configurations], [env.job]
     env.step([1, 0])

@@ -1,22 +1,23 @@
 """A site's power cap: its periods, what is refused, and the section of a scenario."""
 
+from dataclasses import replace
+
 import pytest
 
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration, PowerCap, UtilisationModel, peak_kw
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model import Configuration, UtilisationModel, peak_kw
 from run_files import loaded_again
 from small_instances import hours_job, kilowatt_cluster
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 
 
-def two_jobs(**site):
+def two_jobs(site=None, **values):
     """Make two jobs of 1 h on a node of two GPUs of 1 kW."""
     made = kilowatt_cluster([hours_job(1.0, {ONE: 1.0}), hours_job(9.0, {ONE: 1.0})], [2], [ONE, TWO])
-    from dataclasses import replace  # noqa: PLC0415
-
-    return replace(made, **site)
+    return replace(made, **values, mechanisms=() if site is None else (site,))
 
 
 def test_events_lower_the_cap_for_a_time_and_are_told_before():
@@ -61,11 +62,11 @@ def test_events_do_not_overlap():
 def test_every_job_can_run_alone_under_the_last_cap():
     with pytest.raises(InputError, match=r"site.cap_kw.*at least 1 kW"):
         two_jobs(site=PowerCap((0.0, 1.0), (5.0, 0.9)))
-    assert two_jobs(site=PowerCap((0.0, 1.0), (0.9, 1.0))).site is not None
+    assert two_jobs(site=PowerCap((0.0, 1.0), (0.9, 1.0))).of(PowerCap) is not None
 
 
 def test_a_soft_cap_may_be_below_every_job():
-    assert two_jobs(site=PowerCap((0.0,), (0.1,), soft_eur_per_kwh=1.0)).site is not None
+    assert two_jobs(site=PowerCap((0.0,), (0.1,), soft_eur_per_kwh=1.0)).of(PowerCap) is not None
 
 
 def test_power_that_does_not_follow_from_holdings_has_no_cap():
@@ -87,10 +88,10 @@ def test_a_scenario_has_a_cap_as_a_part_of_the_peak_and_draws_its_events():
     settings = {"site.cap_part": 0.7, "site.event_gap_s": 86_400.0, "site.gpu_hour_eur": 2.0}
     scenario = load_scenario("tiny").replace(settings)
     one, same, other = (make_instance(scenario, seed) for seed in (1, 1, 2))
-    assert one.site == same.site
-    assert one.site != other.site
-    assert one.site.cap_kw[0] == pytest.approx(0.7 * peak_kw(one))
-    assert min(one.site.cap_kw) == pytest.approx(0.75 * 0.7 * peak_kw(one))
+    assert one.of(PowerCap) == same.of(PowerCap)
+    assert one.of(PowerCap) != other.of(PowerCap)
+    assert one.of(PowerCap).cap_kw[0] == pytest.approx(0.7 * peak_kw(one))
+    assert min(one.of(PowerCap).cap_kw) == pytest.approx(0.75 * 0.7 * peak_kw(one))
     assert one.gpu_hour_eur == 2.0
     plain = make_instance(load_scenario("tiny"), 1)
     assert (plain.jobs.submission_s == one.jobs.submission_s).all()  # the other draws stay as they are

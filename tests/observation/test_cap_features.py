@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusched_env import GpuClusterEnv, Instance
-from gpusched_env.model import PowerCap
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.observation.site import ABOVE, CAP, CAP_FEATURES, LEFT, NEXT_CAP, NEXT_IN, POWER
 from instances import HOUR, random_instance, three_jobs
 from vector_twins import Twins
@@ -18,7 +18,7 @@ FALLS = PowerCap((0.0, 6 * HOUR), (2.0, 1.9), noticed_s=(0.0, 1.0 * HOUR))
 
 
 def capped(cap: PowerCap, instance: Instance | None = None) -> Instance:
-    return replace(three_jobs() if instance is None else instance, site=cap)
+    return (three_jobs() if instance is None else instance).with_mechanisms(cap)
 
 
 def test_the_cap_and_the_power_of_what_is_placed_in_this_round_are_seen():

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Instance, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
-from gpusched_env.model import PowerCap, peak_kw
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model import peak_kw
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from run_files import audited
@@ -24,7 +25,7 @@ ONE = Configuration("V", 1)
 def two_jobs(site: PowerCap | None, *, base_w: float = 0.0, gpu_hour_eur: float = 0.0) -> Instance:
     """Make two jobs of 1 h, due after 1 h and 9 h, on a node of two GPUs that cost 1 €/h each while busy."""
     made = kilowatt_cluster([hours_job(1.0, {ONE: 1.0}), hours_job(9.0, {ONE: 1.0})], [2], [ONE], base_w)
-    return replace(made, site=site, gpu_hour_eur=gpu_hour_eur)
+    return replace(made, gpu_hour_eur=gpu_hour_eur, mechanisms=() if site is None else (site,))
 
 
 def constant(kilowatts: float, soft: float | None = None) -> PowerCap:
@@ -66,7 +67,7 @@ def test_a_throttled_job_gets_the_lowest_limit_of_its_gpus():
     def look(state: State) -> None:
         drawn.append((state.board.clock[at.NOW] / HOUR, state.board.clock[at.KW]))
 
-    simulate(replace(made, saved_kw=((0.0, 0.2, 0.4, 0.3),), site=cap), make_policy("edf"), on_round=look)
+    simulate(replace(made, saved_kw=((0.0, 0.2, 0.4, 0.3),)).with_mechanisms(cap), make_policy("edf"), on_round=look)
     assert drawn[:3] == [(0.0, 2.0), (0.5, pytest.approx(1.6)), (1.0, pytest.approx(0.6))]
 
 
@@ -135,7 +136,7 @@ def capped(seed: int, share: float, *, notice_s: float = 0.0) -> Instance:
     values = {"jobs.count": 8, "cluster.nodes": 3, "arrivals.kind": "exponential", "arrivals.lambda_s": 2000.0}
     made = make_instance(load_scenario("default").replace(values | {"epochs.library_size": 2}), seed)
     events = [(4000.0 + 20_000.0 * i, 10_800.0, 0.25, notice_s) for i in range(40)]
-    return replace(made, site=PowerCap.with_events(share * peak_kw(made), events))
+    return made.with_mechanisms(PowerCap.with_events(share * peak_kw(made), events))
 
 
 POLICIES = ("edf", "edf-preemptive", "greedy-fill", "sts", "sts-x")
@@ -158,9 +159,9 @@ def test_the_site_is_never_above_a_hard_cap_after_a_round(name: str, seed: int, 
 
 @pytest.mark.parametrize("name", POLICIES)
 def test_a_cap_above_the_peak_changes_nothing_but_adds_rounds_at_its_changes(name: str):
-    made = replace(capped(3, 0.7), site=None)
+    made = replace(capped(3, 0.7), mechanisms=())
     free = simulate(made, make_policy(name))
-    wide = simulate(replace(made, site=constant(peak_kw(made))), make_policy(name))
+    wide = simulate(made.with_mechanisms(constant(peak_kw(made))), make_policy(name))
     assert wide.cap_forced_s == 0.0
     for field in ("energy_eur", "tardiness_eur", "rounds"):
         assert getattr(free, field) == getattr(wide, field)
@@ -170,9 +171,9 @@ def test_a_cap_above_the_peak_changes_nothing_but_adds_rounds_at_its_changes(nam
 @pytest.mark.parametrize("name", POLICIES)
 def test_the_past_does_not_depend_on_caps_that_policies_are_not_told_of(name: str):
     made = capped(5, 0.6)
-    caps = made.site.cap_kw
-    lower = replace(made, site=replace(made.site, cap_kw=(*caps[:3], *(0.9 * kw for kw in caps[3:]))))
-    time_s = made.site.start_s[3]
+    caps = made.of(PowerCap).cap_kw
+    lower = made.with_mechanisms(replace(made.of(PowerCap), cap_kw=(*caps[:3], *(0.9 * kw for kw in caps[3:]))))
+    time_s = made.of(PowerCap).start_s[3]
     first, second = (simulate(each, make_policy(name)).log for each in (made, lower))
     first, second = (log[log[:, at.LOG_START] < time_s][:, : at.LOG_END] for log in (first, second))
     np.testing.assert_array_equal(first[np.lexsort(first.T)], second[np.lexsort(second.T)])
@@ -182,12 +183,12 @@ def test_the_past_does_not_depend_on_caps_that_policies_are_not_told_of(name: st
 @pytest.mark.parametrize("name", ["edf", "sts-x"])
 def test_the_audit_agrees_and_finds_a_cap_that_was_not_kept(tmp_path, name: str, soft: float | None):
     made = capped(7, 0.5)
-    made = replace(made, site=replace(made.site, soft_eur_per_kwh=soft), gpu_hour_eur=2.0)
+    made = replace(made, gpu_hour_eur=2.0).with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft))
     result = simulate(made, make_policy(name))
     assert audited(result, tmp_path / "run") == []
     text = (tmp_path / "run" / "instance.json").read_text(encoding="utf-8")
-    kilowatts = ",".join(repr(0.5 * kw) for kw in made.site.cap_kw)
-    before = ",".join(repr(kw) for kw in made.site.cap_kw)
+    kilowatts = ",".join(repr(0.5 * kw) for kw in made.of(PowerCap).cap_kw)
+    before = ",".join(repr(kw) for kw in made.of(PowerCap).cap_kw)
     assert before in text
     (tmp_path / "run" / "instance.json").write_text(text.replace(before, kilowatts), encoding="utf-8")
     found = {difference.what for difference in audit(tmp_path / "run")}

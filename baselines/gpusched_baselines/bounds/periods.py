@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model import Instance, PowerCap
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model import Instance
 
 MOST_PERIODS = 768  # of prices within the horizon of a bound; where there are more, alike ones are merged
 
@@ -108,7 +109,7 @@ def supply_of(instance: Instance, grid_s: NDArray[np.float64]) -> Supply:
     gpus = np.array([node.gpus for node in instance.nodes], dtype=np.float64)
     of_types = np.bincount(instance.type_of_node, gpus, len(instance.gpu_types)).astype(np.float64)
     there_is, highest = of_types[:, None] * np.diff(grid_s), np.full((len(of_types), 1), np.inf)
-    site = instance.site
+    site = instance.of(PowerCap)
     if site is None or instance.energy_price_eur_per_kwh == 0.0:  # then the power of configurations is not known
         return Supply(there_is, highest)
     most = np.inf if site.soft_eur_per_kwh is None else site.soft_eur_per_kwh / 3600.0

@@ -19,6 +19,7 @@ from gpusched_baselines.power_cap.limits import (
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Ints, View, at, kernel
 
@@ -67,7 +68,7 @@ class CappedStsX(StsX):
         Raises:
             InputError: There are shares.
         """
-        for index, configuration in enumerate(instance.configurations if instance.site is not None else ()):
+        for index, configuration in enumerate(instance.configurations if instance.of(PowerCap) is not None else ()):
             if configuration.kind == "shared":
                 raise InputError(f"configurations[{index}]", configuration.name, "whole GPUs where the site has a cap")
 

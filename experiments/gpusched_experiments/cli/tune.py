@@ -15,6 +15,7 @@ from gpusched_baselines.tuned import TunedStsX, cost_of, save_tuned, search
 from gpusched_env import Instance, Policy, make_instance
 from gpusched_env.child_processes import ProcessPool
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.model import checks
 from gpusched_env.workload import Track, load_track
 from gpusched_experiments.cli.progress import counting
@@ -130,7 +131,7 @@ def _tuned(names: Sequence[str], action: NDArray[np.float64]) -> TunedStsX:
 
 def _controls_of(instance: Instance) -> tuple[str, ...]:
     """Return the controls that count on an instance: those of prices and a cap too, where there are any."""
-    energy = instance.prices is not None or instance.site is not None
+    energy = instance.prices is not None or instance.of(PowerCap) is not None
     return control_names([v.name for v in instance.gpu_types], "energy" if energy else "round")
 
 

@@ -54,7 +54,9 @@ class EpisodeRuns:
     def __init__(self, states: Sequence[State], pool: ThreadPool, common: Common, single: GpuClusterEnv) -> None:
         self.states, self.invalid = list(states), np.zeros(len(states), dtype=np.int64)
         self.single, self._pool, self._common, self._views_in_use = single, pool, common, False
-        self._places = part_places(single.space_of_parts, single.option_features, len(states), flat=single.flat)
+        self._places = part_places(
+            single.space_of_parts, single.option_features, len(states), flat=single.flat, others=single.features
+        )
         self._features = single.parts[-1][1].stop
         self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
         self._use_one_build()

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Hidden
 
@@ -32,9 +33,10 @@ class CapHidden(Hidden):
 
 def arrays(instance: Instance) -> dict[str, NDArray[np.float64]]:
     """Return the arrays of an instance at the beginning of a run."""
-    if instance.site is None:
+    cap = instance.of(PowerCap)
+    if cap is None:
         return {"caps": np.empty((0, at.CAP_COLUMNS))}
-    return {"caps": np.array([instance.site.start_s, instance.site.cap_kw, instance.site.noticed_s]).T.copy()}
+    return {"caps": np.array([cap.start_s, cap.cap_kw, cap.noticed_s]).T.copy()}
 
 
 @lean_kernel

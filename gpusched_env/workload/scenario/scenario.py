@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_env.notebook import dotted_names, facts_table
+from gpusched_env.parts import part_of, short_name
 from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType
@@ -25,6 +26,7 @@ from gpusched_env.workload.scenario.settings import (
     Count,
     Limit,
     Many,
+    MechanismTable,
     NotNegative,
     Part,
     Seconds,
@@ -115,6 +117,20 @@ class Weights(Settings):
         return self
 
 
+def _table(mechanism: str, values: Any) -> MechanismTable:
+    kind = getattr(part_of(mechanism, "scenario"), "TABLE", None)
+    if not isinstance(kind, type) or not issubclass(kind, MechanismTable):
+        raise InputError("mechanisms", mechanism, "a package whose module scenario has a TABLE")
+    if isinstance(values, kind):
+        return values
+    if not isinstance(values, Mapping):
+        raise InputError(short_name(mechanism), values, "a table of settings")
+    try:
+        return kind(**values)
+    except InputError as error:
+        raise InputError(f"{short_name(mechanism)}.{error.field}", error.value, error.allowed) from None
+
+
 NAMED_BY_TRACES = "trace.gpu_types."
 
 
@@ -128,6 +144,8 @@ class Scenario(Settings):
         InputError: A value is not allowed; the error names the field with dots (`cluster.gpu_types[1]`), the value and
             what is allowed.
     """
+
+    model_config = ConfigDict(extra="allow")  # the tables of mechanisms
 
     name: str = setting("custom", "Name, as tables show it.")
     description: str = setting("", "What it is for.")
@@ -151,6 +169,9 @@ class Scenario(Settings):
     tenants: Annotated[tuple[OwnTenant, ...], BeforeValidator(as_tables(OwnTenant))] = setting(
         (), "Tenants of the cluster. By default none."
     )
+    mechanisms: Many[str] = setting(
+        (), "Mechanisms of other packages, by the names of these; each has a table by the last part of its name."
+    )
     mixture: Annotated[tuple[MixtureScenario, ...], BeforeValidator(as_tables(MixtureScenario))] = setting(
         (), "Scenarios of which the workload of a seed is one: number seed modulo how many there are. By default none."
     )
@@ -173,6 +194,24 @@ class Scenario(Settings):
     weights: Weights = Field(default_factory=Weights)
     trace: TraceReplay | None = Field(default=None)
     compare: ComparisonSettings = Field(default_factory=ComparisonSettings)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_tables(cls, values: dict[str, Any]) -> dict[str, Any]:
+        """Read the tables of mechanisms; no other setting is unknown."""
+        given = values.get("mechanisms", ())
+        names = given if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given) else ()
+        if len({short_name(name) for name in names} - cls.model_fields.keys()) < len(names):
+            raise InputError("mechanisms", list(names), "packages whose last parts are no other settings, each once")
+        tables = {short_name(name): _table(name, values.get(short_name(name), {})) for name in names}
+        for name in values.keys() - cls.model_fields.keys() - tables.keys():
+            there = ", ".join([*cls.model_fields, *tables])
+            raise InputError(name, values[name], f"no such setting; there are {there}")
+        return values | tables
+
+    def table(self, mechanism: str) -> MechanismTable:
+        """Return the table of one of the scenario's `mechanisms`."""
+        return getattr(self, short_name(mechanism))
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_toml
+from gpusched_env.parts import short_name
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
 from gpusched_env.workload.scenario.comparison import JobClass, MixtureScenario, TraceReplay, TrackHeader, parse_seeds
@@ -93,7 +94,7 @@ def scenario_toml(scenario: Scenario) -> str:
     """Write a scenario as a commented TOML file that loads back to an equal scenario."""
     lines = [
         setting_line(scenario, field)
-        for field in ("name", "description", "restart_s", "decision_interval_s", "tenancy")
+        for field in ("name", "description", "restart_s", "decision_interval_s", "tenancy", "mechanisms")
     ]
     if not isinstance(scenario.applications, tuple):
         lines.append(setting_line(scenario, "applications"))
@@ -105,7 +106,7 @@ def scenario_toml(scenario: Scenario) -> str:
     lines += _array("job_classes", scenario.job_classes, JobClass)
     if isinstance(scenario.applications, tuple):
         lines += _array("applications", scenario.applications, OwnApplication)
-    for section in Scenario.model_fields:
+    for section in (*Scenario.model_fields, *map(short_name, scenario.mechanisms)):
         value = getattr(scenario, section)
         if isinstance(value, Settings):
             summary = (type(value).__doc__ or "").splitlines()[0]

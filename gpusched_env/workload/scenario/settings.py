@@ -14,7 +14,10 @@ from gpusched_env.model import Instance, UtilisationModel
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
     from pydantic_core import ErrorDetails
+
+    from gpusched_env.model import Mechanism
 
 
 class Settings(BaseModel):
@@ -31,6 +34,19 @@ class Settings(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise _input_error(error, type(self)) from None
+
+
+class MechanismTable(Settings):
+    """Base of the table of a mechanism of another package; its module `scenario` has the class as `TABLE`."""
+
+    def model(self, instance: Instance, rng: Generator) -> Mechanism | None:
+        """Return the mechanism's model for an instance of the scenario, which is made but for this; None: without it.
+
+        Args:
+            instance: The instance.
+            rng: Generator for what is drawn.
+        """
+        raise NotImplementedError
 
 
 def number(allowed: str, test: Callable[[float], bool]) -> BeforeValidator:

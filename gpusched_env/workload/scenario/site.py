@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Instance, PowerCap, peak_kw
+from gpusched_env.model import Instance, peak_kw
 from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.model.mechanism import model_of
 from gpusched_env.workload.scenario.settings import (
     Duration,
     NotNegative,
@@ -84,8 +85,9 @@ def with_site(instance: Instance, site: SitePower, rng: Generator) -> Instance:
     cap = None
     if cap_kw is not None:
         events = site.events or _drawn(site, 2.0 * float(instance.jobs.due_s.max()), rng)
-        cap = PowerCap.with_events(cap_kw, events, site.soft_eur_per_kwh)
-    return replace(instance, site=cap, gpu_hour_eur=site.gpu_hour_eur)
+        kind: Any = model_of("cap")
+        cap = kind.with_events(cap_kw, events, site.soft_eur_per_kwh)
+    return replace(instance, gpu_hour_eur=site.gpu_hour_eur, mechanisms=() if cap is None else (cap,))
 
 
 def _drawn(site: SitePower, until_s: float, rng: Generator) -> list[Event]:

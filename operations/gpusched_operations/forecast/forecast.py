@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.model import checks
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -190,7 +191,7 @@ def forecast(
 def told_of(state: State, outcomes: Outcomes, settings: ForecastSettings, coming: int) -> Forecast:
     board, instance = state.board, state.instance
     now_s = float(board.clock[at.NOW])
-    one_price = instance.prices is None and board.clock[at.GPU_EUR_PER_S] == 0.0 and instance.site is None
+    one_price = instance.prices is None and board.clock[at.GPU_EUR_PER_S] == 0.0 and instance.of(PowerCap) is None
     price = instance.energy_price_eur_per_kwh if one_price else 0.0
     return Forecast(
         outcomes,

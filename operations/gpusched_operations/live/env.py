@@ -10,6 +10,7 @@ import numpy as np
 
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.model import checks
 from gpusched_env.observation import Notes
 from gpusched_env.simulator import layout as at
@@ -74,7 +75,7 @@ class LiveSlurmEnv(GpuClusterEnv):
             raise InputError("rules", str(rules), "None: the scenario describes the jobs")
         super().__init__(scenario, reward_scale=reward_scale, **settings)
         instance = self._state.instance
-        if instance.site is not None:
+        if instance.of(PowerCap) is not None:
             raise InputError("scenario", self.source.name, "one without a cap on the power of the site")
         if instance.prices is not None and workload == "own":
             raise InputError("scenario", self.source.name, "one with a price that does not change: its days are others")

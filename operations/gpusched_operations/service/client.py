@@ -16,7 +16,9 @@ import numpy as np
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, synchronisation_field
+from gpusched_env.formats.mechanism_fields import mechanism_fields
 from gpusched_env.formats.price_fields import price_fields
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
@@ -71,6 +73,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         "interference": interference_fields(instance.interference),
         "synchronisation": synchronisation_field(instance).get("synchronisation"),
         "applications": applications,
+        **mechanism_fields(instance),
     }
 
 
@@ -107,9 +110,10 @@ def _reference(instance: Instance) -> dict[str, float]:
 
 
 def _site(view: View, instance: Instance) -> dict[str, Any]:
-    if instance.site is None:
+    cap = instance.of(PowerCap)
+    if cap is None:
         return {}
-    soft, clock = instance.site.soft_eur_per_kwh, view.clock
+    soft, clock = cap.soft_eur_per_kwh, view.clock
     told = {"cap_kw": float(clock[at.CAP_KW]), "soft_eur_per_kwh": soft}
     if clock[at.NEXT_CAP_S] < np.inf:
         told |= {"next_cap_s": float(clock[at.NEXT_CAP_S]), "next_cap_kw": float(clock[at.NEXT_CAP_KW])}

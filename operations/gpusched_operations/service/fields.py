@@ -373,6 +373,12 @@ class DecideRequest(Fields):
         description="How jobs on several nodes synchronise: {compute_s, sync_s, cpu_machines} and the optional fields "
         "of an instance file.",
     )
+    mechanisms: dict[Name, dict[str, Any]] = Field(
+        default={},
+        max_length=MOST_CONFIGURATIONS,
+        description="Fields of mechanisms of other packages, by their names, as in an instance file; the service must "
+        "have imported them.",
+    )
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of a policy that draws, where `memory` is null.")
     idle_rounds: int = Field(
         default=0, ge=0, lt=2**31, description="Decisions in a row after which nothing ran; agents then stop waiting."

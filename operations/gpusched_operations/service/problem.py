@@ -12,17 +12,11 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, synchronisation_of
 from gpusched_env.formats.json_fields import checked
+from gpusched_env.formats.mechanism_fields import mechanisms_of
 from gpusched_env.formats.price_fields import SCHEMA as PRICE_SCHEMA
 from gpusched_env.formats.price_fields import prices_of
-from gpusched_env.model import (
-    EpochDistribution,
-    Instance,
-    Interference,
-    JobTable,
-    PowerCap,
-    PriceSeries,
-    UtilisationModel,
-)
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, PriceSeries, UtilisationModel
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
 from gpusched_env.workload.power_limits import limited_time_s
@@ -100,29 +94,29 @@ class Problem:
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 gpu_hour_eur=self.request.prices.gpu_hour_eur,
-                site=self._site(),
                 prices=self._series(),
                 interference=self._interference(),
                 synchronisation=synchronisation,
                 saved_kw=self._saved_kw(),
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
+                mechanisms=(*self._site(), *mechanisms_of({"mechanisms": self.request.mechanisms}, loaded=True)),
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
 
-    def _site(self) -> PowerCap | None:
+    def _site(self) -> tuple[PowerCap, ...]:
         """Return the cap of now and the next one; the time after them, when every job can run, is not told."""
         given = self.request.site
         if given is None:
-            return None
+            return ()
         starts, caps = [0.0], [given.cap_kw]
         if given.next_cap_s is not None:
             if given.next_cap_kw is None or given.next_cap_s <= self.request.now_s:
                 raise InputError("site.next_cap_s", given.next_cap_s, "a time after now_s, with next_cap_kw")
             starts, caps = [0.0, given.next_cap_s], [given.cap_kw, given.next_cap_kw]
         told = [0.0] * len(starts)
-        return PowerCap((*starts, LONGEST_S), (*caps, NO_CAP_KW), (*told, LONGEST_S), given.soft_eur_per_kwh)
+        return (PowerCap((*starts, LONGEST_S), (*caps, NO_CAP_KW), (*told, LONGEST_S), given.soft_eur_per_kwh),)
 
     def _series(self) -> PriceSeries | None:
         given = self.request.prices.series

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusched_baselines.bounds.periods import PriceFactors, least_factors, prices_of
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.cap.model import PowerCap
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +38,7 @@ class Hours:
         Raises:
             InputError: The cap is soft, or held GPUs have a price: then costs do not follow from power alone.
         """
-        site, prices = instance.site, prices_of(instance)
+        site, prices = instance.of(PowerCap), prices_of(instance)
         if site is not None and not site.is_hard:
             raise InputError("site.soft_eur_per_kwh", site.soft_eur_per_kwh, "None: the cap is hard")
         if instance.gpu_hour_eur > 0.0 and (site is not None or prices is not None):

@@ -8,13 +8,14 @@ The speed under a limit r is 1 / (1 + a (1/r - 1)^b) with a = 0.507 and b = 1.70
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from gpusched_baselines.power_cap.policy import CappedStsX
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from gpusched_env.model import PowerCap, peak_kw
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model import peak_kw
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 
@@ -52,7 +53,7 @@ def gain_of_limits(rest: float, nodes: int = 300) -> tuple[float, float]:
     with_limits = hall(nodes, rest, (1.0, best), (0.5,), 10.0)
     cap = PowerCap((0.0,), (peak_kw(with_limits) * (rest + best) / (1.0 + rest),))
     without = hall(nodes, rest, (1.0,), (0.5,), 10.0)
-    speeds = [_first_speed(replace(each, site=cap)) for each in (with_limits, without)]
+    speeds = [_first_speed(each.with_mechanisms(cap)) for each in (with_limits, without)]
     return best, speeds[0] / speeds[1]
 
 
@@ -92,7 +93,7 @@ def quarter_off(rule: str = "priority", nodes: int = 32, length_h: float = 3.0) 
         if start <= state.board.clock[at.NOW] < end:
             most = max(most, float(state.board.clock[at.KW]) / peak)
 
-    result = simulate(replace(made, site=cap), CappedStsX(rule=rule), on_round=watch)
+    result = simulate(made.with_mechanisms(cap), CappedStsX(rule=rule), on_round=watch)
     done = np.zeros(len(made.jobs))
     for row in result.log:
         inside = max(0.0, min(end, row[at.LOG_END]) - max(start, row[at.LOG_READY]))

@@ -9,7 +9,8 @@ import pytest
 
 from gpusched_baselines import capacity_bound, make_policy
 from gpusched_env import Configuration, Instance, simulate
-from gpusched_env.model import PowerCap, PriceSeries
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.model import PriceSeries
 from gpusched_reproductions.certify.certified_run import static_instance
 from instances import HOUR
 from refusals import refused
@@ -49,7 +50,7 @@ def test_a_job_of_two_hours_pauses_in_the_costly_hour_between():
 def test_a_cap_that_falls_lets_one_of_two_jobs_wait():
     """1 kW each for an hour; from 0.5 h on only one may run: it ends late by 0.5 h, at 10 €/h, at 1 €/kWh."""
     two = kilowatt_cluster([hours_job(1.0, {ONE: 1.0}, 10.0) for _ in range(2)], [2], [ONE])
-    assert optimum(replace(two, site=PowerCap((0.0, 0.5 * HOUR), (2.0, 1.0)))) == pytest.approx(2.0 + 5.0, rel=1e-3)
+    assert optimum(two.with_mechanisms(PowerCap((0.0, 0.5 * HOUR), (2.0, 1.0)))) == pytest.approx(2.0 + 5.0, rel=1e-3)
 
 
 def priced(seed: int) -> Instance:
@@ -73,6 +74,6 @@ def test_the_bound_is_below_the_optimum_and_policies_above_it(seed: int):
 def test_a_soft_cap_and_a_price_of_gpus_are_refused():
     one = kilowatt_cluster([hours_job(4.0, {ONE: 2.0}, 10.0)], [1], [ONE])
     with refused("site.soft_eur_per_kwh"):
-        certify.certify_static(replace(one, site=PowerCap((0.0,), (1.0,), soft_eur_per_kwh=1.0)))
+        certify.certify_static(one.with_mechanisms(PowerCap((0.0,), (1.0,), soft_eur_per_kwh=1.0)))
     with refused("gpu_hour_eur"):
         certify.certify_static(replace(one, prices=hourly(1.0), gpu_hour_eur=1.0))

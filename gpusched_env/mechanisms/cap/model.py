@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.interference import UtilisationModel
+from gpusched_env.model.mechanism import Mechanism
 from gpusched_env.model.rates import kilowatts, saved_kilowatts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PowerCap:
+class PowerCap(Mechanism):
     """A cap on the power of all nodes of a site together, without what the PUE adds.
 
     Period p begins at `start_s[p]` and ends where the next one begins; the last one goes on.
@@ -37,6 +38,11 @@ class PowerCap:
     Raises:
         InputError: A value is out of its range.
     """
+
+    mechanism: ClassVar[str] = "cap"
+    schema: ClassVar[Mapping[str, Any]] = {
+        "start_s": [float], "cap_kw": [float], "noticed_s": [float], "soft_eur_per_kwh?": float,
+    }  # fmt: skip
 
     start_s: tuple[float, ...]
     cap_kw: tuple[float, ...]
@@ -64,6 +70,31 @@ class PowerCap:
     def is_hard(self) -> bool:
         """Whether the cap is never exceeded."""
         return self.soft_eur_per_kwh is None
+
+    def check(self, instance: Instance) -> None:
+        """Check that the cap can be kept: power follows from holdings, and every job can run alone under the last one.
+
+        Raises:
+            InputError: It cannot.
+        """
+        if instance.hosts or instance.most_spread:
+            raise InputError("site", "...", "None with cells or spread configurations")
+        if isinstance(instance.interference, UtilisationModel) and instance.interference.idle_power_w is not None:
+            raise InputError("site", "...", "None where GPUs draw power by their utilisation")
+        shared = [c.share < 1.0 for c in instance.configurations]
+        if instance.saved_kw is not None and saved_kilowatts(instance)[:, shared].any():
+            raise InputError("site", "...", "None where shares of GPUs have power limits")
+        if instance.synchronisation is not None and instance.synchronisation.cpu_machine_w:
+            raise InputError("site", "...", "None where CPU machines draw power")
+        if not self.is_hard:
+            if instance.energy_price_eur_per_kwh == 0.0:
+                raise InputError("site.soft_eur_per_kwh", self.soft_eur_per_kwh, "None where energy is free")
+            return
+        alone = np.where(np.isfinite(instance.jobs.seconds_per_epoch), _alone_kw(instance), np.inf).min(axis=1)
+        least = float(alone.max(initial=0.0))
+        if least > self.cap_kw[-1]:
+            allowed = f"at least {least:g} kW in the last period, which job {int(alone.argmax())} draws alone"
+            raise InputError("site.cap_kw", self.cap_kw[-1], allowed)
 
     @classmethod
     def with_events(
@@ -97,39 +128,6 @@ class PowerCap:
         return cls(tuple(starts), tuple(caps), tuple(told), soft_eur_per_kwh)
 
 
-def peak_kw(instance: Instance) -> float:
-    """Return the power of all nodes of an instance with all GPUs busy, without what the PUE adds [kW]."""
-    watts = kilowatts(instance)
-    pairs = zip(instance.type_of_node, instance.nodes, strict=True)
-    return float(sum(watts[v, node.gpus] for v, node in pairs))
-
-
-def check_site(instance: Instance) -> None:
-    """Check that a cap can be kept: power follows from holdings, and every job can run alone under the last one."""
-    if checks.not_negative("gpu_hour_eur", instance.gpu_hour_eur) and instance.hosts:
-        raise InputError("gpu_hour_eur", instance.gpu_hour_eur, "0 with cells, which are on whole hosts")
-    if instance.site is None:
-        return
-    if instance.hosts or instance.most_spread:
-        raise InputError("site", "...", "None with cells or spread configurations")
-    if isinstance(instance.interference, UtilisationModel) and instance.interference.idle_power_w is not None:
-        raise InputError("site", "...", "None where GPUs draw power by their utilisation")
-    shared = [c.share < 1.0 for c in instance.configurations]
-    if instance.saved_kw is not None and saved_kilowatts(instance)[:, shared].any():
-        raise InputError("site", "...", "None where shares of GPUs have power limits")
-    if instance.synchronisation is not None and instance.synchronisation.cpu_machine_w:
-        raise InputError("site", "...", "None where CPU machines draw power")
-    if not instance.site.is_hard:
-        if instance.energy_price_eur_per_kwh == 0.0:
-            raise InputError("site.soft_eur_per_kwh", instance.site.soft_eur_per_kwh, "None where energy is free")
-        return
-    alone = np.where(np.isfinite(instance.jobs.seconds_per_epoch), _alone_kw(instance), np.inf).min(axis=1)
-    least = float(alone.max(initial=0.0))
-    if least > instance.site.cap_kw[-1]:
-        allowed = f"at least {least:g} kW in the last period, which job {int(alone.argmax())} draws alone"
-        raise InputError("site.cap_kw", instance.site.cap_kw[-1], allowed)
-
-
 def _alone_kw(instance: Instance) -> NDArray[np.float64]:
     watts, configs = kilowatts(instance), instance.configurations
     most = watts.shape[1] - 1
@@ -138,3 +136,6 @@ def _alone_kw(instance: Instance) -> NDArray[np.float64]:
     saved = saved_kilowatts(instance)
     own = alone - saved[instance.jobs.application] if saved.size else alone
     return np.broadcast_to(own, instance.jobs.seconds_per_epoch.shape)
+
+
+MODEL = PowerCap

@@ -1,0 +1,73 @@
+"""What an instance says of a mechanism that it uses."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+
+from gpusched_env.errors import InputError
+from gpusched_env.parts import part_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+M = TypeVar("M", bound="Mechanism")
+
+
+class Mechanism:
+    """Base of the models of mechanisms, which are frozen dataclasses: `Instance(..., mechanisms=(model,))`.
+
+    Attributes:
+        mechanism: The mechanism: a folder of `gpusched_env.mechanisms`, or the name of another package with the same
+            modules. Its module `model` has the class as `MODEL`.
+        schema: The fields in files, as `formats.json_fields` checks them.
+    """
+
+    __slots__ = ()
+
+    mechanism: ClassVar[str]
+    schema: ClassVar[Mapping[str, Any]]
+
+    def check(self, instance: Any) -> None:
+        """Check that an `Instance`, which is complete but for this, may use the mechanism.
+
+        Raises:
+            InputError: It may not.
+        """
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields in files: by default those of the dataclass that are not None."""
+        return {name: value for name, value in asdict(self).items() if value is not None}  # type: ignore[call-overload]
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """Make it from the fields of a file, which are checked by `schema`."""
+        return cls(**fields)
+
+
+def in_order(mechanisms: Iterable[Mechanism]) -> tuple[Mechanism, ...]:
+    """Return models by the names of their mechanisms.
+
+    Raises:
+        InputError: One is no model, or two are of one mechanism.
+    """
+    given = tuple(mechanisms)
+    for i, each in enumerate(given):
+        if not isinstance(each, Mechanism):
+            raise InputError(f"mechanisms[{i}]", each, "a model of a mechanism")
+    made = {each.mechanism: each for each in given}
+    if len(made) < len(given):
+        raise InputError("mechanisms", [each.mechanism for each in given], "at most one model of each mechanism")
+    return tuple(made[name] for name in sorted(made))
+
+
+def model_of(mechanism: str) -> type[Mechanism]:
+    """Return the class of the models of a mechanism.
+
+    Raises:
+        InputError: There is no such mechanism.
+    """
+    found = getattr(part_of(mechanism, "model"), "MODEL", None)
+    if not isinstance(found, type) or not issubclass(found, Mechanism):
+        raise InputError("mechanisms", mechanism, "a package whose module model has a MODEL")
+    return found

@@ -1,0 +1,25 @@
+"""The table `[licences]` of a scenario."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_env.workload.scenario.settings import MechanismTable, PositiveRange, setting
+from toys.licences.model import Licences
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from gpusched_env.model import Instance
+
+
+class LicenceTable(MechanismTable):
+    """Prices of licences."""
+
+    eur_per_h: PositiveRange = setting((1.0, 1.0), "Range from which the price of each application is drawn [€/h].")
+
+    def model(self, instance: Instance, rng: Generator) -> Licences:
+        return Licences(tuple(rng.uniform(*self.eur_per_h, len(instance.jobs.applications)).tolist()))
+
+
+TABLE = LicenceTable
