@@ -47,7 +47,7 @@ def _reduced(kind: Any) -> Any:
     return (build, (kind._kind, kind.mechanisms)) if "_kind" in vars(kind) else kind.__qualname__  # noqa: SLF001
 
 
-copyreg.pickle(_Kind, _reduced)  # type: ignore[arg-type]
+copyreg.pickle(_Kind, _reduced)
 
 
 class NamedArrays(metaclass=_Kind):
@@ -177,7 +177,7 @@ def added_fields(value: NamedArrays) -> tuple[str, ...]:
 
 
 def _restored(kind: type[NamedArrays], mechanisms: tuple[str, ...], values: Mapping[str, Any]) -> NamedArrays:
-    made: NamedArrays = build(kind, mechanisms)(**values)  # type: ignore[arg-type]
+    made: NamedArrays = build(kind, mechanisms)(**values)
     return made
 
 
