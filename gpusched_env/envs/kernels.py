@@ -25,10 +25,11 @@ from gpusched_env.observation import (
     PARTS,
     QUEUE_FEATURES,
     Notes,
+    features_of,
     flat_space,
     observe,
-    write_groups,
 )
+from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import act
 from gpusched_env.simulator.run import Board
@@ -38,18 +39,19 @@ if TYPE_CHECKING:
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
 
-# places: int64 (8, 4).
-JOB, OPTIONS, CLUSTER, QUEUE, JOBS, PRICES, CAP, LIMITS = range(8)
+# places: int64 (PARTS + GROUPS, 4).
+JOB, OPTIONS, CLUSTER, QUEUE, JOBS = range(len(PARTS))  # then the groups
+FIRST_GROUP = len(PARTS)
 FIRST, STEP, ROWS, COLUMNS = range(4)  # place of the part of environment 0, distance to the next one's, and its shape
 
 _WIDTHS = {
     "job": len(JOB_FEATURES), "cluster": len(CLUSTER_FEATURES), "queue": len(QUEUE_FEATURES),
-    "jobs": len(JOBS_FEATURES), **{name: len(features) for name, features in GROUPS.items()},
+    "jobs": len(JOBS_FEATURES),
 }  # fmt: skip
 
 
 def part_places(space: spaces.Dict, option_features: int, envs: int = 1, *, flat: bool = True) -> Ints:
-    """Return the places of the parts of observations in an array of N · F numbers, (8, 4).
+    """Return the places of the parts of observations in an array of N · F numbers, (PARTS + GROUPS, 4).
 
     Args:
         space: The space of an observation, of F numbers.
@@ -60,7 +62,7 @@ def part_places(space: spaces.Dict, option_features: int, envs: int = 1, *, flat
     rows, first, features = [], 0, int(np.prod(flat_space(space).shape))
     for name in (*PARTS, *GROUPS):
         size = space[name].shape[0] if name in space.spaces else 0  # type: ignore[index]
-        width = _WIDTHS.get(name, option_features)
+        width = len(features_of(name)) if size and name in GROUPS else _WIDTHS.get(name, option_features)
         rows.append((first if flat else envs * first, features if flat else size, size // width, width))
         first += size
     return np.array(rows, dtype=np.int64)
@@ -128,14 +130,11 @@ def look(
 
 
 @lean_kernel
-def write_groups_of(board: Board, notes: Notes, numbers: Singles, places: Ints, i: int) -> None:
+def write_groups(board: Board, numbers: Singles, places: Ints, i: int) -> None:
     """Write the groups of the observation of environment i, those that it has."""
-    prices, cap = places[PRICES, FIRST] + i * places[PRICES, STEP], places[CAP, FIRST] + i * places[CAP, STEP]
-    prices_end, cap_end = (
-        prices + places[PRICES, ROWS] * places[PRICES, COLUMNS],
-        cap + places[CAP, ROWS] * places[CAP, COLUMNS],
-    )
-    write_groups(board, notes, numbers[prices:prices_end], numbers[cap:cap_end], table(numbers, places, LIMITS, i))
+    for group in range(places.shape[0] - FIRST_GROUP):
+        if places[FIRST_GROUP + group, ROWS] > 0:
+            hooks.write_group(board, group, table(numbers, places, FIRST_GROUP + group, i))
 
 
 @kernel

@@ -48,6 +48,9 @@ USED: dict[str, Callable[[Instance, Facts], bool]] = {
 }
 """Whether an instance uses each mechanism, in the order in which hooks call them."""
 
+GROUPS = {"prices": "prices", "cap": "cap", "limits": "saved_power"}
+"""Groups of features in observations, each with the mechanism that writes it, and has their names in `names`."""
+
 BUILDS: dict[str, tuple[str, ...]] = {
     "plain": (),
     "nodes": ("spread", "nodes", "network", "saved_power"),

@@ -21,34 +21,28 @@ from gpusched_env.observation.features import (
     part_slices,
     parts_of,
 )
-from gpusched_env.observation.groups import write_groups
-from gpusched_env.observation.limits import LIMIT_FEATURES
+from gpusched_env.observation.groups import features_of
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
-from gpusched_env.observation.prices import PRICE_FEATURES
-from gpusched_env.observation.site import CAP_FEATURES
 
 __all__ = [
-    "CAP_FEATURES",
     "CLUSTER_FEATURES",
     "CO_RUNNER_FEATURES",
     "GROUPS",
     "JOBS_FEATURES",
     "JOB_FEATURES",
-    "LIMIT_FEATURES",
     "MEMORY_FEATURES",
     "OPTION_FEATURES",
     "PARTS",
-    "PRICE_FEATURES",
     "QUEUE_FEATURES",
     "Notes",
     "SharedFeatures",
     "feature_names",
+    "features_of",
     "flat_space",
     "observation_space",
     "observe",
     "option_count",
     "part_slices",
     "parts_of",
-    "write_groups",
 ]

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
-from gpusched_env.observation.groups import GROUPS
+from gpusched_env.observation.groups import GROUPS, features_of
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.jobs import JOBS_FEATURES
 from gpusched_env.observation.observe import OPTION_FEATURES, QUEUE_FEATURES
@@ -99,7 +99,7 @@ def observation_space(
     }
     boxes |= {"jobs": box(job_features * len(JOBS_FEATURES))} if job_features else {}
     rows = {"limits": configurations}
-    boxes |= {name: box(rows.get(name, 1) * len(features)) for name, features in GROUPS.items() if name in groups}
+    boxes |= {name: box(rows.get(name, 1) * len(features_of(name))) for name in GROUPS if name in groups}
     return spaces.Dict(boxes)
 
 
@@ -145,5 +145,5 @@ def feature_names(
         *(f"cluster[{name}]: {feature}" for name in gpu_types for feature in CLUSTER_FEATURES),
         *(f"queue: {feature}" for feature in QUEUE_FEATURES),
         *(f"jobs[{k}]: {feature}" for k in range(job_features) for feature in JOBS_FEATURES),
-        *(f"{row}: {text}" for name, texts in GROUPS.items() if name in groups for row in rows[name] for text in texts),
+        *(f"{row}: {text}" for name in GROUPS if name in groups for row in rows[name] for text in features_of(name)),
     )

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.cap.features import write_group
 from gpusched_env.mechanisms.cap.power import (
     CapHidden,
     arrays,
@@ -133,6 +134,7 @@ register(
         hooks.count_in: count_saved,
         hooks.count_busy: count_power,
         hooks.empty_nodes: measure_power,
+        hooks.write_group: write_group,
     },
     (CapHidden,),
     arrays,

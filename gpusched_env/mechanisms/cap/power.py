@@ -38,6 +38,15 @@ def arrays(instance: Instance) -> dict[str, NDArray[np.float64]]:
 
 
 @lean_kernel
+def full_kilowatts(board: Board) -> float:
+    """Return the power of all nodes with all GPUs busy, without what the PUE adds [kW]; 1 without any."""
+    nodes, drawn, total = board.nodes, board.facts.kilowatts, 0.0
+    for n in range(nodes.shape[0]):
+        total += drawn[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
+    return total if total > 0.0 else 1.0
+
+
+@lean_kernel
 def has_site(board: Board) -> bool:
     return board.facts.site.shape[0] > 0
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.saved_power.features import write_group
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Facts
@@ -96,4 +97,12 @@ def total_rate(board: Board, rate: float) -> float:
     return rate
 
 
-register("saved_power", {hooks.own_charge: own_charge, hooks.planned_rate: planned_rate, hooks.total_rate: total_rate})
+register(
+    "saved_power",
+    {
+        hooks.own_charge: own_charge,
+        hooks.planned_rate: planned_rate,
+        hooks.total_rate: total_rate,
+        hooks.write_group: write_group,
+    },
+)
