@@ -31,7 +31,7 @@ def clear_nodes(board: Board) -> None:
 
 @hook
 def recount(board: Board) -> None:
-    """Count anew what active jobs hold, before free capacity is counted: its columns are 0."""
+    """Count again what active jobs hold, before free capacity is counted: its columns are 0."""
 
 
 @hook
@@ -250,12 +250,12 @@ def holding_error(board: Board, job: int, config: int, node: int, slot: int, cha
 
 @hook
 def empty_nodes(board: Board) -> None:
-    """Count anew what nodes do, which were emptied by a copy of empty ones."""
+    """Count again what nodes do, which were emptied by a copy of empty ones."""
 
 
 @hook
 def empty_jobs(board: Board) -> None:
-    """Count anew what jobs hold, after that."""
+    """Count again what jobs hold, after that."""
 
 
 @hook

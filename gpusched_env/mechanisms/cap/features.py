@@ -22,7 +22,7 @@ def write_cap(board: Board, out: Singles | Floats) -> None:
     """Write the features of the cap, (CAPS,)."""
     out[:] = 0.0
     out[CAP] = out[LEFT] = out[NEXT_CAP] = out[NEXT_IN] = 1.0
-    clock, site = board.clock, board.facts.site
+    clock, site = board.clock, board.site
     if site.shape[0] == 0:
         return
     full, price = full_kilowatts(board), clock[at.PRICE] * clock[at.PUE]

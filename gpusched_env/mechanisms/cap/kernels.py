@@ -10,6 +10,7 @@ from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.mechanisms.cap.features import write_group
 from gpusched_env.mechanisms.cap.power import (
+    CapBoard,
     CapHidden,
     arrays,
     count_power,
@@ -136,7 +137,7 @@ register(
         hooks.empty_nodes: measure_power,
         hooks.write_group: write_group,
     },
-    (CapHidden,),
+    (CapBoard, CapHidden),
     arrays,
     begin,
     expect,

@@ -27,7 +27,7 @@ def clear(board: Board, holders: Ints) -> None:
 
 @kernel
 def measure(board: Board) -> None:
-    """Write the free capacity of every GPU type to `capacity`; mechanisms count what they need anew."""
+    """Write the free capacity of every GPU type to `capacity`; mechanisms count what they need again."""
     nodes, capacity = board.nodes, board.capacity
     for v in range(capacity.shape[0]):
         for column in range(at.SIZES):
