@@ -66,6 +66,7 @@ def register(
     arrays: Callable[[Any], Mapping[str, Any]] = lambda _: {},
     begin: Callable[[Any, Any, Any], None] = lambda instance, board, hidden: None,  # noqa: ARG005
     expect: Callable[[Any, Any, float], Mapping[str, Any]] = lambda board, hidden, until: {},  # noqa: ARG005
+    constants: Callable[[Any], Mapping[str, Any]] = lambda _: {},
 ) -> None:
     """Register a mechanism: its functions, and what it adds to the state of a run.
 
@@ -78,6 +79,8 @@ def register(
         begin: Function of the instance and the two parts of the state that is called when a run begins.
         expect: Function that makes its hidden arrays, by name, for a simulation of the future of a run from its board,
             its hidden part, or None for a policy, which may not see that, and the time until which they are needed [s].
+        constants: Function that makes the constants that it adds, or that are others with it, by name, for the runs of
+            an instance.
 
     Raises:
         TypeError: A key is no hook.
@@ -85,7 +88,7 @@ def register(
     for key in functions:
         if not isinstance(key, Hook):
             raise TypeError(f"mechanism {name}: {key!r} is no hook")
-    _FUNCTIONS[name], _FIELDS[name], _PYTHON[name] = dict(functions), fields, (arrays, begin, expect)
+    _FUNCTIONS[name], _FIELDS[name], _PYTHON[name] = dict(functions), fields, (arrays, begin, expect, constants)
 
 
 def load(name: str) -> None:
@@ -104,6 +107,13 @@ def arrays_of(mechanism: str, instance: Any) -> Mapping[str, Any]:
     """Make the arrays that a mechanism adds to the state of a run of an instance, by name."""
     load(mechanism)
     made: Mapping[str, Any] = _PYTHON[mechanism][0](instance)
+    return made
+
+
+def constants_of(mechanism: str, instance: Any) -> Mapping[str, Any]:
+    """Make the constants that a mechanism adds, or that are others with it, for the runs of an instance, by name."""
+    load(mechanism)
+    made: Mapping[str, Any] = _PYTHON[mechanism][3](instance)
     return made
 
 

@@ -57,8 +57,8 @@ class NamedArrays(metaclass=_Kind):
     one of its values. Fields never change; the values in their arrays do. Copied or unpickled, a value has arrays of
     its own.
 
-    `build` makes a subclass with the fields that mechanisms add. `has_x`, whether it has the mechanism `x`, is a
-    constant to a kernel (`known_flags`).
+    `build` makes a subclass with the fields that mechanisms add, also to the values in it. `has_x`, whether it has the
+    mechanism `x`, is a constant to a kernel (`known_flags`).
 
     Raises:
         TypeError: A field is missing or unknown, or its array is not C-contiguous, cannot be written, or has another
@@ -78,12 +78,14 @@ class NamedArrays(metaclass=_Kind):
             name: hint for name, hint in get_annotations(cls, eval_str=True).items() if "ClassVar" not in str(hint)
         }
         own = {name: _kind(hint) for name, hint in hints.items()}
-        cls._fields = reduce(or_, [base._fields for base in reversed(bases)], {}) | own
+        fields = reduce(or_, [base._fields for base in reversed(bases)], {}) | own
+        cls._fields = {name: _in_build(kind, cls.mechanisms) for name, kind in fields.items()}
         packed = [*(name for base in reversed(bases) for name in base.together), *cls.__dict__.get("together", ())]
         cls.together = tuple(dict.fromkeys(packed))
         arrays = {name: kind for name, kind in cls._fields.items() if isinstance(kind, types.Array)}
         cls._dtypes = {name: np.dtype(str(kind.dtype)) for name, kind in arrays.items()}
         cls._numba_type_ = NamedArraysType(cls.__name__, cls._fields, cls.mechanisms)
+        cls._numba_type_.own = cls.__dict__.get("_kind", cls)
 
     def __init__(self, **values: Any) -> None:
         self.__setstate__(values)
@@ -185,7 +187,10 @@ class NamedArraysType(types.Type):
     """Numba's type of a `NamedArrays`: its table has `words` numbers, and `places` are where those of fields begin.
 
     The mechanisms, and digests of them, are part of its name, so that kernels of two builds are two on the disk.
+    `own` is the class of which it is a build.
     """
+
+    own: Any
 
     def __init__(self, name: str, fields: Mapping[str, Any], mechanisms: tuple[str, ...]) -> None:
         self.fields, self.mechanisms = dict(fields), mechanisms
@@ -247,6 +252,11 @@ def aligned(rows: int, size: int) -> Ints:
 
 def _lines(size: int) -> int:
     return -(-size // LINE) * LINE
+
+
+def _in_build(kind: Any, mechanisms: tuple[str, ...]) -> Any:
+    """Return the type of a field in a build: a value in a value is of the same build."""
+    return build(kind.own, mechanisms)._numba_type_ if isinstance(kind, NamedArraysType) else kind
 
 
 def _kind(hint: Any) -> Any:

@@ -20,13 +20,13 @@ import gpusched_experiments
 import gpusched_operations
 from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
+from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
+from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
 from gpusched_env.observation import (
-    CAP_FEATURES,
     CLUSTER_FEATURES,
     JOB_FEATURES,
     JOBS_FEATURES,
     OPTION_FEATURES,
-    PRICE_FEATURES,
     QUEUE_FEATURES,
 )
 from gpusched_env.simulator import kernels

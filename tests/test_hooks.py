@@ -165,3 +165,17 @@ def test_what_is_no_argument_of_the_kernel_is_refused():
 def test_a_mechanism_with_a_function_at_no_hook_is_refused():
     with pytest.raises(TypeError, match="mechanism tests_wrong"):
         register("tests_wrong", {priced: doubled})
+
+
+class Outer(NamedArrays):
+    core: Core
+
+
+def test_a_value_in_a_value_is_of_the_same_build():
+    kind = build(Outer, ("tests_prices",))
+    made = kind(core=value("tests_prices"))
+    assert made.core.prices[0] == 10.0
+    assert deepcopy(made).core.has_tests_prices
+    assert cost_of(made.core, 0.5) == cost_of(value("tests_prices"), 0.5)
+    with pytest.raises(TypeError, match=r"Outer\.core must be of the kind Core"):
+        kind(core=value())

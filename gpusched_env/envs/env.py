@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpusched_env import rendering
 from gpusched_env.envs.factored import FactoredActions
-from gpusched_env.envs.kernels import LOOK, act_and_look, part_places, write_groups_of
+from gpusched_env.envs.kernels import LOOK, act_and_look, part_places, write_groups
 from gpusched_env.envs.parameters import takes_parameters_of
 from gpusched_env.envs.seeds import Seeds, seed_round
 from gpusched_env.envs.source import (
@@ -47,6 +47,7 @@ from gpusched_env.observation import (
     part_slices,
     parts_of,
 )
+from gpusched_env.observation.groups import MECHANISM_OF
 from gpusched_env.observation.observe import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
@@ -106,9 +107,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         job_features: Number K of the other active jobs with the most pressure whose features are observed, each in a
             row (`JOBS_FEATURES`), ≥ 0.
         price_features: Whether the prices of energy now and in the hours to come, as far as they are published, are
-            observed (`PRICE_FEATURES`), with carbon and the demand charge.
-        cap_features: Whether the cap on the site's power is observed (`CAP_FEATURES`).
-        limit_features: Whether what power limits save is observed, for every configuration (`LIMIT_FEATURES`).
+            observed (`features_of("prices")`), with carbon and the demand charge.
+        cap_features: Whether the cap on the site's power is observed (`features_of("cap")`).
+        limit_features: Whether what power limits save is observed, for every configuration (`features_of("limits")`).
         features: Mechanisms of other packages whose features are observed, each in a part by the last part of its
             name (`docs/add-a-mechanism.md`).
         flat: Whether observations are one vector, (F,).
@@ -178,14 +179,15 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.reward_scale, self.discount_rate = reward_scale, checks.not_negative("discount_rate", discount_rate)
         self.scenario: Scenario | None = self.source.scenario
         # Only builds with a mechanism write its features.
+        own = tuple(name for name, wanted in groups.items() if wanted)
+        self.groups = (*own, *self.features)
         self._build = with_mechanisms(
-            ["shares"] * bool(shared_features) + ["prices"] * price_features + [*self.features]
+            ["shares"] * bool(shared_features) + [MECHANISM_OF[name] for name in own] + [*self.features]
         )
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         types = self._state.instance.gpu_types
         sizes = len(self.configurations), len(types)
-        self.groups = (*(name for name, wanted in groups.items() if wanted), *self.features)
         shown: dict[str, Any] = {"shared_features": shared_features, "job_features": job_features}
         space = observation_space(*sizes, **shown, groups=self.groups)
         flat_box = flat_space(space)
@@ -412,7 +414,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             notes.forget()  # the owner of the view may have placed jobs
         looked = act_and_look(board, notes, action, pays, numbers, self._places, mask)
         if self.groups and not looked[1]:
-            write_groups_of(board, notes, numbers, self._places, 0)
+            write_groups(board, numbers, self._places, 0)
         return looked
 
     def _shown(self, numbers: NDArray[np.float32]) -> Observation:

@@ -25,10 +25,10 @@ from gpusched_env.observation import (
     PARTS,
     QUEUE_FEATURES,
     Notes,
+    features_of,
     flat_space,
     group_number,
     observe,
-    write_groups,
 )
 from gpusched_env.parts import short_name
 from gpusched_env.simulator import hooks
@@ -43,22 +43,22 @@ if TYPE_CHECKING:
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
 
-# places: int64 (8 + groups of other packages, 5).
-JOB, OPTIONS, CLUSTER, QUEUE, JOBS, PRICES, CAP, LIMITS = range(8)
-OTHERS = 8
+# places: int64 (PARTS + GROUPS + groups of other packages, 5).
+JOB, OPTIONS, CLUSTER, QUEUE, JOBS = range(len(PARTS))  # then the groups
+FIRST_GROUP = len(PARTS)
 FIRST, STEP, ROWS, COLUMNS = range(4)  # place of the part of environment 0, distance to the next one's, and its shape
 GROUP = 4  # the number of a group of another package, else 0
 
 _WIDTHS = {
     "job": len(JOB_FEATURES), "cluster": len(CLUSTER_FEATURES), "queue": len(QUEUE_FEATURES),
-    "jobs": len(JOBS_FEATURES), **{name: len(features) for name, features in GROUPS.items()},
+    "jobs": len(JOBS_FEATURES),
 }  # fmt: skip
 
 
 def part_places(
     space: spaces.Dict, option_features: int, envs: int = 1, *, flat: bool = True, others: Sequence[str] = ()
 ) -> Ints:
-    """Return the places of the parts of observations in an array of N · F numbers, (8 + groups, 5).
+    """Return the places of the parts of observations in an array of N · F numbers, (PARTS + GROUPS + others, 5).
 
     Args:
         space: The space of an observation, of F numbers.
@@ -69,10 +69,10 @@ def part_places(
     """
     rows, first, features = [], 0, int(np.prod(flat_space(space).shape))
     for name in (*PARTS, *GROUPS, *others):
-        part = short_name(name)
+        part, group = short_name(name), name in GROUPS or name in others
         size = space[part].shape[0] if part in space.spaces else 0  # type: ignore[index]
-        width = size if name in others else _WIDTHS.get(name, option_features)
-        number = group_number(name) if name in others else 0
+        width = len(features_of(name)) if size and group else _WIDTHS.get(name, option_features)
+        number = group_number(name) if group else 0
         rows.append((first if flat else envs * first, features if flat else size, size // width, width, number))
         first += size
     return np.array(rows, dtype=np.int64)
@@ -140,17 +140,11 @@ def look(
 
 
 @lean_kernel
-def write_groups_of(board: Board, notes: Notes, numbers: Singles, places: Ints, i: int) -> None:
+def write_groups(board: Board, numbers: Singles, places: Ints, i: int) -> None:
     """Write the groups of the observation of environment i, those that it has."""
-    prices, cap = places[PRICES, FIRST] + i * places[PRICES, STEP], places[CAP, FIRST] + i * places[CAP, STEP]
-    prices_end, cap_end = (
-        prices + places[PRICES, ROWS] * places[PRICES, COLUMNS],
-        cap + places[CAP, ROWS] * places[CAP, COLUMNS],
-    )
-    write_groups(board, notes, numbers[prices:prices_end], numbers[cap:cap_end], table(numbers, places, LIMITS, i))
-    for part in range(OTHERS, places.shape[0]):
-        first = places[part, FIRST] + i * places[part, STEP]
-        hooks.write_group(board, places[part, GROUP], numbers[first : first + places[part, COLUMNS]])
+    for part in range(FIRST_GROUP, places.shape[0]):
+        if places[part, ROWS] > 0:
+            hooks.write_group(board, places[part, GROUP], table(numbers, places, part, i))
 
 
 @kernel

@@ -28,6 +28,10 @@ def _whole_nodes(facts: Facts) -> Any:
     return (facts.configs[:, at.CONFIG_NODES] > 1) & ~_shared(facts) & ~_spread(facts)
 
 
+def _idle_power_w(instance: Instance) -> Any:
+    return getattr(instance.interference, "idle_power_w", None)
+
+
 def _uses_switching(instance: Instance, _: Facts) -> bool:
     host = instance.host_memory
     return instance.jobs.resume_s is not None or (host is not None and host.pool_gib < float("inf"))
@@ -37,16 +41,19 @@ USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "cap": lambda instance, _: instance.find("cap") is not None,
     "quotas": lambda instance, _: instance.tenancy == "quota",
     "cells": lambda instance, _: instance.hosts > 0,
-    "shares": lambda _, facts: bool(_shared(facts).any()) or len(facts.slowdown) + len(facts.utilisation) > 0,
+    "shares": lambda instance, facts: bool(_shared(facts).any()) or instance.interference is not None,
     "spread": lambda _, facts: bool(_spread(facts).any()),
     "nodes": lambda _, facts: bool(_whole_nodes(facts).any()),
-    "network": lambda _, facts: len(facts.network) > 0,
-    "saved_power": lambda _, facts: len(facts.idle_saving) > 0 or len(facts.saved_kw) > 0,
-    "profiling": lambda _, facts: facts.sharing[at.PROFILE_S] > 0.0,
+    "network": lambda instance, _: instance.synchronisation is not None,
+    "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.saved_kw is not None,
+    "profiling": lambda instance, _: getattr(instance.interference, "profile_s", 0.0) > 0.0,
     "switching": _uses_switching,
     "prices": lambda instance, _: instance.prices is not None or instance.gpu_hour_eur > 0.0,
 }
 """Whether an instance uses each mechanism, in the order in which hooks call them."""
+
+GROUPS = {"prices": "prices", "cap": "cap", "limits": "saved_power"}
+"""Groups of features in observations, each with the mechanism that writes it, and has their names in `names`."""
 
 BUILDS: dict[str, tuple[str, ...]] = {
     "plain": (),

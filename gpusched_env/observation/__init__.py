@@ -22,30 +22,25 @@ from gpusched_env.observation.features import (
     part_slices,
     parts_of,
 )
-from gpusched_env.observation.groups import group_number, write_groups
-from gpusched_env.observation.limits import LIMIT_FEATURES
+from gpusched_env.observation.groups import features_of, group_number
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
-from gpusched_env.observation.prices import PRICE_FEATURES
-from gpusched_env.observation.site import CAP_FEATURES
 
 __all__ = [
-    "CAP_FEATURES",
     "CLUSTER_FEATURES",
     "CO_RUNNER_FEATURES",
     "GROUPS",
     "JOBS_FEATURES",
     "JOB_FEATURES",
-    "LIMIT_FEATURES",
     "MEMORY_FEATURES",
     "OPTION_FEATURES",
     "PARTS",
-    "PRICE_FEATURES",
     "QUEUE_FEATURES",
     "Notes",
     "SharedFeatures",
     "checked_groups",
     "feature_names",
+    "features_of",
     "flat_space",
     "group_number",
     "observation_space",
@@ -53,5 +48,4 @@ __all__ = [
     "option_count",
     "part_slices",
     "parts_of",
-    "write_groups",
 ]

@@ -132,7 +132,7 @@ def checked_groups(mechanisms: Any) -> tuple[str, ...]:
 def in_order(groups: Iterable[str]) -> tuple[str, ...]:
     """Return groups in the order in which observations have them."""
     given = tuple(groups)
-    return (*(name for name in GROUPS if name in given), *sorted({*given} - GROUPS.keys(), key=short_name))
+    return (*(name for name in GROUPS if name in given), *sorted({*given} - {*GROUPS}, key=short_name))
 
 
 def flat_space(space: spaces.Dict) -> spaces.Box:

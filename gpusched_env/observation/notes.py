@@ -10,7 +10,6 @@ from gpusched_env.arrays import Floats, Ints, Singles
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.observation.job import JOB_FEATURES
-from gpusched_env.observation.prices import PRICE_FEATURES
 from gpusched_env.observation.ratios import squash
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
@@ -138,7 +137,6 @@ class Notes(NamedArrays):
         sums: Sums of the round (`tallies`), (SUM_COLUMNS + R,).
         spare: Free GPUs on the nodes of the GPU types now, (V, SPARE_COLUMNS + G + 1).
         rows: The rows of other jobs as the round began (`jobs`), (R, features).
-        prices: The features of prices (`prices`) at a time, and the time, which is the last number, (PRICES + 1,).
     """
 
     together = ("tallies", "sums", "spare")
@@ -149,7 +147,6 @@ class Notes(NamedArrays):
     sums: Annotated[Floats, 1]
     spare: Annotated[Ints, 2]
     rows: Annotated[Singles, 2]
-    prices: Annotated[Floats, 1]
 
     @classmethod
     def of(cls, board: Board, common: Common | None = None, job_features: int = 0) -> Notes:
@@ -166,7 +163,6 @@ class Notes(NamedArrays):
             sums=np.empty(SUM_COLUMNS + rows),
             spare=np.empty((types, SPARE_COLUMNS + busy), dtype=np.int64),
             rows=np.empty((rows, len(JOB_FEATURES) + 1), np.float32),
-            prices=np.full(len(PRICE_FEATURES) + 1, -np.inf),
         )
 
     def forget(self) -> None:

@@ -313,10 +313,10 @@ def takes_from_others(board: Board, takes: bool) -> bool:
 
 
 @hook
-def write_group(board: Board, group: int, out: Singles) -> None:
-    """Write a group of features, if it is the mechanism's own (`observation.group_number`)."""
+def write_features(board: Board, job: int, mask: Mask, options: Singles) -> None:
+    """Write further features of every configuration; one that is not allowed has only zeros."""
 
 
 @hook
-def write_features(board: Board, job: int, mask: Mask, options: Singles) -> None:
-    """Write further features of every configuration; one that is not allowed has only zeros."""
+def write_group(board: Board, group: int, rows: Singles) -> None:
+    """Write a group of features of the current job, by its number (`observation.group_number`), one row or several."""

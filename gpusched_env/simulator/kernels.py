@@ -9,6 +9,7 @@ Hidden values and functions that advance time are not here.
 
 from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
+from gpusched_env.mechanisms.cap.power import saved_kw
 from gpusched_env.mechanisms.cells.binding import TAKEN, first_host, is_opportunistic_config, let_empty_cells_go, survey
 from gpusched_env.mechanisms.prices.priced_time import (
     forecast_of,
@@ -21,6 +22,7 @@ from gpusched_env.mechanisms.prices.priced_time import (
 )
 from gpusched_env.mechanisms.quotas.kernels import tenants_with_quotas, within_quota
 from gpusched_env.mechanisms.saved_power.kernels import planned_saving_rate
+from gpusched_env.mechanisms.shares.constants import sharing_numbers
 from gpusched_env.mechanisms.shares.placement import has_room, of_several, slots
 from gpusched_env.mechanisms.shares.slowdown import (
     Residents,
@@ -34,7 +36,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import MISSED_S, due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
-from gpusched_env.simulator.facts import share_units, sharing_numbers
+from gpusched_env.simulator.facts import share_units
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.held_nodes import chain_of, gpus_on, next_node, same_gpus
@@ -184,6 +186,7 @@ __all__ = [
     "residents",
     "restore",
     "same_gpus",
+    "saved_kw",
     "seconds_now",
     "set_preferred_node",
     "set_timer_at",

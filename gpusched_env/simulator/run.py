@@ -12,49 +12,23 @@ from gpusched_env.named_arrays import NamedArrays
 
 
 class Facts(NamedArrays):
-    """The constants of a run.
+    """The constants of a run. Mechanisms add some (`gpusched_env.mechanisms`).
 
     Attributes:
         configs: The configurations, (C, CONFIG_COLUMNS).
         shares: Their shares of a GPU, 1 for whole ones, (C,).
         kilowatts: Power of a node with u busy GPUs [kW], (V, G + 1).
-        slowdown: Slow-downs of pairs of applications on one GPU, (V, A, A), A applications; (0, 0, 0) without a model.
-        utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared
-            by utilisation.
-        filled: Part of what an application of the highest priority leaves that M others can use, (A, M); (0, 0) if it
-            is the same for all.
-        sharing: Numbers of the interference model, (SHARING_COLUMNS,).
-        below: Factor on the time of an application beside a job of higher priority, (V, A, A); (0, 0, 0): by
-            utilisation.
-        memory: What applications need of a GPU whose memory moves between jobs, (V, A, MEMORY_COLUMNS); (0, 0, ..): it
-            does not.
-        gpu_gib: Memory of a GPU [GiB], (V,).
-        idle_saving: Idle-power saving of a held GPU [kW], (V,); (0,): none.
-        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
-            whole GPUs, (A, C); (0, 0): nothing.
         planned: The factor on the time of every application with which policies plan, (A, C).
-        iteration: How long iterations compute, synchronise, and do so inside a machine [s], (3, V, A); (0, 0, 0)
-            without a model of the network.
-        network: Numbers of the network between nodes, (NETWORK_COLUMNS,); (0,) without a model of it.
-        site: Numbers of the cap on the power of the site, (SITE_COLUMNS,); (0,) without one.
     """
+
+    if TYPE_CHECKING:  # constants of mechanisms
+
+        def __getattr__(self, name: str) -> Any: ...
 
     configs: Annotated[Ints, 2]
     shares: Annotated[Floats, 1]
     kilowatts: Annotated[Floats, 2]
-    slowdown: Annotated[Floats, 3]
-    utilisation: Annotated[Floats, 2]
-    filled: Annotated[Floats, 2]
-    sharing: Annotated[Floats, 1]
-    below: Annotated[Floats, 3]
-    memory: Annotated[Floats, 3]
-    gpu_gib: Annotated[Floats, 1]
-    idle_saving: Annotated[Floats, 1]
-    saved_kw: Annotated[Floats, 2]
     planned: Annotated[Floats, 2]
-    iteration: Annotated[Floats, 3]
-    network: Annotated[Floats, 1]
-    site: Annotated[Floats, 1]
 
 
 class Board(NamedArrays):

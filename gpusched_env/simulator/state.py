@@ -18,7 +18,7 @@ from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import build_of
 from gpusched_env.simulator.events import advance, disclose
-from gpusched_env.simulator.facts import facts_of, site_numbers
+from gpusched_env.simulator.facts import facts_of, with_constants_of
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
@@ -39,7 +39,7 @@ class Common:
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
-        self._clusters: dict[Any, tuple[Any, tuple[Facts, Rates]]] = {}
+        self._clusters: dict[Any, tuple[Any, tuple[Facts, Rates, dict[type[Board], Facts]]]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -49,23 +49,29 @@ class Common:
 
     def facts(self, facts: Facts) -> Facts:
         arrays = [(array.shape, array.tobytes()) for array in facts.__getstate__().values()]
-        return self._known.setdefault(tuple(arrays), facts)
+        return self._known.setdefault((type(facts), *arrays), facts)
 
-    def cluster(self, instance: Instance) -> tuple[Facts, Rates]:
-        """Return the facts and the rates of an instance; they are computed once for instances of the same cluster."""
-        if instance.interference is not None:  # then facts follow from the jobs too
-            return self.facts(facts_of(instance)), self._rates(instance)
+    def cluster(self, instance: Instance, least: type[Board]) -> tuple[type[Board], Facts, Rates]:
+        """Return the build of the runs of an instance, their constants and rates, once for instances of one cluster."""
+        own, rates, builds = self._of_cluster(instance)
+        build = build_of(instance, own, least)
+        if build not in builds:
+            builds[build] = self.facts(with_constants_of(own, build.mechanisms, instance))
+        return build, builds[build], rates
+
+    def _of_cluster(self, instance: Instance) -> tuple[Facts, Rates, dict[type[Board], Facts]]:
+        """Return the constants that all builds have, the rates, and the constants of builds that are known."""
+        if instance.interference is not None:  # then constants follow from the jobs too
+            return facts_of(instance), self._rates(instance), {}
         parts = (
             instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.saved_kw,
         )  # fmt: skip
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
-        numbers += (instance.gpu_hour_eur, *site_numbers(instance).tolist())
-        key = (*map(id, parts), *numbers)
+        key = (*map(id, parts), *numbers, instance.gpu_hour_eur)
         if key not in self._clusters:
             if len(self._clusters) == MOST_CLUSTERS:
                 self._clusters.clear()
-            values = self.facts(facts_of(instance)), self._rates(instance)
-            self._clusters[key] = parts, values  # with parts: ids stay theirs
+            self._clusters[key] = parts, (facts_of(instance), self._rates(instance), {})  # with parts: ids stay theirs
         return self._clusters[key][1]
 
     def _rates(self, instance: Instance) -> Rates:
@@ -107,8 +113,7 @@ class State:
         self.instance, self.asking = instance, asking
         columns = FREE_COLUMNS + 3 * len(instance.gpu_types) if memory_columns is None else memory_columns
         distributions = DistributionTable.of(instance.jobs.distributions)
-        facts, rates = (Common() if common is None else common).cluster(instance)
-        build = build_of(instance, facts, build)
+        build, facts, rates = (Common() if common is None else common).cluster(instance, build)
         added = {name: array for one in build.mechanisms for name, array in arrays_of(one, instance).items()}
         self.board = _new_board(instance, facts, rates, columns, distributions, build, added)
         clock, count = self.board.clock, self.board.count
@@ -161,6 +166,7 @@ class State:
             for mechanism in set(build.mechanisms) - set(self.board.mechanisms):
                 added |= arrays_of(mechanism, self.instance)
             hidden = built(Hidden, build.mechanisms)
+            added["facts"] = with_constants_of(self.board.facts, build.mechanisms, self.instance)
             self.board = build(**self.board.__getstate__() | _those(build, added))
             self.hidden = hidden(**self.hidden.__getstate__() | _those(hidden, added))
             self.view.show(self.board)

@@ -25,7 +25,7 @@ class View:
 
     `jobs`, `tau`, `nodes`, `capacity`, `quota`, `cells`, `hosts`, `node_rate`, `planning_rate`, `least_rate`, `edges`,
     `survival`, `tail`, `prices`, `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and
-    `configs` and `slowdown` those of its `Facts`: the simulator's own arrays (their columns are in
+    `configs` those of its `Facts`: the simulator's own arrays (their columns are in
     `gpusched_env.simulator.layout`), but read-only, except `memory`, which is the policy's. Rows of
     jobs that are not submitted yet are NaN.
 
@@ -42,7 +42,6 @@ class View:
     cells: NDArray[np.int64]
     hosts: NDArray[np.int64]
     configs: NDArray[np.int64]
-    slowdown: NDArray[np.float64]
     node_rate: NDArray[np.float64]
     planning_rate: NDArray[np.float64]
     least_rate: NDArray[np.float64]
@@ -68,7 +67,7 @@ class View:
         """Return an array of the board, read-only, and keep it."""
         if name not in View.__annotations__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        array = getattr(self.board.facts if name in {"configs", "slowdown"} else self.board, name).view()
+        array = getattr(self.board.facts if name == "configs" else self.board, name).view()
         array.flags.writeable = name == "memory"
         self.__dict__[name] = array
         return array

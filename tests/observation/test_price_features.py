@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_env import GpuClusterEnv, Instance
+from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
 from gpusched_env.model import DemandCharge, PriceSeries
-from gpusched_env.observation import PRICE_FEATURES
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from gpusched_env import load_scenario
 from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import state as module
+from gpusched_env.simulator.builds import FORCED
 from gpusched_env.simulator.state import MOST_CLUSTERS, Common
 from gpusched_env.workload import InstanceMaker
 
@@ -63,3 +65,12 @@ def test_no_more_than_so_many_clusters_are_kept():
         kept.append(replace(instance, nodes=(*instance.nodes,)))  # alive: each has nodes of its own
         State(kept[-1], common=common)
     assert len(common._clusters) <= MOST_CLUSTERS
+
+
+def test_constants_of_mechanisms_are_in_the_builds_that_have_them(monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    plain = State(InstanceMaker(load_scenario("tiny")).make(0)).board
+    shared = State(InstanceMaker(load_scenario("sharing").replace({"jobs.count": 5})).make(0)).board
+    assert set(plain.facts.__getstate__()) == {"configs", "shares", "kilowatts", "planned"}
+    assert shared.facts.has_shares
+    assert shared.facts.sharing.shape == (at.SHARING_COLUMNS,)

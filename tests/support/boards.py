@@ -14,7 +14,7 @@ from gpusched_env.simulator import layout as at
 if TYPE_CHECKING:
     from gpusched_env.named_arrays import NamedArrays
 
-LENGTHS = {"sharing": at.SHARING_COLUMNS, "clock": at.CLOCK_COLUMNS, "count": at.COUNT_COLUMNS}
+LENGTHS = {"clock": at.CLOCK_COLUMNS, "count": at.COUNT_COLUMNS}
 
 
 def board_of(*, configs: np.ndarray | None = None, **arrays: np.ndarray) -> Board:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpusched_baselines.adaptation_env.features import CHEAPEST_SLACK, GPU_TYPES, JOBS, ROUND, TYPES, look_at_jobs
-from gpusched_env.observation.prices import HOUR, HOURS, PRICE_FEATURES, write_prices
-from gpusched_env.observation.site import CAP_FEATURES, write_cap
+from gpusched_env.mechanisms.cap.features import write_cap
+from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
+from gpusched_env.mechanisms.prices.features import write_prices
+from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
+from gpusched_env.mechanisms.prices.names import HOUR, HOURS
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
 TOGETHER = 6  # hours whose features are averaged

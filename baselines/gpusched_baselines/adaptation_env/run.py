@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from gpusched_baselines.adaptation_env.controls import adaptation_of, control_count, controls_of, forget_cheapest
 from gpusched_baselines.adaptation_env.observation import observe
-from gpusched_baselines.planning.cheapest import with_co_runners, write_times
+from gpusched_baselines.planning.cheapest import is_by_utilisation, with_co_runners, write_times
 from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.model import Instance
 from gpusched_env.simulator import kernels as sim
@@ -36,9 +36,7 @@ class AdaptedRun:
         board = self.state.board
         self._plan = with_co_runners(board)  # the same arrays except for times on shared GPUs
         self._beside = self._plan is not board
-        self._by_utilisation = bool(
-            board.facts.idle_saving.size and board.facts.utilisation.size
-        )  # rates depend on the active jobs
+        self._by_utilisation = is_by_utilisation(board)  # rates depend on the active jobs
         self.state.grow_arrays()
         next_round(board, self.state.hidden)
         self._rate = POLICY.rates(board)
@@ -143,7 +141,7 @@ def waste_until_now(board: Board, hidden: Hidden) -> float:
 def _least_of_epoch(board: Board, hidden: Hidden, job: int) -> tuple[float, float]:
     """Return the least seconds and the least cost of an epoch of a job [€]; the cost is 0 if nothing fits it."""
     jobs, rate = board.jobs, board.least_rate[int(board.jobs[job, at.APPLICATION])]
-    if board.facts.sharing[at.PROFILE_S] == 0.0:
+    if not board.has_shares or board.facts.sharing[at.PROFILE_S] == 0.0:
         config = int(jobs[job, at.CHEAPEST])
         return jobs[job, at.MIN_TAU], rate[config] * jobs[job, at.CHEAPEST_TAU] if config >= 0 else 0.0
     fastest, least = np.inf, np.inf

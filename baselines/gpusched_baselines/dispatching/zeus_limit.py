@@ -96,7 +96,7 @@ class ZeusLimit:
 
     def _limited(self, view: View) -> View:
         board = view.board
-        if not board.facts.saved_kw.size:
+        if not board.has_saved_power or not board.facts.saved_kw.size:
             return view
         tau = board.tau.copy()
         close_other_limits(board, self.eta, tau)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_baselines.gavel.program import GavelDemand
-    from gpusched_env.simulator.kernels import View
+    from gpusched_env.simulator.kernels import Facts, View
 
 STEPS, GAP, SHORTER, SINGULAR = 100, 1e-8, 0.15, 1e-14  # as in `interior`
 
@@ -64,16 +64,14 @@ def pairs_of(view: View, jobs: NDArray[np.int64]) -> JobPairs:
             seconds = view.tau[jobs, c] / planned
             config[:, v] = np.where(np.isfinite(seconds), c, -1)
             alone[:, v] = 1.0 / seconds
-    return JobPairs(config, alone, application, _slowdown(facts.slowdown, facts.utilisation, types, application))
+    return JobPairs(config, alone, application, _slowdown(facts, types, application))
 
 
-def _slowdown(
-    measured: NDArray[np.float64], utilisation: NDArray[np.float64], types: int, application: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    if len(measured):
-        return np.where(measured < NO_FIT, measured, np.inf)
-    if len(utilisation):
-        return np.maximum(1.0, utilisation[:, :, None] + utilisation[:, None, :])
+def _slowdown(facts: Facts, types: int, application: NDArray[np.int64]) -> NDArray[np.float64]:
+    if facts.has_shares and len(facts.slowdown):
+        return np.where(facts.slowdown < NO_FIT, facts.slowdown, np.inf)
+    if facts.has_shares and len(facts.utilisation):
+        return np.maximum(1.0, facts.utilisation[:, :, None] + facts.utilisation[:, None, :])
     most = int(application.max(initial=0)) + 1
     return np.ones((types, most, most))
 

@@ -137,11 +137,19 @@ def with_co_runners(board: Board) -> Board:
 
     Everything else is the same, not a copy: a job that is placed on it is placed on `board`.
     """
-    if board.facts.slowdown.shape[0] == 0 and board.facts.utilisation.shape[0] == 0:
+    if not board.has_shares or board.facts.slowdown.shape[0] + board.facts.utilisation.shape[0] == 0:
         return board
     tau = board.tau.copy()
     write_times(board, tau)
     return board.replaced(tau=tau)
+
+
+@lean_kernel
+def is_by_utilisation(board: Board) -> bool:
+    """Whether the power of GPUs follows the utilisation of the jobs on them."""
+    if not board.has_saved_power or not board.has_shares:
+        return False
+    return board.facts.idle_saving.shape[0] * board.facts.utilisation.shape[0] > 0
 
 
 def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
@@ -151,7 +159,7 @@ def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
     draws the same power on any GPU, so co-runners save idle power, and they slow the job down.
     """
     facts, clock = board.facts, board.clock
-    if not facts.idle_saving.size or not facts.utilisation.size or not board.count[at.ACTIVE]:
+    if not is_by_utilisation(board) or not board.count[at.ACTIVE]:
         return rate
     mix = _mix(board)
     types, gpus = facts.configs[:, at.CONFIG_TYPE], facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
@@ -188,6 +196,8 @@ def write_times(board: Board, tau: Floats) -> None:
     Args:
         tau: A copy of its seconds per epoch, (J, C); those of active jobs on shares are written.
     """
+    if not board.has_shares:
+        return
     jobs, configs, planned = board.jobs, board.facts.configs, board.facts.planned
     factor = _factors(board, _mix(board))
     for i in range(board.count[at.ACTIVE]):

@@ -60,14 +60,14 @@ def offers_of(board: Board, planned: Ints, value: Floats, levels: int) -> Offers
         active[chosen], np.full((total, levels), -1), np.zeros((total, levels)), np.full((total, levels), np.inf),
         value[chosen], np.zeros(total), np.zeros(total, dtype=np.int64),
     )  # fmt: skip
-    configs, tau, saved = board.facts.configs, board.tau, board.facts.saved_kw
+    configs, tau = board.facts.configs, board.tau
     for i in range(total):
         job, first, found = offers.jobs[i], planned[chosen[i]], 0
         application = int(jobs[job, at.APPLICATION])
         for c in range(configs.shape[0]):
             if configs[c, at.CONFIG_UNLIMITED] != configs[first, at.CONFIG_UNLIMITED] or tau[job, c] == np.inf:
                 continue
-            kilowatts = saved[application, c] if saved.shape[0] > 0 else 0.0
+            kilowatts = sim.saved_kw(board, job, c)
             k = found  # by what they save, in whatever order the configurations are
             while k > 0 and offers.kilowatts[i, k - 1] > kilowatts:
                 offers.configs[i, k], offers.kilowatts[i, k] = offers.configs[i, k - 1], offers.kilowatts[i, k - 1]

@@ -53,6 +53,8 @@ def plan_fill(board: Board, most_busy: float, number: int) -> None:
 @lean_kernel
 def _has_just_profiled(board: Board, job: int) -> bool:
     """Whether the first stage of a running job ends now: it has run on whole GPUs for `profile_s`, and may share."""
+    if not board.has_shares:
+        return False
     jobs, profile_s = board.jobs, board.facts.sharing[at.PROFILE_S]
     whole = board.facts.configs[int(jobs[job, at.OLD_CONFIG]), at.CONFIG_UNITS] == 0
     return whole and profile_s > 0.0 and jobs[job, at.READY_S] + profile_s == board.clock[at.NOW]
@@ -151,20 +153,22 @@ def _take_over(board: Board, opportunistic: Mask, gpus: Gpus, rank: Ints, i: int
     return True
 
 
+@lean_kernel
+def _utilisation(board: Board, gpu_type: int, application: int) -> float:
+    if not board.has_shares or board.facts.utilisation.shape[0] == 0:
+        return 1.0
+    return board.facts.utilisation[gpu_type, application]
+
+
 @kernel
 def _work_of(board: Board, rank: Ints, k: int, least_rank: int) -> float:
     """Sum the utilisations of jobs of a class from `least_rank` up on the GPU of active job k; 1 each if unknown."""
-    jobs, active, facts = board.jobs, board.active, board.facts
-    total = 0.0
+    jobs, active, total = board.jobs, board.active, 0.0
     for other in range(rank.shape[0]):
         together = jobs[active[other], at.NODE] == jobs[active[k], at.NODE]
         if together and jobs[active[other], at.SLOT] == jobs[active[k], at.SLOT] and rank[other] >= least_rank:
             v = board.nodes[int(jobs[active[k], at.NODE]), at.NODE_TYPE]
-            total += (
-                facts.utilisation[v, int(jobs[active[other], at.APPLICATION])]
-                if facts.utilisation.shape[0] > 0
-                else 1.0
-            )
+            total += _utilisation(board, v, int(jobs[active[other], at.APPLICATION]))
     return total
 
 

@@ -204,7 +204,7 @@ def _look(board: Board, opportunistic: Mask, gpus: Gpus, gpu: int, on: Residents
         if opportunistic[config] == 0:
             gpus.guaranteed[gpu] = 1
         place = on.before[place]
-    if facts.utilisation.shape[0] == 0 or on.last[gpu] < 0:
+    if not board.has_shares or facts.utilisation.shape[0] == 0 or on.last[gpu] < 0:
         gpus.busy[gpu] = held / at.UNITS
         return
     demand = np.zeros(at.PRIORITIES)

@@ -65,6 +65,8 @@ def labels(board: Board, light: float, medium: float) -> Ints:
 
     Where slowdowns of co-runners are not known, all have the label 0.
     """
+    if not board.has_shares:
+        return np.zeros((board.capacity.shape[0], board.facts.planned.shape[0]), dtype=np.int64)
     facts = board.facts
     types, total = max(facts.utilisation.shape[0], facts.slowdown.shape[0]), facts.planned.shape[0]
     label = np.zeros((max(types, board.capacity.shape[0]), total), dtype=np.int64)

@@ -148,7 +148,7 @@ def rate_at_price(board: Board, rate: Floats, job: int, scale: float) -> Floats:
         scale: 1 + the price of GPUs, as a multiple of that of power, ≥ 1.
     """
     own = rate[int(board.jobs[job, at.APPLICATION])]
-    if scale == 1.0 or board.facts.saved_kw.shape[0] == 0:
+    if not board.has_saved_power or scale == 1.0 or board.facts.saved_kw.shape[0] == 0:
         return own
     configs, priced = board.facts.configs, own.copy()
     for c in range(own.shape[0]):
@@ -220,7 +220,9 @@ def cheapest_at_held(board: Board, rate: Floats, job: int) -> int:
     """Return the configuration with the cheapest epochs on the GPUs that a job held; -1 if it held none."""
     tau, held = board.tau, int(board.jobs[job, at.OLD_CONFIG])
     best = held
-    for c in range(rate.shape[0] if held >= 0 and board.facts.saved_kw.shape[0] > 0 else 0):
+    if not board.has_saved_power or held < 0 or board.facts.saved_kw.shape[0] == 0:
+        return best
+    for c in range(rate.shape[0]):
         cheaper = tau[job, c] < np.inf and rate[c] * tau[job, c] < rate[best] * tau[job, best]
         if cheaper and sim.same_gpus(board, c, held):
             best = c

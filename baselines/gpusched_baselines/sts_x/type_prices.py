@@ -20,6 +20,7 @@ from __future__ import annotations
 import numpy as np
 
 from gpusched_baselines.planning.capacity import NEVER, least_gpus
+from gpusched_baselines.planning.cheapest import is_by_utilisation
 from gpusched_baselines.sts_x.plan import CHEAPEST, IN_TIME, TYPES_PRICED, WINDOW, Adaptation
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
@@ -44,7 +45,7 @@ def with_type_prices(board: Board, adaptation: Adaptation) -> Adaptation:
     takes from others, and what a tenant may use, does not follow from the GPU-seconds of a type.
     """
     configs, types = board.facts.configs, board.capacity.shape[0]
-    shared, by_utilisation = sim.slots(board) > 0, board.facts.idle_saving.size * board.facts.utilisation.size > 0
+    shared, by_utilisation = sim.slots(board) > 0, is_by_utilisation(board)
     if types == 1 or sim.tenants_with_quotas(board) > 0 or (shared and (not by_utilisation or types > MOST_TYPES)):
         return adaptation
     newest = board.memory[board.count[at.SUBMITTED] - 1]
@@ -181,6 +182,8 @@ def _cheapest_type(options: Floats, chosen: int, types: int) -> int:
 def _idle_rate(board: Board, gpu_type: int) -> float:
     """Return the cost rate of a node that is on and whose GPUs are idle [€/s]."""
     most, price = board.capacity[gpu_type, at.LARGEST], board.clock[at.PRICE] * board.clock[at.PUE] / 3600.0
+    if not board.has_saved_power:
+        return board.node_rate[gpu_type, most]
     return board.node_rate[gpu_type, most] - most * board.facts.idle_saving[gpu_type] * price
 
 

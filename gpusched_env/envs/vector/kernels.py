@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpusched_env.arrays import Floats, Ints, Mask, Singles
-from gpusched_env.envs.kernels import CAP, LIMITS, LOOK, OTHERS, PRICES, ROWS, look, write_groups_of
+from gpusched_env.envs.kernels import LOOK, look, write_groups
 from gpusched_env.envs.vector.intrinsics import add, fetch
 from gpusched_env.kernel import lean_kernel, unlocked_kernel
 from gpusched_env.named_arrays import PLAIN, element_like, element_of
@@ -112,8 +112,7 @@ def step_one(
     current_job[i], money[TIME, i], money[TOTAL_ENERGY, i], money[TOTAL_TARDINESS, i] = job, now, total, late
     money[ENERGY, i], money[TARDINESS, i], money[CO2, i] = energy, tardiness, co2
     money[PASSED, i] = money[TIME, i] - before
-    if places[PRICES, ROWS] + places[CAP, ROWS] + places[LIMITS, ROWS] > 0 or places.shape[0] > OTHERS:
-        write_groups_of(board, notes_at(notes, i), numbers, places, i)
+    write_groups(board, numbers, places, i)
     idle[i] = board.count[at.IDLE]
 
 

@@ -8,7 +8,9 @@ import numpy as np
 
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.cap.features import write_group
 from gpusched_env.mechanisms.cap.power import (
+    CapBoard,
     CapHidden,
     arrays,
     count_power,
@@ -133,8 +135,9 @@ register(
         hooks.count_in: count_saved,
         hooks.count_busy: count_power,
         hooks.empty_nodes: measure_power,
+        hooks.write_group: write_group,
     },
-    (CapHidden,),
+    (CapBoard, CapHidden),
     arrays,
     begin,
     expect,

@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 ROUNDED = 1.0 + 1e-9  # sums of powers differ by rounding
 
 
+class CapBoard(Board):
+    """Adds what a kWh above the cap costs.
+
+    Attributes:
+        site: Numbers of the cap, (SITE_COLUMNS,); (0,) without one.
+    """
+
+    site: Annotated[Floats, 1]
+
+
 class CapHidden(Hidden):
     """Adds the periods of the cap.
 
@@ -35,18 +45,28 @@ def arrays(instance: Instance) -> dict[str, NDArray[np.float64]]:
     """Return the arrays of an instance at the beginning of a run."""
     cap = instance.of(PowerCap)
     if cap is None:
-        return {"caps": np.empty((0, at.CAP_COLUMNS))}
-    return {"caps": np.array([cap.start_s, cap.cap_kw, cap.noticed_s]).T.copy()}
+        return {"site": np.empty(0), "caps": np.empty((0, at.CAP_COLUMNS))}
+    numbers = np.array([np.inf if cap.is_hard else cap.soft_eur_per_kwh])
+    return {"site": numbers, "caps": np.array([cap.start_s, cap.cap_kw, cap.noticed_s]).T.copy()}
+
+
+@lean_kernel
+def full_kilowatts(board: Board) -> float:
+    """Return the power of all nodes with all GPUs busy, without what the PUE adds [kW]; 1 without any."""
+    nodes, drawn, total = board.nodes, board.facts.kilowatts, 0.0
+    for n in range(nodes.shape[0]):
+        total += drawn[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
+    return total if total > 0.0 else 1.0
 
 
 @lean_kernel
 def has_site(board: Board) -> bool:
-    return board.facts.site.shape[0] > 0
+    return board.site.shape[0] > 0
 
 
 @lean_kernel
 def has_hard_cap(board: Board) -> bool:
-    return has_site(board) and board.facts.site[at.SOFT_EUR] == np.inf and board.clock[at.CAP_KW] < np.inf
+    return has_site(board) and board.site[at.SOFT_EUR] == np.inf and board.clock[at.CAP_KW] < np.inf
 
 
 @lean_kernel
@@ -57,6 +77,8 @@ def is_above_cap(board: Board, added_kw: float) -> bool:
 @lean_kernel
 def saved_kw(board: Board, job: int, config: int) -> float:
     """Return what the GPUs of a configuration draw less than full busy ones with a job [kW]."""
+    if not board.has_saved_power:
+        return 0.0
     saved = board.facts.saved_kw
     return saved[int(board.jobs[job, at.APPLICATION]), config] if saved.shape[0] > 0 else 0.0
 
@@ -97,9 +119,9 @@ def measure_power(board: Board) -> None:
 @lean_kernel
 def over_cap_rate(board: Board) -> float:
     """Return what the power above a soft cap costs now in addition to its energy [€/s]."""
-    if not has_site(board) or board.facts.site[at.SOFT_EUR] == np.inf:
+    if not has_site(board) or board.site[at.SOFT_EUR] == np.inf:
         return 0.0
-    return max(0.0, board.clock[at.KW] - board.clock[at.CAP_KW]) * board.facts.site[at.SOFT_EUR] / 3600.0
+    return max(0.0, board.clock[at.KW] - board.clock[at.CAP_KW]) * board.site[at.SOFT_EUR] / 3600.0
 
 
 @kernel

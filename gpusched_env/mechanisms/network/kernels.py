@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from gpusched_env.arrays import Floats
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.network.constants import NetworkFacts, constants
 from gpusched_env.model.synchronisation import ALL_REDUCE, BYTEPS, iteration_s, network_load
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
@@ -120,13 +121,15 @@ def cpu_machines_rate(board: Board, job: int, part: float, cpu_part: float, busy
 
 @kernel
 def draws_cpu_power(facts: Facts) -> bool:
+    if not facts.has_network:
+        return False
     return facts.network.shape[0] > 0 and facts.network[at.CPU_KILOWATTS] > 0.0
 
 
 def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
     """Return the least slowdown that each application can have on every configuration, with any co-runners, (A, C)."""
     least = 1.0 / facts.planned
-    if facts.iteration.shape[0] > 0:
+    if facts.has_network and facts.iteration.shape[0] > 0:
         for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):
             busy = float(facts.network[at.BUSY_PER_NODE] * facts.configs[config, at.CONFIG_NODES])
             for application in range(len(least)):
@@ -179,4 +182,6 @@ register(
         hooks.total_rate: total_rate,
         hooks.speed_if_placed: speed_if_placed,
     },
+    (NetworkFacts,),
+    constants=constants,
 )

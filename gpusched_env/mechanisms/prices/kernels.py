@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.prices.arrays import PricedBoard, PricedHidden, arrays
+from gpusched_env.mechanisms.prices.features import write_group
 from gpusched_env.mechanisms.prices.priced_time import (
-    PricedBoard,
-    PricedHidden,
-    arrays,
     expected_rows,
     known_until_s,
     mean_price,
@@ -106,6 +105,7 @@ register(
         hooks.billed_s: billed_s,
         hooks.known_until_s: known_until,
         hooks.mean_price: price_between,
+        hooks.write_group: write_group,
     },
     (PricedBoard, PricedHidden),
     arrays,

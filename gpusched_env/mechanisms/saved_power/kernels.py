@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms.saved_power.constants import SavedPowerFacts, constants
+from gpusched_env.mechanisms.saved_power.features import write_group
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Facts
@@ -54,6 +56,8 @@ def work(board: Board, job: int, config: int) -> float:
 
     On whole GPUs it is the utilisation, whatever machines help it.
     """
+    if not board.has_shares:
+        return 1.0
     jobs, facts = board.jobs, board.facts
     own = int(jobs[job, at.APPLICATION])
     if facts.utilisation.shape[0] == 0:
@@ -67,11 +71,13 @@ def work(board: Board, job: int, config: int) -> float:
 @lean_kernel
 def planned_saving_rate(board: Board, application: int, config: int) -> float:
     """Return what whole GPUs cost less than full busy ones by application and power limit, as planned [€/s]."""
+    if not board.has_saved_power:
+        return 0.0
     facts, clock = board.facts, board.clock
     if facts.saved_kw.shape[0] == 0:
         return 0.0
     busy = 1.0
-    if facts.idle_saving.shape[0] > 0:
+    if board.has_shares and facts.idle_saving.shape[0] > 0:
         busy = facts.utilisation[facts.configs[config, at.CONFIG_TYPE], application]
     return facts.saved_kw[application, config] * busy * clock[at.PRICE] * clock[at.PUE] / 3600.0
 
@@ -96,4 +102,14 @@ def total_rate(board: Board, rate: float) -> float:
     return rate
 
 
-register("saved_power", {hooks.own_charge: own_charge, hooks.planned_rate: planned_rate, hooks.total_rate: total_rate})
+register(
+    "saved_power",
+    {
+        hooks.own_charge: own_charge,
+        hooks.planned_rate: planned_rate,
+        hooks.total_rate: total_rate,
+        hooks.write_group: write_group,
+    },
+    (SavedPowerFacts,),
+    constants=constants,
+)

@@ -49,6 +49,8 @@ def write_features(board: Board, job: int, mask: Mask, out: Singles) -> None:
 @lean_kernel
 def _least_part(board: Board, job: int, c: int) -> float:
     """Return the part of its time that the job takes on several nodes with the most help; else 1."""
+    if not board.has_network:
+        return 1.0
     facts, nodes = board.facts, board.facts.configs[c, at.CONFIG_NODES]
     if facts.iteration.shape[0] == 0 or nodes < 2:
         return 1.0

@@ -6,6 +6,7 @@ from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.mechanisms.shares.adaptation import lost_s
+from gpusched_env.mechanisms.shares.constants import ShareFacts, constants
 from gpusched_env.mechanisms.shares.features import write_features
 from gpusched_env.mechanisms.shares.placement import (
     best_slot,
@@ -211,4 +212,6 @@ register(
         hooks.speed_if_placed: speed_if_placed,
         hooks.write_features: write_features,
     },
+    (ShareFacts,),
+    constants=constants,
 )

@@ -21,8 +21,9 @@ from gpusched_baselines.adaptation_env.observation import ENERGY, ENERGY_FEATURE
 from gpusched_baselines.sts_x.plan import ENERGY_CONTROLS, energy_factor, unadapted
 from gpusched_baselines.tuned import TunedStsX, action_of
 from gpusched_env import GpuClusterEnv, Instance, simulate
+from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
+from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
 from gpusched_env.model import PriceSeries
-from gpusched_env.observation import CAP_FEATURES, PRICE_FEATURES
 from instances import HOUR, random_instance
 
 

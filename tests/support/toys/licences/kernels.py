@@ -56,14 +56,14 @@ def add_own(board: Board, job: int, config: int, rate: float) -> float:  # noqa:
 
 
 @lean_kernel
-def write_group(board: Board, group: int, out: Singles) -> None:
+def write_group(board: Board, group: int, rows: Singles) -> None:
     if group != GROUP:
         return
-    out[:] = 0.0
+    rows[:] = 0.0
     asked = board.count[at.ASKED]
     if asked < board.count[at.TO_ASK]:
-        out[OWN] = squash(licence_of(board, board.order[asked]) * 3600.0)
-        out[ALL] = squash(add_all(board, 0.0) * 3600.0)
+        rows[0, OWN] = squash(licence_of(board, board.order[asked]) * 3600.0)
+        rows[0, ALL] = squash(add_all(board, 0.0) * 3600.0)
 
 
 register(

@@ -4,44 +4,34 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env.arrays import Floats
+from gpusched_env.arrays import Floats, Singles
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.mechanisms import GROUPS
+from gpusched_env.mechanisms.cap.power import full_kilowatts
+from gpusched_env.mechanisms.prices.names import (
+    CARBON,
+    CARBON_QUANTILE,
+    CHEAPEST,
+    CHEAPEST_ROW,
+    DAYS_OF_MONTH,
+    HOUR,
+    HOUR_S,
+    HOURS,
+    INTERVAL,
+    KNOWN,
+    LEVEL,
+    MONTH_LEFT,
+    NOW,
+    PEAK,
+    QUANTILE,
+    TOGETHER,
+)
 from gpusched_env.mechanisms.prices.priced_time import forecast_prices, known_until_s, mean_price, period_at
-from gpusched_env.observation.ratios import Names, squash
+from gpusched_env.observation.ratios import squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 
-HOURS = 36  # from noon a day-ahead auction has made known the prices until midnight of the next day
-TOGETHER = 4  # hours in a row that a job without a pause may take
-HOUR_S = 3600.0
-DAYS_OF_MONTH = 31.0
-
-_price = Names()
-NOW = _price("squash(price now / m - 1), m = mean of the next 36 hours that are published; of all where none are")
-HOUR = _price(*(f"squash(price from {k} h to {k + 1} h from now / m - 1), published or forecast" for k in range(HOURS)))
-KNOWN = _price("hours of these that are published / 36")
-QUANTILE = _price("share of these hours that are cheaper than now")
-CHEAPEST = _price("hours until the cheapest of these / 36")
-CHEAPEST_ROW = _price(f"hours until the cheapest {TOGETHER} in a row / 36")
-LEVEL = _price("squash(m / price with which policies plan - 1)")
-CARBON = _price(
-    "squash(carbon intensity now / its mean over the published of these hours - 1); 0 where it is not given"
-)
-CARBON_QUANTILE = _price("share of the published of these hours with a lower one; 0 where it is not given")
-PEAK = _price("highest mean power for which the demand charge was paid this month / power of all GPUs; 0 without")
-INTERVAL = _price("mean power over its present interval, as if no more were used / power of all GPUs; 0 without")
-MONTH_LEFT = _price("days left in the billing month / 31, at most 1; 0 without a demand charge")
-PRICE_FEATURES = tuple(_price)
-"""Features of prices, which `price_features` adds to observations."""
-
-
-@lean_kernel
-def full_kilowatts(board: Board) -> float:
-    """Return the power of all nodes with all GPUs busy, without what the PUE adds [kW]; 1 without any."""
-    nodes, drawn, total = board.nodes, board.facts.kilowatts, 0.0
-    for n in range(nodes.shape[0]):
-        total += drawn[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
-    return total if total > 0.0 else 1.0
+PRICES = tuple(GROUPS).index("prices")
 
 
 @lean_kernel
@@ -121,3 +111,16 @@ def _write_demand(board: Board, out: Floats) -> None:
         if tariff[month] > clock[at.NOW]:
             end = min(end, tariff[month])
     out[MONTH_LEFT] = min(1.0, (end - clock[at.NOW]) / (DAYS_OF_MONTH * 24.0 * HOUR_S))
+
+
+@kernel
+def write_group(board: Board, group: int, rows: Singles) -> None:
+    """Write the features of prices, (1, PRICES); they are the same until the clock moves."""
+    if group != PRICES:
+        return
+    shown = board.shown_prices
+    if shown[-1] != board.clock[at.NOW]:
+        write_prices(board, shown[:-1])
+        shown[-1] = board.clock[at.NOW]
+    for k in range(rows.shape[1]):
+        rows[0, k] = shown[k]
