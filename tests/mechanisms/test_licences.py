@@ -10,8 +10,6 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from gpusched_experiments.service.client import ServicePolicy
-from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 
 from gpusched_baselines import make_policy
 from gpusched_env import (
@@ -29,6 +27,8 @@ from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.formats.run_folder import read_result
 from gpusched_env.simulator.builds import FORCED
 from gpusched_env.workload import scenario_toml
+from gpusched_operations.service.client import ServicePolicy
+from gpusched_operations.service.decision import Decider, PolicyCatalogue
 from instances import random_instance
 from run_files import audited, edited, loaded_again
 from toys.licences.model import Licences
