@@ -114,10 +114,9 @@ def test_environments_at_once_are_the_same_in_the_smallest_build_of_all_and_in_e
     name, shared_features, builds
 ):
     smallest, scenarios = SCENARIOS[name]
-    if shared_features:
-        smallest = common_build({smallest, SharedBoard})
     runs = []
     for build in builds:
+        smallest = common_build({smallest, SharedBoard}) if shared_features and build == "" else smallest
         env = GpuClusterVectorEnv(3, scenarios, shared_features=shared_features)
         seen, rng = [env.reset(seed=4)], np.random.default_rng(1)
         assert {type(view.board) for view in env.views} == {smallest if build == "" else Everything}
