@@ -107,7 +107,10 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float, same_gpu
     jobs = board.jobs
     if jobs[job, at.OLD_CONFIG] >= 0:
         log_interval(board, hidden, job, True, now)
-        _remember_place(board, job, now)
+        if jobs[job, at.READY_S] <= now:  # its state is on that node
+            jobs[job, at.LAST_NODE] = jobs[job, at.OLD_NODE]
+            jobs[job, at.LAST_NODES] = jobs[job, at.OLD_NODE] + 1.0  # the mark of one node
+            hooks.end_interval(board, job, now)
     started = not np.isnan(jobs[job, at.START_S])
     jobs[job, at.SWITCHES] += 1.0 if started and not same_gpus else 0.0
     jobs[job, at.BASE_EPOCHS] = jobs[job, at.EPOCHS]
@@ -116,27 +119,13 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float, same_gpu
         hidden.outcome[job, at.FINISH_S] = np.inf
         return
     hooks.begin_interval(board, job)
-    jobs[job, at.READY_S] = max(now, jobs[job, at.READY_S]) if same_gpus else _ready_s(board, job, now)
+    if same_gpus:
+        jobs[job, at.READY_S] = max(now, jobs[job, at.READY_S])
+    else:
+        overhead = jobs[job, at.STARTING_S if jobs[job, at.LAST_NODE] < 0.0 else at.RESTART_S]
+        jobs[job, at.READY_S] = hooks.ready_at(board, job, now, now + overhead)
     if not started:
         jobs[job, at.START_S] = now
-
-
-@kernel
-def _remember_place(board: Board, job: int, now: float) -> None:
-    """Store the node of an interval that ends now, if the job was ready there: its state is on it."""
-    jobs = board.jobs
-    if jobs[job, at.READY_S] <= now:
-        jobs[job, at.LAST_NODE] = jobs[job, at.OLD_NODE]
-        jobs[job, at.LAST_NODES] = jobs[job, at.OLD_NODE] + 1.0  # the mark of one node
-        hooks.end_interval(board, job, now)
-
-
-@kernel
-def _ready_s(board: Board, job: int, now: float) -> float:
-    """Return the time from which a job makes progress with what it holds now, which differs from before."""
-    jobs = board.jobs
-    overhead = jobs[job, at.STARTING_S if jobs[job, at.LAST_NODE] < 0.0 else at.RESTART_S]
-    return hooks.ready_at(board, job, now, now + overhead)
 
 
 @kernel

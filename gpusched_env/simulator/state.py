@@ -224,6 +224,7 @@ def _new_board(
         **_those(build, added),
     )
     measure(board)
+    board.count[at.LINK_GPUS] = 1
     board.clock[at.PRICE], board.clock[at.PUE] = instance.energy_price_eur_per_kwh, instance.pue
     board.clock[[at.CAP_KW, at.NEXT_CAP_S, at.NEXT_CAP_KW]] = np.inf
     return board

@@ -11,6 +11,7 @@ from first_rounds import begin_run
 from gpusched_baselines import make_policy, policy_names
 from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.holdings import QUOTA, apply_holding
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.simulator.state import State
 from refusals import refused
@@ -47,6 +48,11 @@ def test_quotas_are_by_gpu_type():
     nodes = [Node("V100", 4), Node("T4", 4)]
     instance = Instance.from_jobs([V100, T4], nodes, jobs, tenants=[tenant], tenancy="quota")
     assert simulate(instance, make_policy("fifo")).completion_s.tolist() == [100.0, 200.0, 100.0]
+
+
+def test_a_placement_from_outside_beyond_the_quota_is_refused_though_gpus_are_free():
+    board = begin_run(cluster(job(0), job(0), job(0), job(1))).board
+    assert [apply_holding(board, i, 1, [i // 2], None) for i in range(4)] == [0, 0, QUOTA, 0]
 
 
 def test_what_a_tenant_has_given_back_it_may_take_again_at_once():

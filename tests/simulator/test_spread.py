@@ -17,6 +17,7 @@ from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model.rates import least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.simulator import Choice
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernels import exchange, place
 from gpusched_env.simulator.placement.held_nodes import places_of
 from refusals import refused
 from run_files import audited, csv_rows, loaded_again
@@ -61,6 +62,15 @@ class Scripted:
             if node >= 0:
                 view.apply(job, Choice(config, node=node))
             view.place(job, config)
+
+
+def test_jobs_that_are_exchanged_exchange_the_nodes_of_all_their_gpus() -> None:
+    board = begin_run(cluster(LARGE, LARGE)).board
+    for job in range(2):
+        assert place(board, job, CONFIGS.index(SPREAD))
+    assert [places_of(board, job, old=False) for job in range(2)] == [[0] * 4, [1] * 4]
+    exchange(board, 0, 1)
+    assert [places_of(board, job, old=False) for job in range(2)] == [[1] * 4, [0] * 4]
 
 
 def test_the_name_and_the_kind_say_that_it_is_spread() -> None:

@@ -54,7 +54,7 @@ def _csv(compared: Sequence[Compared], tables: Sequence[tuple[Table, ...]]) -> s
 
 
 _SENTENCES = {
-    "md": lambda said: "What these figures depend on:\n\n" + "".join(f"- {each}\n" for each in said),
-    "html": lambda said: "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in said) + "</ul>\n",
-    "tex": lambda said: "".join(f"% {each}\n" for each in said),
+    "md": lambda notes: "What these figures depend on:\n\n" + "".join(f"- {each}\n" for each in notes),
+    "html": lambda notes: "<ul>" + "".join(f"<li>{escape(each)}</li>" for each in notes) + "</ul>\n",
+    "tex": lambda notes: "".join(f"% {each}\n" for each in notes),
 }

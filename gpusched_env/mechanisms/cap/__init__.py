@@ -1,1 +1,1 @@
-"""A cap on the power of the site: hard or soft, with periods of which policies are told before."""
+"""A cap on the power of the site: hard or soft, with periods that are announced to policies."""

@@ -114,7 +114,7 @@ def begin(instance: Instance, board: Board, hidden: CapHidden) -> None:  # noqa:
 
 
 def expect(board: Board, hidden: CapHidden | None, until: float) -> dict[str, Any]:  # noqa: ARG001 - as others
-    """Return the periods of the cap of which policies have been told; none for a simulation by a policy."""
+    """Return the periods of the cap that have been announced; none for a simulation by a policy."""
     caps = np.empty((0, at.CAP_COLUMNS)) if hidden is None else hidden.caps
     noticed = np.minimum(caps[:, at.CAP_NOTICED_S], caps[:, at.CAP_START_S]) <= board.clock[at.NOW]
     return {"caps": np.ascontiguousarray(caps[noticed])}

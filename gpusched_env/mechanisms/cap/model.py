@@ -31,7 +31,7 @@ class PowerCap(Mechanism):
     Args:
         start_s: Starts of the periods [s]; the first is 0, and they rise.
         cap_kw: The cap in each [kW], > 0.
-        noticed_s: When policies are told of each period [s], from 0 to its start; by default at its start.
+        noticed_s: When each period is announced to policies [s], from 0 to its start; by default at its start.
         soft_eur_per_kwh: What a kWh above the cap costs in addition to its energy [€/kWh], > 0; None: the cap is hard,
             and never exceeded.
 
@@ -57,13 +57,13 @@ class PowerCap(Mechanism):
             if len(values) != len(starts):
                 raise InputError(f"site.{name}", f"{len(values)} values", f"{len(starts)}, one for each period")
         caps = tuple(checks.positive(f"site.cap_kw[{i}]", value) for i, value in enumerate(self.cap_kw))
-        told = tuple(checks.seconds(f"site.noticed_s[{i}]", s) for i, s in enumerate(self.noticed_s or starts))
-        for i, (noticed, start) in enumerate(zip(told, starts, strict=True)):
-            if noticed > start:
-                raise InputError(f"site.noticed_s[{i}]", noticed, f"at most {start:g} s, when the period begins")
+        noticed = tuple(checks.seconds(f"site.noticed_s[{i}]", s) for i, s in enumerate(self.noticed_s or starts))
+        for i, (announced, start) in enumerate(zip(noticed, starts, strict=True)):
+            if announced > start:
+                raise InputError(f"site.noticed_s[{i}]", announced, f"at most {start:g} s, when the period begins")
         if self.soft_eur_per_kwh is not None:
             checks.positive("site.soft_eur_per_kwh", self.soft_eur_per_kwh)
-        for name, value in (("start_s", starts), ("cap_kw", caps), ("noticed_s", told)):
+        for name, value in (("start_s", starts), ("cap_kw", caps), ("noticed_s", noticed)):
             object.__setattr__(self, name, value)
 
     @property
@@ -111,7 +111,7 @@ class PowerCap(Mechanism):
         Raises:
             InputError: A value is out of its range, or two events overlap.
         """
-        starts, caps, told, end = [0.0], [cap_kw], [0.0], -np.inf
+        starts, caps, announced, end = [0.0], [cap_kw], [0.0], -np.inf
         for i, (start, length, part, notice) in enumerate(sorted(events)):
             checks.seconds(f"site.events[{i}].start_s", start)
             checks.duration(f"site.events[{i}].length_s", length)
@@ -121,11 +121,11 @@ class PowerCap(Mechanism):
                 raise InputError(f"site.events[{i}].start_s", start, f"a time after {end:g} s, when another event ends")
             noticed, end = max(0.0, start - checks.seconds(f"site.events[{i}].notice_s", notice)), start + length
             if start == 0.0:
-                starts, caps, told = [], [], []
+                starts, caps, announced = [], [], []
             starts += [start, end]
             caps += [cap_kw * (1.0 - part), cap_kw]
-            told += [noticed, noticed]
-        return cls(tuple(starts), tuple(caps), tuple(told), soft_eur_per_kwh)
+            announced += [noticed, noticed]
+        return cls(tuple(starts), tuple(caps), tuple(announced), soft_eur_per_kwh)
 
 
 def _alone_kw(instance: Instance) -> NDArray[np.float64]:

@@ -34,7 +34,7 @@ class CapHidden(Hidden):
     """Adds the periods of the cap.
 
     Attributes:
-        caps: The periods of the site's cap, disclosed when policies are told of them, (P, CAP_COLUMNS); no rows without
+        caps: The periods of the site's cap, disclosed when they are announced, (P, CAP_COLUMNS); no rows without
             a cap.
     """
 
@@ -126,7 +126,7 @@ def over_cap_rate(board: Board) -> float:
 
 @kernel
 def next_site_event(board: Board, hidden: Hidden) -> float:
-    """Return when the cap changes next, or policies are told of a change [s]; inf for never."""
+    """Return when the cap changes next, or a change is announced [s]; inf for never."""
     caps, now, time = hidden.caps, board.clock[at.NOW], np.inf
     for p in range(caps.shape[0]):
         for column in (at.CAP_START_S, at.CAP_NOTICED_S):
@@ -147,7 +147,7 @@ def next_fall(hidden: Hidden, from_s: float) -> float:
 
 @kernel
 def see_cap(board: Board, hidden: Hidden, time: float) -> None:
-    """Write the cap at `time`, and the next change of which policies have been told, to the clock."""
+    """Write the cap at `time`, and the next change that has been announced, to the clock."""
     caps, clock, told = hidden.caps, board.clock, False
     for p in range(caps.shape[0]):
         if caps[p, at.CAP_START_S] <= time:

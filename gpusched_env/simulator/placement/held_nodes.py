@@ -104,7 +104,8 @@ def same_nodes(board: Board, job: int) -> bool:
     jobs, config = board.jobs, int(board.jobs[job, at.CONFIG])
     n, old = int(jobs[job, at.NODE]), int(jobs[job, at.OLD_NODE])
     while n >= 0 and n == old:
-        if gpus_on(board, job, config, n, False) != gpus_on(board, job, config, n, True):
+        gpus = board.facts.configs[config, at.CONFIG_GPUS]
+        if hooks.gpus_held(board, job, config, n, False, gpus) != hooks.gpus_held(board, job, config, n, True, gpus):
             return False
         n, old = next_node(board, job, config, n, False), next_node(board, job, config, old, True)
     return n == old

@@ -46,6 +46,7 @@ NAMES_AT_RUN_TIME = {
     "gpusched_baselines.solvers.errors",
     "gpusched_env.hooks",
     "gpusched_env.lazy",
+    "gpusched_env.parts",
 }
 """Modules that import by names that no source spells out: of policies, agents, extras, mechanisms, lazy packages."""
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from first_rounds import begin_run
 from gpusched_baselines import make_policy
 from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
+from gpusched_env.observation.notes import Notes, bring_up_to_date
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernels import place
+from gpusched_env.simulator.rounds import keeps_gpus
+from instances import random_instance
 from refusals import refused
 
 CERTAIN = EpochDistribution.certain()
@@ -47,6 +52,24 @@ def test_two_tenants_halves_of_a_host_share_its_base_power():
     assert both.energy_eur == pytest.approx(0.2 + 6 * 0.3)
     assert both.job_energy_eur.tolist() == pytest.approx([2.0 * 4 / 6, 2.0 * 2 / 6])
     assert both.intervals()["host"].to_list() == [0, 0]
+
+
+def test_a_job_whose_cell_is_bound_to_another_host_does_not_keep_its_gpus():
+    state = begin_run(cluster(job("a/V100", 4), cells="ab", hosts=2))
+    board, config = state.board, int(np.flatnonzero(np.isfinite(state.board.tau[0]))[0])
+    assert place(board, 0, config)
+    state.commit_round()
+    state.begin_round(False)
+    assert keeps_gpus(board, 0)
+    board.cells[int(board.jobs[0, at.NODE]), at.CELL_HOST] += 1
+    assert not keeps_gpus(board, 0)
+
+
+@pytest.mark.parametrize("cells", [True, False])
+def test_jobs_are_counted_again_where_a_cell_may_take_gpus_from_those_asked_before(cells):
+    state = begin_run(cluster(job("a/V100", 4), hosts=2) if cells else random_instance(3, jobs=8))
+    notes = Notes.of(state.board)
+    assert [bool(bring_up_to_date(state.board, notes)) for _ in range(2)] == [True, cells]
 
 
 def test_a_tenant_gets_its_cells_and_no_more():
