@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from gpusched_env import GpuClusterEnv, Instance
+from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.cap.names import ABOVE, CAP, LEFT, NEXT_CAP, NEXT_IN, POWER
 from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
-from gpusched_env.mechanisms.cap.model import PowerCap
 from instances import HOUR, random_instance, three_jobs
 from vector_twins import Twins
 
