@@ -18,10 +18,8 @@ def features_of(group: str) -> tuple[str, ...]:
 
     `limits` has a row of them for each configuration.
     """
-    if group not in MECHANISM_OF:
-        return tuple(part_of(group, "features").FEATURES)
-    features: tuple[str, ...] = import_module(f"gpusched_env.mechanisms.{MECHANISM_OF[group]}.names").FEATURES
-    return features
+    own = MECHANISM_OF.get(group)
+    return tuple((part_of(group, "features") if own is None else part_of(own, "names")).FEATURES)
 
 
 def group_number(group: str) -> int:
