@@ -14,14 +14,15 @@ from gpusched_env.simulator import layout as at
 if TYPE_CHECKING:
     from gpusched_env.named_arrays import NamedArrays
 
-LENGTHS = {"clock": at.CLOCK_COLUMNS, "count": at.COUNT_COLUMNS}
+LENGTHS = {"clock": at.CLOCK_COLUMNS, "count": at.COUNT_COLUMNS, "sharing": at.SHARING_COLUMNS}
 
 
 def board_of(*, configs: np.ndarray | None = None, **arrays: np.ndarray) -> Board:
     """Make a board that holds copies of these arrays, and has 0 as its times and counts; the others have no rows."""
     given = {} if configs is None else {"configs": np.pad(configs, ((0, 0), (0, at.CONFIG_COLUMNS - configs.shape[1])))}
-    facts = Facts(**_filled(Facts, given))
-    kind = built(Board, BUILDS["everything"])
+    everything = BUILDS["everything"]
+    facts_kind, kind = built(Facts, everything), built(Board, everything)
+    facts = facts_kind(**_filled(facts_kind, given))
     return kind(facts=facts, **_filled(kind, arrays))
 
 
