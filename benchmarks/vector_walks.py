@@ -40,8 +40,8 @@ def walk(name: str, envs: int, steps: int) -> Walk:
     """Prepare a walk.
 
     Args:
-        name: "two" or "one" (the native vector environment with so many threads), "single", "sync" or "async"
-            (gymnasium's), "shop" or "fast shop" (jumanji's, see `jobshop`).
+        name: "native" (`GpuClusterVectorEnv`), "single", "sync" or "async" (gymnasium's), "shop" or "fast shop"
+            (jumanji's, see `jobshop`).
         envs: Number of environments; "single" has one.
         steps: Steps of each in a repetition.
     """
@@ -56,10 +56,7 @@ def walk(name: str, envs: int, steps: int) -> Walk:
     if name == "async":
         spawned = AsyncVectorEnv([make] * envs, copy=False, context="spawn", autoreset_mode=SAME_STEP)
         return VectorWalk(spawned, steps)
-    threads = {"one": 1, "two": 2}[name]
-    return VectorWalk(
-        GpuClusterVectorEnv(envs, load_scenario("default"), autoreset_mode=SAME_STEP, threads=threads), steps
-    )
+    return VectorWalk(GpuClusterVectorEnv(envs, load_scenario("default"), autoreset_mode=SAME_STEP), steps)
 
 
 class VectorWalk:

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.vector.threads import ThreadPool
     from gpusched_env.envs.vector.vector_input import EpisodeLimits
 
 LOW = 2**64 - 1
@@ -55,7 +54,7 @@ def pack(
 
 
 def unpack(
-    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: EpisodeLimits, pool: ThreadPool
+    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: EpisodeLimits
 ) -> tuple[EpisodeRuns, NDArray[np.bool_]]:
     """Make the runs of which `pack` returned `state`, and return whose episode ended in the step before.
 
@@ -87,7 +86,7 @@ def unpack(
             part[...] = values.reshape(part.shape)
     for run in fresh:
         run.restore()
-    runs = EpisodeRuns(fresh, pool, episodes.common, episodes.singles[0])
+    runs = EpisodeRuns(fresh, episodes.common, episodes.singles[0])
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
     limits.steps[:] = given["steps"]

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from gpusched_env.arrays import Floats, Ints, Mask, Singles
 from gpusched_env.envs.kernels import LOOK, look, write_groups
-from gpusched_env.envs.vector.intrinsics import add, fetch
-from gpusched_env.kernel import lean_kernel, unlocked_kernel
+from gpusched_env.envs.vector.intrinsics import fetch
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.named_arrays import PLAIN, element_like, element_of
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import write_mask
@@ -16,10 +16,6 @@ from gpusched_env.simulator.rounds import decide
 from gpusched_env.simulator.run import Board, Hidden
 
 SKIP = -2  # in place of an action: as `LOOK`, without the observation
-
-# taken: int64 (COUNTERS,), in two lines of the processor's cache.
-TAKEN, DONE, COUNTERS = 0, 8, 16  # environments that threads have taken, at least; environments that are done
-CHUNK = 8  # environments that a thread takes at a time
 
 # money: float64 (MONEY_ROWS, N).
 TIME, PASSED, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS, CO2 = range(7)
@@ -59,61 +55,38 @@ class Handles(NamedTuple):
 notes_at = element_of(Notes)
 
 
-@unlocked_kernel
-def work(
-    taken: Ints,
-    actions: Ints,
-    seen: tuple[Any, ...],
-    places: Ints,
-    handles: Handles,
-    invalid: Ints,
-    like: Board,
-    hidden_like: Hidden,
-) -> int:
-    """Apply the actions in environments that no thread has taken yet, count those that cannot be placed, and observe.
-
-    All boards and hidden parts are of the builds of `like` and `hidden_like`.
-
-    Returns:
-        How many environments are done, also by other threads.
-    """
-    size = invalid.shape[0]
-    first = add(taken, TAKEN, CHUNK)
-    while first < size:
-        last = min(first + CHUNK, size)
-        for i in range(first, last):
-            if actions[i] != SKIP:
-                step_one(i, actions, seen, places, handles, invalid, like, hidden_like)
-        add(taken, DONE, last - first)
-        first = add(taken, TAKEN, CHUNK)
-    return int(add(taken, DONE, 0))
-
-
 @lean_kernel
-def step_one(
-    i: int,
+def work(
     actions: Ints,
     seen: tuple[Any, ...],
     places: Ints,
-    handles: Handles,
+    handles: tuple[Any, ...],
     invalid: Ints,
     like: Board,
     hidden_like: Hidden,
 ) -> None:
-    """Step environment i."""
+    """Apply the actions, count those that cannot be placed, and observe.
+
+    All boards and hidden parts are of the builds of `like` and `hidden_like`.
+    """
     boards, hidden, notes = handles
     numbers, mask, money, current_job, idle = seen
-    fetch_next(boards, notes, i, like)
-    board, acts = element_like(like, boards, i), actions[i] != LOOK
-    before = board.clock[at.NOW]
-    if acts and not decide(board, element_like(hidden_like, hidden, i), actions[i]):
-        invalid[i] += 1
-    job, now, total, late, energy, tardiness, co2 = look(board, notes_at(notes, i), acts, numbers, places, i, mask[i])
-    current_job[i], money[TIME, i], money[TOTAL_ENERGY, i], money[TOTAL_TARDINESS, i] = job, now, total, late
-    money[ENERGY, i], money[TARDINESS, i], money[CO2, i] = energy, tardiness, co2
-    money[PASSED, i] = money[TIME, i] - before
-    write_groups(board, numbers, places, i)
-    idle[i] = board.count[at.IDLE]
+    for i in range(invalid.shape[0]):
+        if actions[i] == SKIP:
+            continue
+        fetch_next(boards, notes, i, like)
+        board, acts = element_like(like, boards, i), actions[i] != LOOK
+        before = board.clock[at.NOW]
+        if acts and not decide(board, element_like(hidden_like, hidden, i), actions[i]):
+            invalid[i] += 1
+        job, now, total, late, energy, tardiness, co2 = look(
+            board, notes_at(notes, i), acts, numbers, places, i, mask[i]
+        )
+        current_job[i], money[TIME, i], money[TOTAL_ENERGY, i], money[TOTAL_TARDINESS, i] = job, now, total, late
+        money[ENERGY, i], money[TARDINESS, i], money[CO2, i] = energy, tardiness, co2
+        money[PASSED, i] = money[TIME, i] - before
+        write_groups(board, numbers, places, i)
+        idle[i] = board.count[at.IDLE]
 
 
 @lean_kernel

@@ -19,6 +19,7 @@ from gpusched_env.envs.vector.kernels import (
     Handles,
     Seen,
     mask_all,
+    work,
 )
 from gpusched_env.named_arrays import aligned, new_handles
 from gpusched_env.observation import Notes
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.envs.env import GpuClusterEnv, Observation
-    from gpusched_env.envs.vector.threads import ThreadPool
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.state import Common
 
@@ -41,7 +41,6 @@ class EpisodeRuns:
 
     Args:
         states: New runs, one for each environment.
-        pool: The threads that share the work.
         common: What the runs have in common.
         single: A single environment with the same arguments.
 
@@ -51,9 +50,9 @@ class EpisodeRuns:
         single: That environment.
     """
 
-    def __init__(self, states: Sequence[State], pool: ThreadPool, common: Common, single: GpuClusterEnv) -> None:
+    def __init__(self, states: Sequence[State], common: Common, single: GpuClusterEnv) -> None:
         self.states, self.invalid = list(states), np.zeros(len(states), dtype=np.int64)
-        self.single, self._pool, self._common, self._views_in_use = single, pool, common, False
+        self.single, self._common, self._views_in_use = single, common, False
         self._places = part_places(
             single.space_of_parts, single.option_features, len(states), flat=single.flat, others=single.features
         )
@@ -124,18 +123,16 @@ class EpisodeRuns:
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy is made from: its handles are those of its own runs."""
-        return {
-            name: getattr(self, name) for name in ("states", "invalid", "single", "_pool", "_common", "_views_in_use")
-        }
+        return {name: getattr(self, name) for name in ("states", "invalid", "single", "_common", "_views_in_use")}
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
-        self.__init__(values["states"], values["_pool"], values["_common"], values["single"])  # type: ignore[misc]
+        self.__init__(values["states"], values["_common"], values["single"])  # type: ignore[misc]
         self.invalid[:], self._views_in_use = values["invalid"], values["_views_in_use"]
 
     def _step(self, actions: NDArray[np.int64], seen: Seen) -> None:
         for notes in self._notes if self._views_in_use else ():
             notes.forget()
-        self._pool.step(len(actions), actions, tuple(seen), *self._stable)
+        work(actions, tuple(seen), *self._stable)
 
     def _use_one_build(self) -> bool:
         """Let all runs use one build of the compiled code, the smallest for all; return whether a board has changed."""
