@@ -94,8 +94,12 @@ def unpack(
 
 
 def changing(state: State) -> dict[str, NDArray[Any]]:
-    """Return the arrays of a run that change in it, by name, but for what follows from them and the instance."""
-    return {name: getattr(state.board, name) for name in OF_BOARD} | {"outcome": state.hidden.outcome}
+    """Return the arrays of a run that change in it, by name, but for what follows from them and the instance.
+
+    An array that its build does not have is empty, as it is in a larger build for an instance without the mechanism.
+    """
+    empty = np.empty(0, dtype=np.int64)
+    return {name: getattr(state.board, name, empty) for name in OF_BOARD} | {"outcome": state.hidden.outcome}
 
 
 def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
