@@ -13,7 +13,7 @@ from gpusched_env.named_arrays import PLAIN
 build: Any = cgutils  # it has no types
 
 
-def _fetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
+def _fetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001 - as Numba calls it, and below
     """Load the line of the cache at this address; nothing else happens, whatever the address is."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001

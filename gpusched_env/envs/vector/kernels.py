@@ -41,15 +41,7 @@ class Seen(NamedTuple):
     idle: Ints
 
 
-class Handles(NamedTuple):
-    """Where kernels find the runs (`named_arrays`), a handle per environment."""
-
-    boards: Ints
-    hidden: Ints
-    notes: Ints
-
-
-# Kernels get these as plain tuples: beside a compiled function Numba stores the types of its arguments, and would not
+# Kernels get `Seen` as a plain tuple: beside a compiled function Numba stores the types of its arguments, and would not
 # find a class there that has moved since.
 
 notes_at = element_of(Notes)
@@ -69,7 +61,7 @@ def work(
 
     All boards and hidden parts are of the builds of `like` and `hidden_like`.
     """
-    boards, hidden, notes = handles
+    boards, hidden, notes = handles  # (`named_arrays`), one of each for an environment
     numbers, mask, money, current_job, idle = seen
     for i in range(invalid.shape[0]):
         if actions[i] == SKIP:
@@ -103,34 +95,30 @@ def mask_all(boards: Ints, masks: Mask, current_job: Ints, like: Board) -> None:
 
 
 LINE = 64  # bytes of a line of the cache, on most processors
-BOARD, NOTES = 1280, 640  # bytes that are fetched of a board and of notes: enough for small clusters, without the order
+BOARD, NOTES = 1280, 640  # bytes that are fetched of a board and of notes: enough for small clusters
 
 
 @lean_kernel
 def fetch_next(boards: Ints, notes: Ints, i: int, like: Board) -> None:
-    """Fetch what the observations of the next three environments will read.
+    """Fetch what the observations of the next three environments will read, into the processor's cache.
 
     First the contiguous part of a board; then the row of the current job, and from that the row of its survival
-    function: each a step earlier than it is needed. Another thread may work there; what is read here decides only
-    what is fetched.
+    function: each a step earlier than it is needed.
     """
     if PLAIN:
         return
     if i + 3 < boards.shape[0]:
         _fetch(boards[i + 3], BOARD)
         _fetch(notes[i + 3], NOTES)
-    for k in range(1, 3):
-        if i + k < boards.shape[0]:
-            board = element_like(like, boards, i + k)
-            asked = board.count[at.ASKED] + 1
-            if asked < board.count[at.TO_ASK]:
-                job = board.order[asked]
-                if k == 1:
-                    row = int(board.jobs[job, at.DISTRIBUTION])
-                    _fetch(board.survival[row].ctypes.data, 8 * board.survival.shape[1])
-                else:
-                    _fetch(board.jobs[job].ctypes.data, 8 * board.jobs.shape[1])
-                    _fetch(board.tau[job].ctypes.data, 8 * board.tau.shape[1])
+    for k in range(1, min(3, boards.shape[0] - i)):
+        board = element_like(like, boards, i + k)
+        job = board.order[min(board.count[at.ASKED] + 1, board.order.shape[0] - 1)]
+        if k == 1:
+            row = int(board.jobs[job, at.DISTRIBUTION])
+            _fetch(board.survival[row].ctypes.data, 8 * board.survival.shape[1])
+        else:
+            _fetch(board.jobs[job].ctypes.data, 8 * board.jobs.shape[1])
+            _fetch(board.tau[job].ctypes.data, 8 * board.tau.shape[1])
 
 
 @lean_kernel

@@ -267,12 +267,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _begin(self, states: Mapping[int, State]) -> EpisodeRuns:
         if self._runs is None:
-            episodes = self._episodes
             first = [states[i] for i in range(self.num_envs)]
-            self._runs = EpisodeRuns(first, episodes.common, episodes.singles[0])
-            self._runs.open(states)
-        else:
-            self._runs.begin(states)
+            self._runs = EpisodeRuns(first, self._episodes.common, self._episodes.singles[0])
+        self._runs.begin(states)
         return self._runs
 
     def _begin_next(self, some: NDArray[np.bool_]) -> None:
@@ -281,12 +278,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     def _rewards(self, seen: Seen, actions: NDArray[np.int64]) -> NDArray[np.float64]:
         energy, tardiness = seen.money[ENERGY], seen.money[TARDINESS]
         if hasattr(self, "reward_space"):
-            vectors: NDArray[np.float64] = -seen.money[[ENERGY, TARDINESS, CO2]].T
-            return vectors
+            return -seen.money[[ENERGY, TARDINESS, CO2]].T
         if type(self._reward) is CostReward:
-            rewards: Any = self._reward(energy, tardiness)  # the formula holds for arrays
-            scaled: NDArray[np.float64] = rewards / self._scales
-            return scaled
+            return self._reward(energy, tardiness) / self._scales  # the formula holds for arrays
         rewards = np.zeros(self.num_envs)
         for i in np.flatnonzero(actions != LOOK).tolist():
             rewards[i] = finite_reward(self._reward(float(energy[i]), float(tardiness[i])))
