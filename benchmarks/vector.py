@@ -45,7 +45,7 @@ def measure(
     sizes = {"native": (envs, steps), "sync": (few, few_steps), "async": (few, few_steps)}
     sizes["single"] = (1, few * few_steps)
     if jobshop.installed():
-        sizes["shop"] = sizes["fast shop"] = (shops, max(1, steps // 100))
+        sizes |= dict.fromkeys(["shop", "fast shop", *["core shop"] * apart], (shops, max(1, steps // 100)))
     with ExitStack() as opened:
         contenders: dict[str, Walk] = {}
         for name, size in sizes.items():
@@ -84,7 +84,14 @@ def _jumanji(rate: Rates, shops: int) -> list[Figure]:
         note = "not installed (python -m pip install jumanji), so not measured"
         return [Figure(title, (), "steps/s", note=note) for title in (plain, fast)]
     note = f"a step sets all {jobshop.MACHINES} machines at once"
+    one_core = f"{name}, only ended ones reset, one core"
+    core = (
+        _beside(rate, "core shop", one_core, f"{jobshop.NAME}, one core", "steps/s", note)
+        if "core shop" in rate
+        else []
+    )
     return [
+        *core,
         *_beside(rate, "shop", plain, f"{jobshop.NAME}, its AutoResetWrapper", "steps/s", note),
         *_beside(rate, "fast shop", fast, f"{jobshop.NAME}, only ended ones reset", "steps/s", note, SHOP_TARGET),
     ]
