@@ -149,14 +149,17 @@ class NamedArrays(metaclass=_Kind):
         Args:
             memory: At least `words` numbers.
         """
-        values, end = self.__getstate__(), _lines(len(self._table_))
+        values, table, end = self.__getstate__(), memory[: len(self._table_)], _lines(len(self._table_))
+        table[:] = self._table_
+        first = memory.__array_interface__["data"][0]
         for name in self.together:
             array = values[name]
             values[name] = memory[end : end + array.size].view(array.dtype).reshape(array.shape)
             values[name][...] = array
+            table[self._numba_type_.places[name]] = first + 8 * end
             end += _lines(array.size)
         moved = object.__new__(type(self))
-        moved._point(values, memory[: len(self._table_)])
+        moved.__dict__.update(values, _table_=table)
         return moved
 
     @property

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -21,7 +20,7 @@ from gpusched_env.workload.priced import price_fields, price_table
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
-from gpusched_env.workload.scenario.site import with_site
+from gpusched_env.workload.scenario.site import SitePower, with_site
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -31,28 +30,29 @@ if TYPE_CHECKING:
     from gpusched_env.workload.traces.trace import Trace
 
 
-@dataclass(frozen=True, slots=True)
+# The draws of a seed depend on this order: add new concerns at the end.
+_CONCERNS = (
+    "applications", "library", "distributions", "epochs", "arrivals", "due_dates", "weights", "sharing", "durations",
+    "labels", "tenants", "prices", "site",
+)  # fmt: skip
+
+
 class _Streams:
-    """One independent stream per concern: a change of one rule does not change the draws of the others."""
+    """One independent stream per concern: a change of one rule does not change the draws of the others.
 
-    applications: Generator
-    library: Generator
-    distributions: Generator
-    epochs: Generator
-    arrivals: Generator
-    due_dates: Generator
-    weights: Generator
-    sharing: Generator
-    durations: Generator
-    labels: Generator
-    tenants: Generator
-    prices: Generator
-    site: Generator
+    Each is made when it is first used, as `SeedSequence(seed).spawn` would.
+    """
 
-    @classmethod
-    def of(cls, seed: int) -> _Streams:
-        # The draws of a seed depend on the order of the fields: add new concerns at the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(13)))
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+
+    def __getattr__(self, concern: str) -> Generator:
+        if concern not in _CONCERNS:
+            raise AttributeError(concern)
+        key = (_CONCERNS.index(concern),)
+        made = np.random.default_rng(np.random.SeedSequence(self._seed, spawn_key=key))
+        setattr(self, concern, made)
+        return made
 
 
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
@@ -134,6 +134,7 @@ class _Maker:
         applications = catalogue.chosen()
         self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
         self._names = tuple(application.name for application in applications)
+        self._has_site = scenario.site != SitePower()
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
         if trace is None and scenario.trace is not None:
@@ -156,7 +157,7 @@ class _Maker:
             )
 
     def make(self, seed: int) -> Instance:
-        streams, site = _Streams.of(seed), self._site
+        streams, site = _Streams(seed), self._site
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
         columns, interference = self._jobs(library, streams)
         table = self._job_table(columns, library, streams, by_utilisation=isinstance(interference, UtilisationModel))
@@ -180,12 +181,14 @@ class _Maker:
             from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it
 
             made = with_tenancy(made, self._scenario.tenancy)
-        return self._with_mechanisms(with_site(made, self._scenario.site, streams.site), seed)
+        if self._has_site:
+            made = with_site(made, self._scenario.site, streams.site)
+        return self._with_mechanisms(made, seed)
 
     def _with_mechanisms(self, instance: Instance, seed: int) -> Instance:
         """Return the instance with the mechanisms of other packages, each of which draws from a stream of its own."""
         for name in self._scenario.mechanisms:
-            sequence = np.random.SeedSequence(seed, spawn_key=(len(fields(_Streams)), crc32(name.encode())))
+            sequence = np.random.SeedSequence(seed, spawn_key=(len(_CONCERNS), crc32(name.encode())))
             own = self._scenario.table(name).model(instance, np.random.default_rng(sequence))
             instance = instance if own is None else instance.with_mechanisms(own)
         return instance
@@ -275,8 +278,8 @@ class _Maker:
             applications=self._names,
             distributions=library,
             **switching_columns(self._switching, columns["application"][order], told=by_utilisation),
-            opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
-            tenant=self._tenant_of_jobs(order, streams.tenants),
+            opportunistic=self._opportunistic(len(order), streams),
+            tenant=self._tenant_of_jobs(order, streams),
             **self._states(columns["application"][order]),
         )
 
@@ -290,11 +293,15 @@ class _Maker:
     def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
         return {} if self._scenario.switching.host_memory is None else {"state_gib": self._state_gib[application]}
 
-    def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
+    def _opportunistic(self, jobs: int, streams: _Streams) -> NDArray[np.bool_]:
+        share = self._scenario.jobs.opportunistic
+        return streams.labels.random(jobs) < share if share > 0.0 else np.zeros(jobs, dtype=np.bool_)
+
+    def _tenant_of_jobs(self, order: NDArray[np.int64], streams: _Streams) -> NDArray[np.int64]:
         """Return the tenants of jobs in this order: drawn by the shares of the scenario, else the trace's; else 0."""
         share = np.array([tenant.share for tenant in self._scenario.tenants])
         if len(share):
-            return rng.choice(len(share), size=len(order), p=share / share.sum())
+            return streams.tenants.choice(len(share), size=len(order), p=share / share.sum())
         if self.trace is not None and self.trace.tenant is not None:
             index = {tenant.name: i for i, tenant in enumerate(self._tenants)}
             return np.array([index[tenant_name(name)] for name in self.trace.tenant], dtype=np.int64)[order]

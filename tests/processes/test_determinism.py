@@ -38,7 +38,7 @@ for _ in range(60):
     if over:
         break
 out["env"] = sums
-many = GpuClusterVectorEnv(3, "tiny", threads=2)
+many = GpuClusterVectorEnv(3, "tiny")
 infos, out["vector"] = many.reset(seed=0)[1], []
 for _ in range(15):
     last = infos["action_mask"].shape[1] - 1 - infos["action_mask"][:, ::-1].argmax(axis=1)

@@ -121,6 +121,11 @@ def test_environments_at_once_are_the_same_in_the_smallest_build_of_all_and_in_e
         seen, rng = [env.reset(seed=4)], np.random.default_rng(1)
         assert {type(view.board) for view in env.views} == {smallest if build == "" else Everything}
         seen += [env.step(random_actions(env.action_masks(), rng)) for _ in range(40)]
+        later = GpuClusterVectorEnv(3, scenarios, shared_features=shared_features)
+        later.set_state(env.get_state())
+        assert_same(later.observations(), env.observations())
+        actions = random_actions(env.action_masks(), rng)
+        assert_same(later.step(actions), env.step(actions))
         runs.append(seen)
     assert_same(*map(tuple, runs))
 

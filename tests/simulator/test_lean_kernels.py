@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from gpusched_env import kernel as module
-from gpusched_env.kernel import kernel, lean_kernel, unlocked_kernel
+from gpusched_env.kernel import kernel, lean_kernel
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 
@@ -30,7 +30,7 @@ def calls(values: np.ndarray) -> float:
     return adds(values[1:]) + makes(3)
 
 
-@unlocked_kernel
+@lean_kernel
 def of_rows(values: np.ndarray, out: np.ndarray) -> None:
     for i in range(values.shape[0]):
         out[i] = adds(values[i])
@@ -58,7 +58,7 @@ def test_lean_kernels_call_nothing_that_counts():
     assert "NRT_incref" not in "".join(fresh.inspect_llvm().values())
 
 
-def test_an_unlocked_kernel_computes_the_same():
+def test_a_lean_kernel_of_rows_computes_the_same():
     out = np.zeros(2)
     of_rows(np.arange(6.0).reshape(2, 3), out)
     assert out.tolist() == [3.0, 12.0]

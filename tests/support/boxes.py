@@ -7,7 +7,7 @@ from typing import Annotated
 import numpy as np
 
 from gpusched_env.arrays import Floats, Ints
-from gpusched_env.kernel import kernel, unlocked_kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.named_arrays import NamedArrays, element_of, new_handles
 
 
@@ -47,7 +47,7 @@ def weigh(outer: Outer) -> float:
     return total
 
 
-@unlocked_kernel
+@lean_kernel
 def change(outer: Outer, by: int) -> None:
     """Change what is in the arrays, also by a row and by the value within."""
     inner, row = outer.inner, outer.table[1]

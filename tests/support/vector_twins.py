@@ -67,13 +67,10 @@ class Twins:
         scenarios: Sequence[Scenario] | None,
         envs: int,
         mode: AutoresetMode = AutoresetMode.NEXT_STEP,
-        threads: int | None = None,
         **settings: Any,
     ) -> None:
         each = scenarios or ["default"]
-        self.native = GpuClusterVectorEnv(
-            envs, scenarios or "default", autoreset_mode=mode, threads=threads, **settings
-        )
+        self.native = GpuClusterVectorEnv(envs, scenarios or "default", autoreset_mode=mode, **settings)
         limit = settings.pop("max_episode_steps", None)
         singles = [lambda i=i: _limited(GpuClusterEnv(each[i % len(each)], **settings), limit) for i in range(envs)]
         self.sync = SyncVectorEnv(singles, autoreset_mode=mode)

@@ -1,4 +1,4 @@
-"""Two instructions of the processor that Numba does not offer: an addition that threads share, and a prefetch."""
+"""An instruction of the processor that Numba does not offer: a prefetch."""
 
 from __future__ import annotations
 
@@ -8,30 +8,12 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from gpusched_env.arrays import Ints
 from gpusched_env.named_arrays import PLAIN
 
 build: Any = cgutils  # it has no types
 
 
-def _add(typing_context: Any, counters: Any, place: Any, number: Any) -> Any:  # noqa: ARG001 - as Numba calls it, and below
-    """Add to a number that other threads add to as well; return its former value, and see what they wrote before."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        of = signature.args[0]
-        array = context.make_array(of)(context, builder, arguments[0])
-        pointer = build.get_item_pointer(context, builder, of, array, arguments[1:2], wraparound=False)
-        return builder.atomic_rmw("add", pointer, arguments[2], "acq_rel")
-
-    return types.int64(counters, types.intp, types.int64), generate
-
-
-def _plain_add(counters: Ints, place: int, number: int) -> int:
-    counters[place] += number
-    return int(counters[place]) - number
-
-
-def _fetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
+def _fetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001 - as Numba calls it, and below
     """Load the line of the cache at this address; nothing else happens, whatever the address is."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
@@ -45,5 +27,4 @@ def _fetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001
     return types.void(types.int64), generate
 
 
-add: Any = _plain_add if PLAIN else intrinsic(_add)
 fetch: Any = (lambda _: None) if PLAIN else intrinsic(_fetch)
