@@ -47,7 +47,7 @@ _KINDS: dict[str, list[Any]] = {
     "bool": [bool],
     "tuple[float, ...] | None": [([float], None)],
 }
-_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority", "spread", "power_limit"}
+_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority", "spread", "power_limit", "owner", "hardware"}
 """Columns that are in the file only where some row has another value than the default, such as labels."""
 _TABLES: dict[str, dict[str, Schema]] = {
     name: {

@@ -10,7 +10,6 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, Tenant, UtilisationModel, checks
-from gpusched_env.model.tenant import tenant_name
 from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
 from gpusched_env.workload.interference_model import InterferenceModel, application_times, interference_model, job_times
@@ -29,6 +28,10 @@ if TYPE_CHECKING:
 
     from gpusched_env.workload.tables.applications import Application
     from gpusched_env.workload.traces.trace import Trace
+
+
+NOBODY = "nobody*"
+"""Tenant of the jobs of a trace that names none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -297,14 +300,14 @@ class _Maker:
             return rng.choice(len(share), size=len(order), p=share / share.sum())
         if self.trace is not None and self.trace.tenant is not None:
             index = {tenant.name: i for i, tenant in enumerate(self._tenants)}
-            return np.array([index[tenant_name(name)] for name in self.trace.tenant], dtype=np.int64)[order]
+            return np.array([index[name or NOBODY] for name in self.trace.tenant], dtype=np.int64)[order]
         return np.zeros(len(order), dtype=np.int64)
 
 
 def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:
     if scenario.tenants or trace is None or trace.tenant is None:
         return tuple(tenant.tenant() for tenant in scenario.tenants)
-    return tuple(Tenant(name) for name in dict.fromkeys(map(tenant_name, trace.tenant)))
+    return tuple(Tenant(name or NOBODY) for name in dict.fromkeys(trace.tenant))
 
 
 def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:
