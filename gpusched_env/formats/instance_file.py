@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,7 +21,6 @@ from gpusched_env.model import (
     Configuration,
     EpochDistribution,
     GpuType,
-    HostMemory,
     Instance,
     Interference,
     JobTable,
@@ -99,7 +98,6 @@ _DOCUMENT: dict[str, Schema] = {
     "racks?": [int],
     "decision_interval_s?": float,
     "saved_kw?": [[float]],
-    "host_memory?": {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float},
     **{f"{field}?": None for field in OWN},
     "gpu_hour_eur?": float,
     "prices?": price_fields.SCHEMA,
@@ -196,9 +194,6 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         document["decision_interval_s"] = float(instance.decision_interval_s)
     if instance.saved_kw is not None:
         document["saved_kw"] = [list(row) for row in instance.saved_kw]
-    if instance.host_memory is not None:
-        finite = {name: value for name, value in asdict(instance.host_memory).items() if value != np.inf}
-        document["host_memory"] = finite  # no limit is no value
     document |= own_fields(instance)
     if instance.gpu_hour_eur:
         document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
@@ -319,7 +314,6 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         synchronisation=synchronisation_of(read),
         racks=tuple(read.get("racks", ())),
         saved_kw=tuple(map(tuple, read["saved_kw"])) if "saved_kw" in read else None,
-        host_memory=HostMemory(**read["host_memory"]) if "host_memory" in read else None,
         prices=price_fields.prices_of(read["prices"]) if "prices" in read else None,
         mechanisms=mechanisms_of(read),
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),

@@ -2,7 +2,6 @@
 
 from gpusched_env.model.configuration import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.model.distribution import EpochDistribution
-from gpusched_env.model.host_memory import HostMemory
 from gpusched_env.model.instance import Instance
 from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
@@ -21,7 +20,6 @@ __all__ = [
     "DemandCharge",
     "EpochDistribution",
     "GpuType",
-    "HostMemory",
     "Instance",
     "Interference",
     "Job",

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.configuration import Configuration, GpuType, Node
-    from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.prices import PriceSeries
@@ -64,8 +63,6 @@ class Instance:
             `cells`, of the nodes before the physical ones: of the tenant's cell of which each is a part.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
-        host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
-            has a link of its own.
         saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
             whole GPUs, (A, C); None: what their power limit takes, for every application (`GpuType.saved_w`).
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
@@ -94,7 +91,6 @@ class Instance:
     hosts: int = 0
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
-    host_memory: HostMemory | None = None
     saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     gpu_hour_eur: float = 0.0
     prices: PriceSeries | None = None
@@ -116,7 +112,6 @@ class Instance:
         self._check_configurations()
         self._check_interference()
         self._check_synchronisation()
-        self._check_host_memory()
         self._check_saved_power()
         check_tenants(self)
         self._close_what_does_not_fit()
@@ -238,12 +233,6 @@ class Instance:
             allowed = f"{shape}: GPU types, applications"
             raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
 
-    def _check_host_memory(self) -> None:
-        if self.host_memory is not None and self.jobs.resume_s is None:
-            raise InputError("host_memory", "...", "None, unless jobs have resume_s")
-        if self.host_memory is not None and self.hosts:
-            raise InputError("host_memory", "...", "None with cells, which are bound to other hosts")
-
     def _check_saved_power(self) -> None:
         """Check that no GPU saves more than its node draws for it, and write what power limits save by themselves."""
         rows, wanted = self.saved_kw, self.configurations
@@ -294,7 +283,6 @@ class Instance:
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
-        host_memory: HostMemory | None = None,
         saved_kw: Sequence[Sequence[float]] | None = None,
         gpu_hour_eur: float = 0.0,
         prices: PriceSeries | None = None,
@@ -316,7 +304,6 @@ class Instance:
             tenants: The tenants of the cluster.
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
-            host_memory: What nodes have for the states of jobs.
             saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
             gpu_hour_eur: Price of a held GPU [€/h].
             prices: Prices of energy by period.
@@ -339,7 +326,6 @@ class Instance:
             tenants=tuple(tenants),
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
-            host_memory=host_memory,
             saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
             gpu_hour_eur=gpu_hour_eur,
             prices=prices,

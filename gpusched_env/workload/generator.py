@@ -176,8 +176,8 @@ class _Maker:
             tenants=self._tenants,
             racks=self._racks(),
             decision_interval_s=self._scenario.decision_interval_s,
-            host_memory=self._scenario.switching.host_memory,
             saved_kw=self._saved_kw,
+            mechanisms=self._scenario.switching.host_memory,
         )
         if self._scenario.tenancy != "none":
             from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it
@@ -291,7 +291,7 @@ class _Maker:
         return racks_of(self._site.nodes, self._scenario.cluster.nodes_per_rack)
 
     def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        return {} if self._scenario.switching.host_memory is None else {"state_gib": self._state_gib[application]}
+        return {"state_gib": self._state_gib[application]} if self._scenario.switching.host_memory else {}
 
     def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
         """Return the tenants of jobs in this order: drawn by the shares of the scenario, else the trace's; else 0."""

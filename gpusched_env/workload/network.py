@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import HostMemory, Machine, Synchronisation, iteration_s, network_load, traffic
-from gpusched_env.model.host_memory import BYTES_PER_GIB
+from gpusched_env.model import Machine, Synchronisation, iteration_s, network_load, traffic
+from gpusched_env.model.job import BYTES_PER_GIB, moving_s
 from gpusched_env.model.synchronisation import BACKENDS
 from gpusched_env.workload.tables.applications import Application, Communication, builtin_communication
 
@@ -165,7 +165,7 @@ def switching_costs(switching: Switching, application: Application, restart_s: f
         restart_s: Seconds of a restart that are given; None for those of the model.
     """
     stop_start_s = STOP_START_S if restart_s is None else restart_s
-    moves_s = HostMemory(bandwidth_gb_per_s=switching.bandwidth_gb_per_s).moving_s(application.state_gib)
+    moves_s = moving_s(application.state_gib, switching.bandwidth_gb_per_s)
     costs = {
         None: SwitchingCosts(0.0, None, 0.0 if restart_s is None else restart_s),
         "free": SwitchingCosts(0.0, 0.0, 0.0),

@@ -47,7 +47,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
     """
     if instance.hosts:
         raise InputError("tenancy", instance.tenancy, "none, quota or private")
-    if instance.host_memory is not None:
+    if instance.find("switching") is not None:
         raise InputError("host_memory", "...", "None: requests do not tell what host memory keeps")
     jobs = instance.jobs
     applications: dict[str, Any] = {name or "none": {} for name in jobs.applications}
