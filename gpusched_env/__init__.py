@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpusched_env.errors import InputError
     from gpusched_env.formats import load_instance, save_instance
     from gpusched_env.mechanisms.cap.model import PowerCap
+    from gpusched_env.mechanisms.network.model import Synchronisation
     from gpusched_env.mechanisms.switching.model import HostMemory
     from gpusched_env.model import (
         Cells,
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
         JobTable,
         Node,
         SharedMemory,
-        Synchronisation,
         Tenant,
         UtilisationModel,
     )

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
 
 
-OWN = {"host_memory": "switching", "site": "cap"}
-"""Fields of the mechanisms of this package, each on its own in a document, in this order."""
+OWN = {"synchronisation": "network", "host_memory": "switching", "site": "cap"}
+"""Fields of the mechanisms of this package, each on its own in a document."""
 
 
 def mechanism_fields(instance: Instance) -> dict[str, Any]:

@@ -39,7 +39,7 @@ USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "shares": lambda instance, facts: bool(_shared(facts).any()) or instance.interference is not None,
     "spread": lambda _, facts: bool(_spread(facts).any()),
     "nodes": lambda _, facts: bool(_whole_nodes(facts).any()),
-    "network": lambda instance, _: instance.synchronisation is not None,
+    "network": lambda instance, _: instance.find("network") is not None,
     "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.saved_kw is not None,
     "profiling": lambda instance, _: getattr(instance.interference, "profile_s", 0.0) > 0.0,
     "switching": lambda instance, _: instance.jobs.resume_s is not None,

@@ -11,7 +11,7 @@ from gpusched_env.model.mechanism import Mechanism
 from gpusched_env.model.prices import DemandCharge, PriceSeries
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, peak_kw, planning_rate_eur_per_s
 from gpusched_env.model.shared_memory import SharedMemory
-from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
+from gpusched_env.model.synchronisation import iteration_s, network_load, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "Node",
     "PriceSeries",
     "SharedMemory",
-    "Synchronisation",
     "Tenancy",
     "Tenant",
     "UtilisationModel",

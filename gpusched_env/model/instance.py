@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.prices import PriceSeries
-    from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
 ROUNDED = 1e-9
@@ -52,7 +51,6 @@ class Instance:
             None: on shared GPUs jobs take the time in `jobs`.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
-        synchronisation: How jobs on several nodes synchronise; None: they take the time in `jobs`.
         tenants: The tenants of the cluster; `jobs.tenant` are indices of them.
         tenancy: How tenants share the cluster: `none` (names only), `quota` (the GPUs of every type that a tenant's
             jobs hold at one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy`
@@ -85,7 +83,6 @@ class Instance:
     interference: Interference | UtilisationModel | None = None
     name: str = ""
     seed: int = 0
-    synchronisation: Synchronisation | None = None
     tenants: tuple[Tenant, ...] = ()
     tenancy: Tenancy = "none"
     hosts: int = 0
@@ -111,7 +108,6 @@ class Instance:
         self._check_nodes()
         self._check_configurations()
         self._check_interference()
-        self._check_synchronisation()
         self._check_saved_power()
         check_tenants(self)
         self._close_what_does_not_fit()
@@ -222,17 +218,6 @@ class Instance:
                 allowed = f"from {low:g} to {high:g} W, the power of a busy {gpu_type.name}"
                 raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
 
-    def _check_synchronisation(self) -> None:
-        if self.synchronisation is not None and self.most_spread:
-            raise InputError("synchronisation", "...", "none with spread configurations, whose times are measured")
-        several = next((c.name for c in self.configurations if c.nodes > 1 and c.share < 1.0), None)
-        if self.synchronisation is not None and several is not None:
-            raise InputError("synchronisation", several, "none with shares on several nodes")
-        shape = (len(self.gpu_types), len(self.jobs.applications))
-        if self.synchronisation is not None and self.synchronisation.compute_s.shape != shape:
-            allowed = f"{shape}: GPU types, applications"
-            raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
-
     def _check_saved_power(self) -> None:
         """Check that no GPU saves more than its node draws for it, and write what power limits save by themselves."""
         rows, wanted = self.saved_kw, self.configurations
@@ -278,7 +263,6 @@ class Instance:
         pue: float = 1.58,
         restart_s: float = 0.0,
         interference: Interference | UtilisationModel | None = None,
-        synchronisation: Synchronisation | None = None,
         name: str = "",
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
@@ -299,7 +283,6 @@ class Instance:
             pue: Power usage effectiveness.
             restart_s: Restart overhead of jobs without one of their own [s], from 0 to `checks.LONGEST_S`.
             interference: How co-runners on one GPU affect one another.
-            synchronisation: How spare machines help jobs on several nodes.
             name: Name of the instance.
             tenants: The tenants of the cluster.
             tenancy: How they share it.
@@ -321,7 +304,6 @@ class Instance:
             energy_price_eur_per_kwh=energy_price_eur_per_kwh,
             pue=pue,
             interference=interference,
-            synchronisation=synchronisation,
             name=name,
             tenants=tuple(tenants),
             tenancy=tenancy,
@@ -367,11 +349,9 @@ class Instance:
         if self.most_spread:
             whole = self.consolidated
             seconds = checks.frozen_array(np.where(whole >= 0, np.minimum(seconds, _or_inf(seconds, whole)), seconds))
-        if self.synchronisation is None:
-            return seconds
-        types = self.type_of_configuration.tolist()
-        least = self.synchronisation.least_slowdowns(self.configurations, types, len(self.nodes))
-        return checks.frozen_array(seconds * least[self.jobs.application])
+        for own in self.mechanisms:
+            seconds = own.fastest(self, seconds)
+        return seconds
 
     @property
     def most_spread(self) -> int:

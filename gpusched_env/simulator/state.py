@@ -63,7 +63,7 @@ class Common:
         if instance.interference is not None:  # then constants follow from the jobs too
             return facts_of(instance), self._rates(instance), {}
         parts = (
-            instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.saved_kw,
+            instance.gpu_types, instance.nodes, instance.configurations, instance.saved_kw, *instance.mechanisms,
         )  # fmt: skip
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
         key = (*map(id, parts), *numbers, instance.gpu_hour_eur)

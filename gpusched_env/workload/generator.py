@@ -146,8 +146,9 @@ class _Maker:
         self.trace = trace
         self._tenants, self._prices = _tenants(scenario, self.trace), price_table(scenario.prices)
         measured = application_times(applications, self._site)
-        seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
+        seconds, network = over_network(scenario, applications, self._site, measured)
         self._seconds, self._saved_kw = with_power(scenario, applications, self._site, seconds)
+        self._mechanisms = (*network, *scenario.switching.host_memory)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._state_gib = np.array([application.state_gib for application in applications])
@@ -172,12 +173,11 @@ class _Maker:
             interference=interference,
             name=self._scenario.name,
             seed=seed,
-            synchronisation=self._synchronisation,
             tenants=self._tenants,
             racks=self._racks(),
             decision_interval_s=self._scenario.decision_interval_s,
             saved_kw=self._saved_kw,
-            mechanisms=self._scenario.switching.host_memory,
+            mechanisms=self._mechanisms,
         )
         if self._scenario.tenancy != "none":
             from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it

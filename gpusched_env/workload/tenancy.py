@@ -78,7 +78,7 @@ def _racks(instance: Instance, gpu_type: str) -> list[list[Node]]:
 def _check(instance: Instance) -> None:
     if not instance.tenants:
         raise InputError("tenants", [], "at least one tenant")
-    if instance.synchronisation is not None:
+    if instance.find("network") is not None:
         raise InputError("synchronisation", "...", "none: there is no model of spare machines with tenants")
     for gpu_type in instance.gpu_types:
         wanted: Counter[int] = Counter()
