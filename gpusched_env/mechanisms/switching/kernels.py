@@ -18,7 +18,7 @@ from gpusched_env.hooks import register
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.mechanisms.shares.placement import has_room, of_several
 from gpusched_env.mechanisms.switching.model import HostMemory
-from gpusched_env.model.job import BYTES_PER_GIB
+from gpusched_env.model.job import BYTES_PER_GIB, moving_s
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.held_nodes import mark_of
@@ -187,7 +187,7 @@ def begin(instance: Instance, board: Board, hidden: Hidden) -> None:
     if host is None:
         return
     hidden.jobs[:, at.STATE_BYTES] = np.ceil(state_gib * BYTES_PER_GIB)
-    hidden.jobs[:, at.MOVING_S] = host.moving_s(1.0) * state_gib
+    hidden.jobs[:, at.MOVING_S] = moving_s(1.0, host.bandwidth_gb_per_s) * state_gib
     if host.pool_gib < np.inf:
         board.count[at.LIMITED_POOL] = 1
         board.nodes[:, at.POOL_FREE] = int(host.pool_gib * BYTES_PER_GIB)

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.job import moving_s
 from gpusched_env.model.mechanism import Mechanism
 
 if TYPE_CHECKING:
@@ -58,10 +57,6 @@ class HostMemory(Mechanism):
 
     def fields(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if value != math.inf}  # no limit is no value
-
-    def moving_s(self, state_gib: float) -> float:
-        """Return the seconds in which a state leaves and comes back over a link, 2 S / B."""
-        return moving_s(state_gib, self.bandwidth_gb_per_s)
 
 
 MODEL = HostMemory
