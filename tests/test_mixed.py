@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from any_instance import AnyInstance
 from crowded import Whatever
 from gpusched_baselines import make_policy
-from gpusched_env import GpuClusterVectorEnv, UtilisationModel, rollout, simulate
+from gpusched_env import GpuClusterVectorEnv, Synchronisation, UtilisationModel, rollout, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from mixed import check_shared_gpus, mixed_instance
@@ -30,7 +30,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path: Path) -> None:
         write_run(result, tmp_path / "run")
         assert audit(tmp_path / "run") == [], seed
         met["utilisation"] += isinstance(instance.interference, UtilisationModel)
-        met["helpers"] += instance.synchronisation is not None
+        met["helpers"] += instance.of(Synchronisation) is not None
         met["switching"] += instance.jobs.resume_s is not None
         met["quotas"] += instance.tenancy == "quota"
         met["spread"] += instance.most_spread > 0

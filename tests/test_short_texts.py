@@ -61,7 +61,7 @@ def test_a_view_and_a_state_say_how_far_the_run_is():
 def short_values():
     for name in ("sharing", "guaranteed-and-opportunistic", "byteps"):
         instance = make_instance(load_scenario(name), 0)
-        yield from (instance, instance.interference, instance.synchronisation, instance.jobs.distributions[0])
+        yield from (instance, instance.interference, *instance.mechanisms, instance.jobs.distributions[0])
     yield from builtin_scenarios().values()
 
 

@@ -2,7 +2,6 @@
 
 from gpusched_env.model.configuration import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.model.distribution import EpochDistribution
-from gpusched_env.model.host_memory import HostMemory
 from gpusched_env.model.instance import Instance
 from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
@@ -12,7 +11,7 @@ from gpusched_env.model.mechanism import Mechanism
 from gpusched_env.model.prices import DemandCharge, PriceSeries
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, peak_kw, planning_rate_eur_per_s
 from gpusched_env.model.shared_memory import SharedMemory
-from gpusched_env.model.synchronisation import Synchronisation, iteration_s, network_load, traffic
+from gpusched_env.model.synchronisation import iteration_s, network_load, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
 __all__ = [
@@ -21,7 +20,6 @@ __all__ = [
     "DemandCharge",
     "EpochDistribution",
     "GpuType",
-    "HostMemory",
     "Instance",
     "Interference",
     "Job",
@@ -31,7 +29,6 @@ __all__ = [
     "Node",
     "PriceSeries",
     "SharedMemory",
-    "Synchronisation",
     "Tenancy",
     "Tenant",
     "UtilisationModel",

@@ -124,6 +124,8 @@ class GpuType:
         node_power_w: Power of a node with 1, 2, ... busy GPUs [W], `max_gpus_per_node` numbers > 0; in place of the
             other powers. Of these `gpu_power_w` still counts where GPUs draw power by their utilisation
             (`UtilisationModel`): a held, idle GPU draws `gpu_power_w` - `idle_power_w` less than in the table.
+        owner: Name of the tenant that alone has the nodes of this type; empty: nobody.
+        hardware: Name of the hardware, which types of several owners have in common; empty: `name`.
 
     Raises:
         InputError: A value is out of its range.
@@ -136,6 +138,8 @@ class GpuType:
     max_gpus_per_node: int = 8
     idle_gpu_power_w: float = 0.0
     node_power_w: tuple[float, ...] | None = None
+    owner: str = ""
+    hardware: str = ""
 
     def __post_init__(self) -> None:
         if not self.name:

@@ -23,11 +23,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.configuration import Configuration, GpuType, Node
-    from gpusched_env.model.host_memory import HostMemory
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.prices import PriceSeries
-    from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
 ROUNDED = 1e-9
@@ -53,7 +51,6 @@ class Instance:
             None: on shared GPUs jobs take the time in `jobs`.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
-        synchronisation: How jobs on several nodes synchronise; None: they take the time in `jobs`.
         tenants: The tenants of the cluster; `jobs.tenant` are indices of them.
         tenancy: How tenants share the cluster: `none` (names only), `quota` (the GPUs of every type that a tenant's
             jobs hold at one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy`
@@ -64,8 +61,6 @@ class Instance:
             `cells`, of the nodes before the physical ones: of the tenant's cell of which each is a part.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
-        host_memory: What nodes have for the states of jobs that are switched; None: states take no room, and every GPU
-            has a link of its own.
         saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
             whole GPUs, (A, C); None: what their power limit takes, for every application (`GpuType.saved_w`).
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
@@ -88,13 +83,11 @@ class Instance:
     interference: Interference | UtilisationModel | None = None
     name: str = ""
     seed: int = 0
-    synchronisation: Synchronisation | None = None
     tenants: tuple[Tenant, ...] = ()
     tenancy: Tenancy = "none"
     hosts: int = 0
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
-    host_memory: HostMemory | None = None
     saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     gpu_hour_eur: float = 0.0
     prices: PriceSeries | None = None
@@ -115,8 +108,6 @@ class Instance:
         self._check_nodes()
         self._check_configurations()
         self._check_interference()
-        self._check_synchronisation()
-        self._check_host_memory()
         self._check_saved_power()
         check_tenants(self)
         self._close_what_does_not_fit()
@@ -227,23 +218,6 @@ class Instance:
                 allowed = f"from {low:g} to {high:g} W, the power of a busy {gpu_type.name}"
                 raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
 
-    def _check_synchronisation(self) -> None:
-        if self.synchronisation is not None and self.most_spread:
-            raise InputError("synchronisation", "...", "none with spread configurations, whose times are measured")
-        several = next((c.name for c in self.configurations if c.nodes > 1 and c.share < 1.0), None)
-        if self.synchronisation is not None and several is not None:
-            raise InputError("synchronisation", several, "none with shares on several nodes")
-        shape = (len(self.gpu_types), len(self.jobs.applications))
-        if self.synchronisation is not None and self.synchronisation.compute_s.shape != shape:
-            allowed = f"{shape}: GPU types, applications"
-            raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
-
-    def _check_host_memory(self) -> None:
-        if self.host_memory is not None and self.jobs.resume_s is None:
-            raise InputError("host_memory", "...", "None, unless jobs have resume_s")
-        if self.host_memory is not None and self.hosts:
-            raise InputError("host_memory", "...", "None with cells, which are bound to other hosts")
-
     def _check_saved_power(self) -> None:
         """Check that no GPU saves more than its node draws for it, and write what power limits save by themselves."""
         rows, wanted = self.saved_kw, self.configurations
@@ -289,12 +263,10 @@ class Instance:
         pue: float = 1.58,
         restart_s: float = 0.0,
         interference: Interference | UtilisationModel | None = None,
-        synchronisation: Synchronisation | None = None,
         name: str = "",
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
-        host_memory: HostMemory | None = None,
         saved_kw: Sequence[Sequence[float]] | None = None,
         gpu_hour_eur: float = 0.0,
         prices: PriceSeries | None = None,
@@ -311,12 +283,10 @@ class Instance:
             pue: Power usage effectiveness.
             restart_s: Restart overhead of jobs without one of their own [s], from 0 to `checks.LONGEST_S`.
             interference: How co-runners on one GPU affect one another.
-            synchronisation: How spare machines help jobs on several nodes.
             name: Name of the instance.
             tenants: The tenants of the cluster.
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
-            host_memory: What nodes have for the states of jobs.
             saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
             gpu_hour_eur: Price of a held GPU [€/h].
             prices: Prices of energy by period.
@@ -334,12 +304,10 @@ class Instance:
             energy_price_eur_per_kwh=energy_price_eur_per_kwh,
             pue=pue,
             interference=interference,
-            synchronisation=synchronisation,
             name=name,
             tenants=tuple(tenants),
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
-            host_memory=host_memory,
             saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
             gpu_hour_eur=gpu_hour_eur,
             prices=prices,
@@ -381,11 +349,9 @@ class Instance:
         if self.most_spread:
             whole = self.consolidated
             seconds = checks.frozen_array(np.where(whole >= 0, np.minimum(seconds, _or_inf(seconds, whole)), seconds))
-        if self.synchronisation is None:
-            return seconds
-        types = self.type_of_configuration.tolist()
-        least = self.synchronisation.least_slowdowns(self.configurations, types, len(self.nodes))
-        return checks.frozen_array(seconds * least[self.jobs.application])
+        for own in self.mechanisms:
+            seconds = own.fastest(self, seconds)
+        return seconds
 
     @property
     def most_spread(self) -> int:

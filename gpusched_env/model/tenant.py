@@ -25,11 +25,6 @@ Tenancy = Literal["none", "quota", "private", "cells"]
 that are bound to nodes when they are used."""
 TENANCIES: tuple[Tenancy, ...] = ("none", "quota", "private", "cells")
 
-BETWEEN = "/"
-"""Separator of the name of a tenant and that of a GPU type in the name of the tenant's own type."""
-OPPORTUNISTIC = "opportunistic"
-"""In place of a tenant's name: GPUs that no tenant uses now, for opportunistic jobs."""
-
 
 @dataclass(frozen=True, slots=True)
 class Cells:
@@ -58,21 +53,19 @@ class Tenant:
     """A tenant: a name, and its guaranteed cells. Its quota of a GPU type is the sum of their GPUs.
 
     Args:
-        name: Name, which is not empty and has no `/`, nor is it `opportunistic`.
+        name: Name, which is not empty.
         cells: The cells of its virtual cluster; without any it is a name only, by which results are grouped.
 
     Raises:
-        InputError: The name is not allowed.
+        InputError: The name is empty.
     """
 
     name: str
     cells: tuple[Cells, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.name or BETWEEN in self.name or self.name == OPPORTUNISTIC:
-            raise InputError(
-                "tenant.name", self.name, f"a text without {BETWEEN!r}, neither empty nor {OPPORTUNISTIC!r}"
-            )
+        if not self.name:
+            raise InputError("tenant.name", self.name, "a text that is not empty")
 
     def gpus(self, gpu_type: str) -> int:
         """Count its guaranteed GPUs of a type."""
@@ -87,18 +80,9 @@ class Tenant:
         return found
 
 
-def name_of(tenant: str, gpu_type: str) -> str:
-    return f"{tenant}{BETWEEN}{gpu_type}"
-
-
-def hardware(gpu_type: str) -> str:
-    """Return the name of the hardware of a GPU type: for a tenant's own type, its name without the tenant."""
-    return gpu_type.rpartition(BETWEEN)[2]
-
-
-def tenant_name(text: str) -> str:
-    name = text.replace(BETWEEN, "-")
-    return f"{name or 'nobody'}*" if name in {"", OPPORTUNISTIC} else name
+def hardware_of(instance: Instance) -> dict[str, str]:
+    """Return the name of the hardware of each GPU type by the name of the type, in their order."""
+    return {v.name: v.hardware or v.name for v in instance.gpu_types}
 
 
 LEVELS = tuple(2**k for k in range(11))
@@ -165,12 +149,12 @@ def check_tenants(instance: Instance) -> None:
         raise InputError(f"jobs[{job}].tenant", most, f"the index of one of the {len(names)} tenants")
     if (instance.tenancy == "cells") != (instance.hosts > 0) or not 0 <= instance.hosts < len(instance.nodes):
         raise InputError("hosts", instance.hosts, "the number of physical nodes with cells, else 0")
-    known = {hardware(v.name) for v in instance.gpu_types}
+    known = set(hardware_of(instance).values())
     for t, tenant in enumerate(instance.tenants):
         if instance.tenancy != "none" and not tenant.cells:
             raise InputError(f"tenants[{t}].cells", [], "at least one kind of cells, with a tenancy")
         for i, cells in enumerate(tenant.cells):
-            if cells.gpu_type not in known:
+            if cells.gpu_type not in known and instance.tenancy != "private":  # there they are nodes already
                 allowed = f"one of the GPU types {', '.join(sorted(known))}"
                 raise InputError(f"tenants[{t}].cells[{i}].gpu_type", cells.gpu_type, allowed)
     check_racks(instance)
@@ -200,23 +184,23 @@ def check_cells(instance: Instance) -> None:
     """Check that the cells of an instance with hosts can all be bound to them at one time.
 
     Raises:
-        InputError: A host is no node for opportunistic jobs or has too many GPUs, or the cells do not fit on the hosts.
+        InputError: A cell has no owner, or a host has one or too many GPUs, or the cells do not fit on the hosts.
     """
-    first = len(instance.nodes) - instance.hosts
-    for n, node in enumerate(instance.nodes):
-        if (node.gpu_type == name_of(OPPORTUNISTIC, hardware(node.gpu_type))) != (n >= first):
-            raise InputError(
-                f"nodes[{n}].gpu_type", node.gpu_type, f"{OPPORTUNISTIC}/..., for the last {instance.hosts} only"
-            )
-    types = instance.type_of_node
+    first, types, hardware = len(instance.nodes) - instance.hosts, instance.type_of_node, hardware_of(instance)
+    names = [tenant.name for tenant in instance.tenants]
+    for n, v in enumerate(types.tolist()):
+        owner = instance.gpu_types[v].owner
+        if owner not in names if n < first else owner:
+            allowed = f"one of {', '.join(names)}: nodes[{n}] is a cell" if n < first else f"none: nodes[{n}] is a host"
+            raise InputError(f"gpu_types[{v}].owner", owner, allowed)
     if np.any(types[:first] >= types[first]) or np.any(types[first:] < types[first]):
-        raise InputError("gpu_types", [v.name for v in instance.gpu_types], f"those of {OPPORTUNISTIC}/ last")
-    for kind in sorted({hardware(node.gpu_type) for node in instance.nodes}):
+        raise InputError("gpu_types", [v.name for v in instance.gpu_types], "those without an owner last")
+    for kind in sorted({hardware[node.gpu_type] for node in instance.nodes}):
         sizes = [Counter[int](), Counter[int]()]
         largest = 0
         for piece in pieces(instance.nodes, instance.racks):
             node = instance.nodes[piece[0]]
-            if hardware(node.gpu_type) == kind:
+            if hardware[node.gpu_type] == kind:
                 sizes[piece[0] >= first][node.gpus * len(piece)] += 1
                 largest = max(largest, node.gpus)
                 if piece[0] < first <= piece[-1]:
@@ -243,7 +227,8 @@ def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int], no
 
 def kinds_of_nodes(instance: Instance) -> NDArray[np.int64]:
     """Return the index of every node's hardware, whichever tenant has it, (N,)."""
-    names = [hardware(node.gpu_type) for node in instance.nodes]
+    hardware = hardware_of(instance)
+    names = [hardware[node.gpu_type] for node in instance.nodes]
     known = sorted(set(names))
     return np.array([known.index(name) for name in names], dtype=np.int64)
 
@@ -252,11 +237,11 @@ def largest_billed(instance: Instance) -> dict[str, int]:
     """Return the GPUs of the largest node of every GPU type, or with cells of the largest host that can hold one."""
     if not instance.hosts:
         return instance.largest_node
-    largest: dict[str, int] = {}
-    for host in instance.nodes[-instance.hosts :]:
-        kind = hardware(host.gpu_type)
+    largest, hardware = dict[str, int](), hardware_of(instance)
+    for host in machines(instance):
+        kind = hardware[host.gpu_type]
         largest[kind] = max(largest.get(kind, 0), host.gpus)
-    return {name: largest[hardware(name)] for name in instance.largest_node}
+    return {name: largest[hardware[name]] for name in instance.largest_node}
 
 
 def quotas(instance: Instance) -> NDArray[np.int64]:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from gpusched_env.hooks import arrays_of, begin
 from gpusched_env.model import Instance, checks
-from gpusched_env.model.host_memory import BYTES_PER_GIB
 from gpusched_env.model.rates import Rates
 from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.named_arrays import build as built
@@ -64,7 +63,7 @@ class Common:
         if instance.interference is not None:  # then constants follow from the jobs too
             return facts_of(instance), self._rates(instance), {}
         parts = (
-            instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation, instance.saved_kw,
+            instance.gpu_types, instance.nodes, instance.configurations, instance.saved_kw, *instance.mechanisms,
         )  # fmt: skip
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
         key = (*map(id, parts), *numbers, instance.gpu_hour_eur)
@@ -295,9 +294,6 @@ def _first_rows(
     jobs[:, at.STARTING_S] = table.start_s
     jobs[:, at.OPPORTUNISTIC] = table.opportunistic
     jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
-    if instance.host_memory is not None:
-        jobs[:, at.STATE_BYTES] = np.ceil(table.state_gib * BYTES_PER_GIB)
-        jobs[:, at.MOVING_S] = instance.host_memory.moving_s(1.0) * table.state_gib
     jobs[:, at.SLOWDOWN] = 1.0
     jobs[:, at.TENANT] = table.tenant
     jobs[

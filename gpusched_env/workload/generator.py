@@ -9,7 +9,6 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, Tenant, UtilisationModel, checks
-from gpusched_env.model.tenant import tenant_name
 from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
 from gpusched_env.workload.interference_model import InterferenceModel, application_times, interference_model, job_times
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     from gpusched_env.workload.tables.applications import Application
     from gpusched_env.workload.traces.trace import Trace
 
+
+NOBODY = "nobody*"
+"""Tenant of the jobs of a trace that names none."""
 
 # The draws of a seed depend on this order: add new concerns at the end.
 _CONCERNS = (
@@ -144,8 +146,9 @@ class _Maker:
         self.trace = trace
         self._tenants, self._prices = _tenants(scenario, self.trace), price_table(scenario.prices)
         measured = application_times(applications, self._site)
-        seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
+        seconds, network = over_network(scenario, applications, self._site, measured)
         self._seconds, self._saved_kw = with_power(scenario, applications, self._site, seconds)
+        self._mechanisms = (*network, *scenario.switching.host_memory)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._state_gib = np.array([application.state_gib for application in applications])
@@ -170,12 +173,11 @@ class _Maker:
             interference=interference,
             name=self._scenario.name,
             seed=seed,
-            synchronisation=self._synchronisation,
             tenants=self._tenants,
             racks=self._racks(),
             decision_interval_s=self._scenario.decision_interval_s,
-            host_memory=self._scenario.switching.host_memory,
             saved_kw=self._saved_kw,
+            mechanisms=self._mechanisms,
         )
         if self._scenario.tenancy != "none":
             from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it
@@ -291,7 +293,7 @@ class _Maker:
         return racks_of(self._site.nodes, self._scenario.cluster.nodes_per_rack)
 
     def _states(self, application: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-        return {} if self._scenario.switching.host_memory is None else {"state_gib": self._state_gib[application]}
+        return {"state_gib": self._state_gib[application]} if self._scenario.switching.host_memory else {}
 
     def _opportunistic(self, jobs: int, streams: _Streams) -> NDArray[np.bool_]:
         share = self._scenario.jobs.opportunistic
@@ -304,14 +306,14 @@ class _Maker:
             return streams.tenants.choice(len(share), size=len(order), p=share / share.sum())
         if self.trace is not None and self.trace.tenant is not None:
             index = {tenant.name: i for i, tenant in enumerate(self._tenants)}
-            return np.array([index[tenant_name(name)] for name in self.trace.tenant], dtype=np.int64)[order]
+            return np.array([index[name or NOBODY] for name in self.trace.tenant], dtype=np.int64)[order]
         return np.zeros(len(order), dtype=np.int64)
 
 
 def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:
     if scenario.tenants or trace is None or trace.tenant is None:
         return tuple(tenant.tenant() for tenant in scenario.tenants)
-    return tuple(Tenant(name) for name in dict.fromkeys(map(tenant_name, trace.tenant)))
+    return tuple(Tenant(name or NOBODY) for name in dict.fromkeys(trace.tenant))
 
 
 def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import HostMemory, Machine, Synchronisation, iteration_s, network_load, traffic
-from gpusched_env.model.host_memory import BYTES_PER_GIB
+from gpusched_env.model import Machine, iteration_s, network_load, traffic
+from gpusched_env.model.job import BYTES_PER_GIB, moving_s
+from gpusched_env.model.mechanism import Mechanism, model_of
 from gpusched_env.model.synchronisation import BACKENDS
 from gpusched_env.workload.tables.applications import Application, Communication, builtin_communication
 
@@ -28,7 +29,7 @@ TIMED_ON = "V100"
 
 def over_network(
     scenario: Scenario, applications: tuple[Application, ...], site: Site, seconds: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], Synchronisation | None]:
+) -> tuple[NDArray[np.float64], tuple[Mechanism, ...]]:
     """Put a scenario's network in place of the measured one.
 
     Args:
@@ -36,7 +37,7 @@ def over_network(
 
     Returns:
         Time of an epoch of every application on every configuration over this network [s], (A, C), and the model
-        of the network for instances; None where it is the same at all times.
+        of the network for instances; none where it is the same at all times.
 
     Raises:
         InputError: The scenario asks for a network, but GPUs are spread, or no application has known times of
@@ -44,7 +45,7 @@ def over_network(
     """
     asked = scenario.interconnect
     if asked.measured:
-        return seconds, None
+        return seconds, ()
     if scenario.jobs.spread_counts:
         raise InputError(
             "jobs.spread_counts", list(scenario.jobs.spread_counts), "nothing, unless the network is the measured one"
@@ -60,12 +61,10 @@ def over_network(
         raise InputError(f"interconnect.{field}", getattr(asked, field), allowed)
     network = _network(asked, known, site, len(applications))
     rescaled = _rescaled(seconds, site, known, network)
-    return rescaled, None if asked.backend == "all-reduce" and asked.core_gb_per_s is None else network
+    return rescaled, () if asked.backend == "all-reduce" and asked.core_gb_per_s is None else (network,)
 
 
-def _network(
-    asked: Interconnect, known: Mapping[tuple[int, str], Communication], site: Site, applications: int
-) -> Synchronisation:
+def _network(asked: Interconnect, known: Mapping[tuple[int, str], Communication], site: Site, applications: int) -> Any:
     """Return the model of the network that was asked for."""
     types = {gpu_type.name: v for v, gpu_type in enumerate(site.gpu_types)}
     shape = len(types), applications
@@ -77,7 +76,8 @@ def _network(
     nodes = None
     if asked.core_gb_per_s is not None and asked.nic_gb_per_s is not None:
         nodes = asked.core_gb_per_s / asked.nic_gb_per_s
-    return Synchronisation(
+    kind: Any = model_of("network")
+    return kind(
         compute,
         sync,
         asked.cpu_machines,
@@ -115,7 +115,7 @@ def _inside_s(asked: Interconnect, row: Communication) -> float:
 
 
 def _rescaled(
-    seconds: NDArray[np.float64], site: Site, known: Mapping[tuple[int, str], Communication], own: Synchronisation
+    seconds: NDArray[np.float64], site: Site, known: Mapping[tuple[int, str], Communication], own: Any
 ) -> NDArray[np.float64]:
     """Return times over another network: the measured ones times the model's factor.
 
@@ -165,7 +165,7 @@ def switching_costs(switching: Switching, application: Application, restart_s: f
         restart_s: Seconds of a restart that are given; None for those of the model.
     """
     stop_start_s = STOP_START_S if restart_s is None else restart_s
-    moves_s = HostMemory(bandwidth_gb_per_s=switching.bandwidth_gb_per_s).moving_s(application.state_gib)
+    moves_s = moving_s(application.state_gib, switching.bandwidth_gb_per_s)
     costs = {
         None: SwitchingCosts(0.0, None, 0.0 if restart_s is None else restart_s),
         "free": SwitchingCosts(0.0, 0.0, 0.0),

@@ -39,7 +39,7 @@ def test_any_run_audits_clean(tmp_path: Path, preemption: bool, interference: bo
         )
         result = simulate(instance, Whatever(preemption), seed=seed, review_s=20.0)
         assert audited(result, tmp_path / "run") == [], seed
-        alone = simulate(replace(instance, synchronisation=None), Whatever(preemption), seed=seed)
+        alone = simulate(replace(instance, mechanisms=()), Whatever(preemption), seed=seed)
         helped += result.total_eur != alone.total_eur
     assert helped >= 4
 
@@ -54,7 +54,7 @@ def folder(tmp_path: Path) -> Path:
         Job(0.0, 9e5, 0.001, 1.0, CERTAIN, 1.0, {one: 7200.0}),
     ]
     own = Synchronisation(np.array([[3.0]]), np.array([[1.5]]), 1)
-    instance = Instance.from_jobs([gpu], [Node("V", 1)] * 5, jobs, [one, three], synchronisation=own)
+    instance = Instance.from_jobs([gpu], [Node("V", 1)] * 5, jobs, [one, three], mechanisms=(own,))
 
     write_run(simulate(instance, Fixed((1, 0))), tmp_path / "run")
     return tmp_path / "run"

@@ -63,9 +63,9 @@ def test_quotas_bind_only_where_there_are_quotas(tmp_path: Path) -> None:
 
 def test_cells_and_lent_gpus_that_take_one_gpu_more_than_their_host_has_are_found(tmp_path: Path) -> None:
     """A cell of four GPUs and a job on four of the rest fill a host of eight; one of seven would be too small."""
-    types = [GpuType(name, 300.0, 200.0, 32.0, 8) for name in ("a/V100", "opportunistic/V100")]
+    types = [GpuType(f"{owner}'s", 300.0, 200.0, 32.0, 8, owner=owner, hardware="V100") for owner in ("a", "")]
     jobs = [Job(0.0, 1e4, 1e-3, 1.0, CERTAIN, 1.0, {Configuration(v.name, 4): 100.0}) for v in types]
-    nodes = [Node("a/V100", 4), Node("opportunistic/V100", 8)]
+    nodes = [Node("a's", 4), Node("'s", 8)]
     instance = Instance(
         types, nodes, (c := tuple(Configuration(v.name, 4) for v in types)), JobTable.from_jobs(jobs, c),
         tenants=(Tenant("a", (Cells("V100", 4, 1),)),), tenancy="cells", hosts=1,

@@ -108,7 +108,7 @@ def test_the_bound_of_a_job_on_four_nodes_is_that_with_all_help():
     four = Configuration("V", 1, nodes=4)
     instance = kilowatt_cluster([hours_job(1.0, {four: 1.0}, 9 * HOUR)], [1] * 4, [four])
     assert clairvoyant_bound(instance) == pytest.approx(4.0)
-    helped = replace(instance, synchronisation=Synchronisation([[2.0]], [[1.0]], 4))
+    helped = instance.with_mechanisms(Synchronisation([[2.0]], [[1.0]], 4))
     assert clairvoyant_bound(helped) == non_clairvoyant_bound(helped) == pytest.approx(3.0)
     assert simulate(helped, make_policy("fifo")).total_eur == pytest.approx(3.0)
 

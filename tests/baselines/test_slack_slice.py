@@ -72,7 +72,7 @@ def test_but_not_if_it_would_miss_its_due_date():
 def test_a_state_without_room_counts_as_a_restart():
     """The second job's state needs 2 GiB of 1; 50 s are more than the 5 s of the first."""
     jobs = job(100.0, **DEAR), job(100.0, state_gib=2.0, **CHEAP), job(5.0, 7.0, due_s=20.0, **CHEAP)
-    result = run(*jobs, gpus=2, host_memory=HostMemory(1.0))
+    result = run(*jobs, gpus=2, mechanisms=(HostMemory(1.0),))
     assert result.completion_s == pytest.approx([110.0, 100.0, 19.75])
 
 

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, Synchronisation
 from gpusched_env.observation import CO_RUNNER_FEATURES, OPTION_FEATURES
 from gpusched_env.simulator import layout as at
 from helpers import helped_instance
@@ -54,8 +54,8 @@ def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed: int):
 
 def test_on_several_nodes_the_speed_says_what_the_network_gives_now():
     instance = helped_instance(1, jobs=15, span_s=200.0)
-    own = replace(instance.synchronisation, core_nodes=4.0, cpu_machines=2)
-    instance, types = replace(instance, synchronisation=own), instance.type_of_configuration.tolist()
+    own = replace(instance.of(Synchronisation), core_nodes=4.0, cpu_machines=2)
+    instance, types = instance.with_mechanisms(own), instance.type_of_configuration.tolist()
     least = own.least_slowdowns(instance.configurations, types, len(instance.nodes))
     env = GpuClusterEnv(instance=instance, shared_features=True)
     seen, info = env.reset(seed=0)

@@ -19,6 +19,7 @@ from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import Board, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import FORCED, common_build
+from gpusched_env.simulator.run import Facts
 from gpusched_env.workload import make_instance
 from gpusched_experiments.report.warm_up import tiny_instance
 from gpusched_operations.forecast import ForecastSettings, forecast
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 BOARDS = [built(Board, names) for names in BUILDS.values()]
 PlainBoard, NodesBoard, EnergyBoard, SharedBoard, Everything = BOARDS
-POLICIES = ("edf", "sts", "sts-x")
+POLICIES = ("edf", "hived", "sts", "sts-x")
 
 
 def of_random(**more: Any) -> Instance:
@@ -105,7 +106,8 @@ def board_after(instance: Instance, rounds: int) -> dict[str, Any]:
         state.commit_round()
     arrays = {name: array for name, array in state.board.__getstate__().items() if name in Board._fields}
     jobs = arrays["jobs"] if instance.jobs.resume_s is not None else np.delete(arrays["jobs"], at.LAST_NODES, axis=1)
-    return arrays | {"facts": arrays["facts"].__getstate__(), "jobs": jobs}
+    facts = {name: array for name, array in arrays["facts"].__getstate__().items() if name in Facts._fields}
+    return arrays | {"facts": facts, "jobs": jobs}
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

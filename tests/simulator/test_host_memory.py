@@ -51,7 +51,9 @@ def cluster(memory: HostMemory | None, jobs: int = 2) -> Instance:
     distribution = EpochDistribution.certain()
     job = Job(0.0, 1e6, 0.0, 10.0, distribution, 10.0, seconds, start_s=3.0, resume_s=2.0, state_gib=STATE_GIB)
     gpu_type, nodes = GpuType("V", 1000.0, 0.0, 16.0, 2), [Node("V", 2)] * 3
-    return Instance.from_jobs([gpu_type], nodes, [job] * jobs, CONFIGURATIONS, restart_s=7.0, host_memory=memory)
+    return Instance.from_jobs(
+        [gpu_type], nodes, [job] * jobs, CONFIGURATIONS, restart_s=7.0, mechanisms=() if memory is None else (memory,)
+    )
 
 
 def completions_s(

@@ -92,10 +92,9 @@ def test_what_no_tenancy_can_be_is_refused(change: dict[str, object], error: tup
         Instance.from_jobs([V100], [Node("V100", 4)], **given_)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("name", ["", "a/b", "opportunistic"])
-def test_names_that_would_be_taken_for_something_else_are_refused(name: str) -> None:
-    with refused("tenant.name", name):
-        Tenant(name, (Cells("V100", 1, 1),))
+def test_a_tenant_has_a_name() -> None:
+    with refused("tenant.name", ""):
+        Tenant("", (Cells("V100", 1, 1),))
 
 
 def most_held(instance: Instance, name: str, seed: int) -> np.ndarray:

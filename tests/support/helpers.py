@@ -36,4 +36,4 @@ def helped_instance(
             core_nodes=None if rng.random() < 0.4 else float(rng.uniform(1.0, nodes)),
             inside_s=None if rng.random() < 0.4 else rng.uniform(0.0, 0.8, shape),
         )
-    return replace(instance, synchronisation=own)
+    return instance.with_mechanisms(own)

@@ -124,7 +124,8 @@ def with_host_memory(instance: Instance, seed: int) -> Instance:
     """Let states of 1 to 10 GiB cross links of two GPUs at 20 GB/s, and nodes keep those of a few paused jobs."""
     rng, jobs = np.random.default_rng(seed), instance.jobs
     memory = HostMemory(float(rng.uniform(5.0, 20.0)), 2, 20.0)
-    return replace(instance, jobs=replace(jobs, state_gib=rng.uniform(1.0, 10.0, len(jobs))), host_memory=memory)
+    jobs = replace(jobs, state_gib=rng.uniform(1.0, 10.0, len(jobs)))
+    return replace(instance, jobs=jobs).with_mechanisms(memory)
 
 
 def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Cells, HostMemory, Tenant
+from gpusched_env.model import Cells, Tenant
 from gpusched_env.model.configuration import MOST_PRIORITIES
 from gpusched_env.model.machine import Topology
+from gpusched_env.model.mechanism import Mechanism, model_of
 from gpusched_env.model.synchronisation import Backend
 from gpusched_env.workload.scenario.settings import (
     USUAL,
@@ -253,11 +254,12 @@ class Switching(Settings):
         return self
 
     @property
-    def host_memory(self) -> HostMemory | None:
-        """Return what nodes have for states of jobs; None without a limit and with a link for every GPU."""
+    def host_memory(self) -> tuple[Mechanism, ...]:
+        """Return what nodes have for states of jobs; nothing without a limit and with a link for every GPU."""
         if self.pool_gib is None and self.gpus_per_link == 1:
-            return None
-        return HostMemory(self.pool_gib or math.inf, self.gpus_per_link, self.bandwidth_gb_per_s)
+            return ()
+        kind: Any = model_of("switching")
+        return (kind(self.pool_gib or math.inf, self.gpus_per_link, self.bandwidth_gb_per_s),)
 
 
 Sizes = Many[Count]

@@ -87,7 +87,8 @@ def with_site(instance: Instance, site: SitePower, rng: Generator) -> Instance:
         events = site.events or _drawn(site, 2.0 * float(instance.jobs.due_s.max()), rng)
         kind: Any = model_of("cap")
         cap = kind.with_events(cap_kw, events, site.soft_eur_per_kwh)
-    return replace(instance, gpu_hour_eur=site.gpu_hour_eur, mechanisms=() if cap is None else (cap,))
+    rented = replace(instance, gpu_hour_eur=site.gpu_hour_eur)
+    return rented if cap is None else rented.with_mechanisms(cap)
 
 
 def _drawn(site: SitePower, until_s: float, rng: Generator) -> list[Event]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -28,7 +30,8 @@ def cluster(*jobs: Job, hosts: int = 1, cells: str = "aabb", size: int = 4) -> I
     """Make hosts of 8 GPUs, and cells of `size` GPUs on them for the tenants named."""
     rows = [Node(f"{name}/V100", size) for name in cells]
     names = sorted(set(cells))
-    types = [GpuType(f"{name}/V100", 300.0, 200.0, 32.0, 8) for name in (*names, "opportunistic")]
+    types = [GpuType(f"{name}/V100", 300.0, 200.0, 32.0, 8, owner=name, hardware="V100") for name in names]
+    types.append(GpuType("opportunistic/V100", 300.0, 200.0, 32.0, 8, hardware="V100"))
     pools = [Node("opportunistic/V100", 8)] * hosts
     tenants = tuple(Tenant(name, (Cells("V100", size, cells.count(name)),)) for name in names)
     made = Instance.from_jobs(types, rows + pools, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
@@ -135,3 +138,18 @@ def test_cells_that_do_not_fit_on_the_hosts_are_refused():
         cluster(job("a/V100", 4), cells="aab")
     with refused("nodes", 3, "a half of 8 GPUs"):
         cluster(job("a/V100", 3), cells="ab", size=3)
+
+
+@pytest.mark.parametrize(
+    ("owners", "error"),
+    [
+        (("", "b", ""), ("gpu_types[0].owner", "", "one of a, b: nodes[0] is a cell")),
+        (("a", "c", ""), ("gpu_types[1].owner", "c", "one of a, b: nodes[1] is a cell")),
+        (("a", "b", "b"), ("gpu_types[2].owner", "b", "none: nodes[2] is a host")),
+    ],
+)
+def test_owners_are_tenants_who_have_cells(owners: tuple[str, ...], error: tuple) -> None:
+    made = cluster(job("a/V100", 4), cells="ab")
+    types = tuple(replace(v, owner=owner) for v, owner in zip(made.gpu_types, owners, strict=True))
+    with refused(*error):
+        replace(made, gpu_types=types)

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.model.mechanism import Mechanism
 
-BYTES_PER_GIB = 2.0**30
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_env.model.instance import Instance
 
 
 @dataclass(frozen=True, slots=True)
-class HostMemory:
+class HostMemory(Mechanism):
     """What a node has for the states of jobs (`JobTable.state_gib`), where costs of switching depend on the distance.
 
     A job that is paused leaves its state in the pool of the node where it was last ready, until it begins again. If
@@ -31,6 +36,9 @@ class HostMemory:
         InputError: A value is out of its range.
     """
 
+    mechanism: ClassVar[str] = "switching"
+    schema: ClassVar[Mapping[str, Any]] = {"pool_gib?": float, "gpus_per_link": int, "bandwidth_gb_per_s": float}
+
     pool_gib: float = math.inf
     gpus_per_link: int = 1
     bandwidth_gb_per_s: float = 12.0
@@ -41,6 +49,14 @@ class HostMemory:
         checks.whole("host_memory.gpus_per_link", self.gpus_per_link)
         checks.positive("host_memory.bandwidth_gb_per_s", self.bandwidth_gb_per_s)
 
-    def moving_s(self, state_gib: float) -> float:
-        """Return the seconds in which a state leaves and comes back over a link, 2 S / B."""
-        return 2.0 * state_gib * BYTES_PER_GIB / (self.bandwidth_gb_per_s * 1e9)
+    def check(self, instance: Instance) -> None:
+        if instance.jobs.resume_s is None:
+            raise InputError("host_memory", "...", "None, unless jobs have resume_s")
+        if instance.hosts:
+            raise InputError("host_memory", "...", "None with cells, which are bound to other hosts")
+
+    def fields(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if value != math.inf}  # no limit is no value
+
+
+MODEL = HostMemory
