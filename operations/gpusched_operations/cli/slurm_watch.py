@@ -39,7 +39,7 @@ from gpusched_operations.live.journal import Journal, log_line
 from gpusched_operations.live.progress import JobProgress
 from gpusched_operations.live.progress_reports import ProgressReports, ProgressServer
 from gpusched_operations.live.slurm_commands import SlurmControl
-from gpusched_operations.live.slurm_state import cluster_of
+from gpusched_operations.live.slurm_state import read_cluster
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.live.watch_report import (
     about_the_journal,
@@ -119,8 +119,7 @@ def slurm_watch_command(
     slurm = SlurmControl()
 
     def read() -> LiveCluster:
-        jobs_json = slurm.jobs()
-        return cluster_of(jobs_json, slurm.nodes(), time.time())
+        return read_cluster(slurm, time.time())
 
     with ExitStack() as stack:
         stack.enter_context(logging_to_stderr(log_level, log_format))

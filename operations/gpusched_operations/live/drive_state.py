@@ -64,7 +64,6 @@ class DrivenJob:
         cannot_stop: Whether Slurm refused to stop it.
         silent: Whether it was already said that it reports nothing.
         given_back: Why it was left to Slurm; empty: it was not.
-        name: Its name, when it was first seen.
         command: Its script; None: not known.
         seen_submit_s: The time of submission that Slurm told last; None: not known.
         seen_restarts: The count of restarts that Slurm told with it.
@@ -98,7 +97,6 @@ class DrivenJob:
     cannot_stop: bool = False
     silent: bool = False
     given_back: str = ""
-    name: str = ""
     command: str | None = None
     seen_submit_s: float | None = None
     seen_restarts: int = 0

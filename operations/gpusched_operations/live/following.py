@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
 from gpusched_operations.live.drive_state import MOST_COSTS, DrivenJob, DriveState
 from gpusched_operations.live.progress import JobHistory, JobProgress
 from gpusched_operations.live.progress_reports import ProgressReports
-from gpusched_operations.live.slurm_requests import SubmittedRequest
 from gpusched_operations.live.state import WORD, LiveCluster, LiveJob, LiveNode
 
 if TYPE_CHECKING:
@@ -20,43 +19,24 @@ SHORT_RUN_S = 20.0
 """A run that ends so soon, and that nobody stopped, came to nothing: the launch failed."""
 SILENT_S = 600.0
 FIRST_WAIT_S, LONGEST_WAIT_S = 30.0, 1800.0
-NO_REQUEST = SubmittedRequest()
 
 OnEvent = Callable[..., Any]
 """Takes an event: its kind, and its fields."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterSnapshot:
-    """What was read of Slurm at one moment.
-
-    Attributes:
-        cluster: Its state.
-        requests: What each job asks for now, by id.
-        clusters: The names of clusters that Slurm told; none where there are no jobs.
-    """
-
-    cluster: LiveCluster
-    requests: Mapping[str, SubmittedRequest]
-    clusters: frozenset[str] = frozenset()
-
-    def job(self, name: str) -> LiveJob | None:
-        return next((job for job in self.cluster.jobs if job.id == name and job.phase != "ended"), None)
-
-
-def holder(job: LiveJob, request: SubmittedRequest) -> str:
-    if job.held and request.reason == "JobHeldAdmin":
+def holder(job: LiveJob) -> str:
+    if job.held and job.request.reason == "JobHeldAdmin":
         return "admin"
     return "user" if job.held == "requeue" else job.held
 
 
-def is_held_by_user(job: LiveJob, record: DrivenJob, request: SubmittedRequest) -> bool:
+def is_held_by_user(job: LiveJob, record: DrivenJob) -> bool:
     """Return whether a waiting job is held by somebody else than the driver, who is to be respected.
 
     The driver's holds are those of an administrator, but for jobs that were submitted with `--hold`, and those that
     it has just put back into the queue, until they were `confirmed` as such.
     """
-    held = holder(job, request)
+    held = holder(job)
     if held == "admin":
         return not (launch_failed(job) or record.ours)
     if held == "user" and not record.confirmed:
@@ -78,39 +58,39 @@ class Follower:
         self._nodes: tuple[LiveNode, ...] = ()
         self._jobs: dict[str, LiveJob] = {}
 
-    def follow(self, snapshot: ClusterSnapshot) -> None:
-        now_s = snapshot.cluster.read_s
-        self._here, self._nodes = self.rules.on(snapshot.cluster), snapshot.cluster.nodes
-        there = self._jobs = {job.id: job for job in snapshot.cluster.jobs}
+    def follow(self, cluster: LiveCluster) -> None:
+        now_s = cluster.read_s
+        self._here, self._nodes = self.rules.on(cluster), cluster.nodes
+        there = self._jobs = {job.id: job for job in cluster.jobs}
         for name, record in list(self.state.jobs.items()):
             if name in there and not record.is_of(there[name]):
                 self.on_event(
                     "other-job", job=name, user=there[name].user
                 )  # what was done to its own job is gone with it
                 self._over(name, record, None, now_s)
-        for job in snapshot.cluster.jobs:
+        for job in cluster.jobs:
             if job.partition == self.state.partition and job.phase in ("pending", "running"):
-                self._adopt(job, snapshot.requests.get(job.id, NO_REQUEST), now_s)
+                self._adopt(job, now_s)
         for name, record in list(self.state.jobs.items()):
             if name in there:
-                self._follow_job(there[name], record, snapshot.requests.get(name, NO_REQUEST), now_s)
-            elif snapshot.clusters or not self.state.cluster or not record.must_be_undone:
+                self._follow_job(there[name], record, now_s)
+            elif cluster.names or not self.state.cluster or not record.must_be_undone:
                 self._over(name, record, None, now_s)  # else nothing says that this is its cluster
         for name in [name for name in self.state.left_alone if name not in there or there[name].phase == "ended"]:
             del self.state.left_alone[name]
 
-    def _follow_job(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
+    def _follow_job(self, job: LiveJob, record: DrivenJob, now_s: float) -> None:
         record.saw(job)
         if job.partition != self.state.partition and self._has_left(job, record, now_s):
             return
-        self._hear(job.id, record, request)
+        self._hear(job, record)
         if job.phase == "ended":
             self._over(job.id, record, job, now_s)
         elif job.phase == "running":
-            self._runs(job, record, request, now_s)
-            self._hear(job.id, record, request)
+            self._runs(job, record, now_s)
+            self._hear(job, record)
         elif job.phase == "pending":
-            self._waits(job, record, request, now_s)
+            self._waits(job, record, now_s)
 
     def progress(self) -> dict[str, JobProgress]:
         return {
@@ -146,37 +126,37 @@ class Follower:
             self.on_event("left-to-slurm", job=job.id, why=record.given_back)
         return False
 
-    def _adopt(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> None:
+    def _adopt(self, job: LiveJob, now_s: float) -> None:
         known = self.state.jobs.get(job.id)
         opted_in = WORD in job.comment.split()
         if known is not None:
             if known.given_back and opted_in and job.comment != known.comment and not known.must_be_undone:
-                self._adopt_again(job, known, request, now_s)
+                self._adopt_again(job, known, now_s)
             elif not opted_in and not known.given_back:
                 known.given_back = "its comment no longer says gpusched"
             return
-        if not opted_in or self._left_alone(job, request, now_s):
+        if not opted_in or self._left_alone(job, now_s):
             return
-        record = DrivenJob(request, job.comment, job.submit_s, name=job.name, command=job.script, restarts=job.restarts)
+        record = DrivenJob(job.request, job.comment, job.submit_s, command=job.script, restarts=job.restarts)
         record.saw(job)
         self.state.jobs[job.id] = record
-        self._adopted(job, record, request)
+        self._adopted(job, record)
 
-    def _adopt_again(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
+    def _adopt_again(self, job: LiveJob, record: DrivenJob, now_s: float) -> None:
         """Take care again of a job that was given back, as it is now; what it did until now stays known."""
-        if self._left_alone(job, request, now_s):
+        if self._left_alone(job, now_s):
             return
-        record.request, record.comment, record.given_back = request, job.comment, ""
+        record.request, record.comment, record.given_back = job.request, job.comment, ""
         record.confirmed = record.cannot_stop = False
         record.tries, record.not_before_s = 0, 0.0
-        self._adopted(job, record, request)
+        self._adopted(job, record)
 
-    def _adopted(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest) -> None:
+    def _adopted(self, job: LiveJob, record: DrivenJob) -> None:
         record.held_at_first = job.phase == "pending" and job.held == "user"
-        self.on_event("adopted", job=job.id, phase=job.phase, held=job.held, asked=request.tres, user=job.user)
+        self.on_event("adopted", job=job.id, phase=job.phase, held=job.held, asked=job.request.tres, user=job.user)
 
-    def _left_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> bool:
-        why = self._why_alone(job, request, now_s)
+    def _left_alone(self, job: LiveJob, now_s: float) -> bool:
+        why = self._why_alone(job, now_s)
         if not why:
             self.state.left_alone.pop(job.id, None)
         elif self.state.left_alone.get(job.id) != why:
@@ -184,14 +164,14 @@ class Follower:
             self.on_event("left-alone", job=job.id, why=why)
         return bool(why)
 
-    def _why_alone(self, job: LiveJob, request: SubmittedRequest, now_s: float) -> str:
-        if request.why_not:
-            return request.why_not
-        if job.phase == "pending" and request.waits_for:
-            return f"it waits for {request.waits_for}"
+    def _why_alone(self, job: LiveJob, now_s: float) -> str:
+        if job.request.why_not:
+            return job.request.why_not
+        if job.phase == "pending" and job.request.waits_for:
+            return f"it waits for {job.request.waits_for}"
         if job.phase == "pending" and job.held not in ("", "user"):
             return f"it is held already: {job.reason}"
-        if job.phase == "pending" and request.eligible_s > now_s and not job.restarts:
+        if job.phase == "pending" and job.request.eligible_s > now_s and not job.restarts:
             return "it is not to begin yet"
         return self._no_description(job)
 
@@ -202,12 +182,12 @@ class Follower:
             return str(error)
         return ""
 
-    def _runs(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
+    def _runs(self, job: LiveJob, record: DrivenJob, now_s: float) -> None:
         if not record.configuration or record.restarts != job.restarts:
             self._begins(job, record, now_s)
         if record.stopped and record.stopped_s is not None and now_s - record.stopped_s > SHORT_RUN_S:
             record.stopped, record.stopped_s = False, None  # Slurm never heard that it should stop
-        if record.ours and request.priority > 0.0 and not record.stopped:
+        if record.ours and job.request.priority > 0.0 and not record.stopped:
             record.ours = False
         if record.ready_s is not None and now_s - record.ready_s > SHORT_RUN_S:
             record.tries = 0
@@ -252,12 +232,12 @@ class Follower:
 
         return Configuration(gpu_type, record.gpus_per_node, len(record.nodes)).name
 
-    def _waits(self, job: LiveJob, record: DrivenJob, request: SubmittedRequest, now_s: float) -> None:
+    def _waits(self, job: LiveJob, record: DrivenJob, now_s: float) -> None:
         if not record.changed:
-            record.request = request  # its user may have changed it
-            if request.why_not and not record.given_back:
-                record.given_back = request.why_not
-                self.on_event("left-to-slurm", job=job.id, why=request.why_not)
+            record.request = job.request  # its user may have changed it
+            if job.request.why_not and not record.given_back:
+                record.given_back = job.request.why_not
+                self.on_event("left-to-slurm", job=job.id, why=job.request.why_not)
         if record.configuration:
             short = record.since_s is not None and now_s - record.since_s < SHORT_RUN_S
             if not record.stopped:
@@ -268,7 +248,7 @@ class Follower:
             record.ours = True  # Slurm held it; it is started again
         if record.configuration:
             self._run_ends(job.id, record, now_s)
-        if record.ours and holder(job, request) == "admin":
+        if record.ours and holder(job) == "admin":
             record.confirmed = True
 
     def _run_ends(self, name: str, record: DrivenJob, end_s: float) -> None:
@@ -328,10 +308,11 @@ class Follower:
         self._refused.pop(name, None)
         del self.state.jobs[name]
 
-    def _hear(self, name: str, record: DrivenJob, request: SubmittedRequest) -> None:
+    def _hear(self, job: LiveJob, record: DrivenJob) -> None:
         """Take the newest report of a job, if it is to be believed."""
+        name = job.id
         try:
-            report = self.reports.newest(name, request.folder, request.user)
+            report = self.reports.newest(name, job.request.folder, job.request.user)
         except InputError as error:
             self._refuse(name, str(error))
             return

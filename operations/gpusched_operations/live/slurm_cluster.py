@@ -25,9 +25,9 @@ from gpusched_operations.live.journal import Journal
 from gpusched_operations.live.last_drive import LiveInterval, separate
 from gpusched_operations.live.lease import JOURNAL, Lease, locked, partition_lock, start_watchdog
 from gpusched_operations.live.progress_reports import ProgressReports
-from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.run_record import write_drive
 from gpusched_operations.live.slurm_commands import SlurmControl, run_command
+from gpusched_operations.live.slurm_state import read_cluster
 
 if TYPE_CHECKING:
     from gpusched_env.model import Instance
@@ -116,7 +116,7 @@ class SlurmCluster:
             start_watchdog(self._folder, self._partition, LEASE_S, self._environment)
         reports = ProgressReports(self._folder)
         self._driver = Driver(settings, rules, commands, dict, self._folder, self._tell, reports)
-        nodes = read_cluster(commands, self._origin_s).cluster.nodes
+        nodes = read_cluster(commands, self._origin_s).nodes
         mine = [node for node in nodes if self._partition in node.partitions and node.gpus]
         self._slurm_types = {rules.gpu_type(node.gpu_type) or "": node.gpu_type for node in mine}
         self._submit()

@@ -153,8 +153,8 @@ def test_an_answer_about_other_jobs_or_what_they_do_not_allow_does_nothing(tmp_p
     made.apply(stops)
     assert set(made.actions.refused) == {"1", "2", "3"}
     assert slurm.stopped == []
-    told = {"1": JobRules.of({}).describe(made._snapshot.job("1"))}  # as if a policy had been told of it
-    actions = actions_of(stops, made._snapshot, made.state.jobs, told, {"v1": "V100", "v2": "V100", "a1": "A100"})
+    told = {"1": JobRules.of({}).describe(made._seen.job("1"))}  # as if a policy had been told of it
+    actions = actions_of(stops, made._seen, made.state.jobs, told, {"v1": "V100", "v2": "V100", "a1": "A100"})
     assert (actions.stops, "checkpoint" in actions.refused["1"]) == ((), True)
     for wrong in ({}, {"jobs": 3}, {"jobs": [{}]}, {"jobs": [{"id": "1", "action": "kill"}]}):
         with pytest.raises(InputError, match="answer"):
