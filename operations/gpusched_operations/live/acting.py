@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpusched_operations.live.actions import Actions, Placement, free_gpus
 from gpusched_operations.live.asking import Ask
-from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.drive_state import DriveState, Held, Stopping
 from gpusched_operations.live.following import Follower, OnEvent, is_held_by_user
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import ProgressReports
@@ -97,16 +97,17 @@ class Acting:
         if not names:
             return
         for name in names:
-            self.state.jobs[name].ours = True
+            self.state.jobs[name].hold()
         self._save()
         refused = self.commands.hold(names)
         for name, said in refused.items():
             self.on_event("refused", job=name, action="hold", said=said)
-            self.state.jobs[name].ours = False
+            if self.state.jobs[name].stage.stopped_s is None:  # else it is tried again
+                self.state.jobs[name].release()
         held = [name for name in names if name not in refused]
         if held and not self.commands.dry:
             for name in held:
-                self.state.jobs[name].confirmed = True
+                self.state.jobs[name].confirm()
             self.on_event("held", jobs=held)
 
     def _stop(self, names: list[str]) -> None:
@@ -114,30 +115,28 @@ class Acting:
             return
         now_s = self.clock()
         for name in names:
-            record = self.state.jobs[name]
-            record.ours = record.stopped = True
-            record.stopped_s = now_s
+            self.state.jobs[name].stop(now_s)
         self._save()
         refused = self.commands.stop(names)
         if self.commands.tries > 1:  # the try that was not answered may have stopped them
             refused = {name: said for name, said in refused.items() if not _IS_STOPPED.search(said)}
         for name, said in refused.items():
             record = self.state.jobs[name]
-            record.ours = record.stopped = False
-            record.stopped_s = None
+            record.release()
             record.cannot_stop = bool(_NEVER_STOPS.search(said))
             self.on_event("refused", job=name, action="stop", said=said)
         self._save()
         for name in names:
             if name not in refused:
-                self.on_event("stop", job=name, configuration=self.state.jobs[name].configuration)
+                run = self.state.jobs[name].run
+                self.on_event("stop", job=name, configuration="" if run is None else run.configuration)
 
     def _start(self, starts: list[Placement]) -> None:
         """Start jobs as soon as their GPUs are free, and wait until they run; what does not come is told."""
         waiting = {placement.job: placement for placement in starts}
         released: dict[str, float] = {}
         until_s, pause_s = self.steady() + self.settings.settle_s, 0.25
-        stopped = [name for name in self.actions.stops if self.state.jobs[name].stopped]
+        stopped = [name for name in self.actions.stops if isinstance(self.state.jobs[name].stage, Stopping)]
         cluster = self._read_cluster() if waiting or stopped else None
         while cluster is not None and (waiting or released or stopped):
             self._note_started(cluster, waiting, released)
@@ -176,7 +175,7 @@ class Acting:
             job, record = there.get(name), self.state.jobs.get(name)
             if job is None or record is None:
                 why = "it is over"
-            elif job.phase == "running" and not record.stopped:
+            elif job.phase == "running" and not isinstance(record.stage, Stopping):
                 why = "it runs already"
             elif job.phase == "pending" and not record.given_back and is_held_by_user(job, record):
                 why = "its user holds it"
@@ -188,7 +187,8 @@ class Acting:
 
     def _is_going(self, cluster: LiveCluster, name: str) -> bool:
         job = cluster.job(name)
-        return job is not None and (job.phase == "ending" or (job.phase == "running" and self.state.jobs[name].stopped))
+        stops = isinstance(self.state.jobs[name].stage, Stopping)
+        return job is not None and (job.phase == "ending" or (job.phase == "running" and stops))
 
     def _hold_back(self, cluster: LiveCluster) -> None:
         """Hold jobs that are back in the queue as an administrator, so that holds of their users are told apart."""
@@ -196,8 +196,9 @@ class Acting:
             [
                 name
                 for name, record in self.state.jobs.items()
-                if record.stopped
-                and not record.confirmed
+                if isinstance(stage := record.stage, Held)
+                and stage.stopped_s is not None
+                and not stage.confirmed
                 and not record.given_back
                 and (job := cluster.job(name)) is not None
                 and job.phase == "pending"
@@ -223,7 +224,7 @@ class Acting:
         changes: dict[str, dict[str, str]] = {}
         for placement in ready:
             record = self.state.jobs[placement.job]
-            record.changed, record.planned = True, placement.configuration
+            record.placed = placement.configuration
             changes[placement.job] = dict(placement.changes)
             if record.first_start_s is not None:  # else a time that its user gave would be lost
                 changes[placement.job]["StartTime"] = "now"
@@ -239,7 +240,7 @@ class Acting:
         begun = [name for name in placed if name not in refused]
         for placement in ready:
             if placement.job in begun:
-                self.state.jobs[placement.job].ours = False
+                self.state.jobs[placement.job].start()
                 self.on_event("start", job=placement.job, configuration=placement.configuration, nodes=placement.nodes)
         self._save()
         return begun
@@ -262,14 +263,14 @@ class Acting:
                 "not-started",
                 job=name,
                 why=job.reason or "Slurm did not start it",
-                planned=self.state.jobs[name].planned,
+                planned=self.state.jobs[name].placed,
             )
             changes[name] = self.state.jobs[name].request.restored(job.request)
         refused = self.commands.update({name: each for name, each in changes.items() if each})
         for name, said in refused.items():
             self.on_event("refused", job=name, action="restore", said=said)
-        for name in changes:
-            self.state.jobs[name].changed = name in refused
+        for name in changes.keys() - refused.keys():
+            self.state.jobs[name].placed = ""
 
     def _power_down(self) -> None:
         """Switch nodes off that had no job for long and that no waiting job is about to get."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.drive_state import DrivenJob
+from gpusched_operations.live.drive_state import DrivenJob, Running
 from gpusched_operations.live.job_rules import JobRequest
 from gpusched_operations.live.state import LiveCluster, LiveJob
 from gpusched_operations.service.cluster import configuration_of
@@ -163,6 +163,6 @@ def free_gpus(cluster: LiveCluster, records: Mapping[str, DrivenJob]) -> dict[st
 
 
 def held_by(job: LiveJob, record: DrivenJob | None) -> tuple[tuple[str, int], ...]:
-    if job.phase == "ending" and record is not None and record.configuration:
-        return tuple((name, record.gpus_per_node) for name in record.nodes)
+    if job.phase == "ending" and record is not None and isinstance(record.stage, Running):
+        return tuple((name, record.stage.gpus_per_node) for name in record.stage.nodes)
     return job.holds

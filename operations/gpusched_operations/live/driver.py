@@ -14,6 +14,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_operations.live.acting import Acting
 from gpusched_operations.live.actions import actions_of, held_by, may_stop
+from gpusched_operations.live.drive_state import Running
 from gpusched_operations.live.following import LONGEST_WAIT_S, holder, is_held_by_user
 from gpusched_operations.live.releasing import release_all, release_jobs
 from gpusched_operations.live.request import LiveRequest, request_of
@@ -66,7 +67,7 @@ class Driver(Acting):
             "round",
             round=self.state.rounds,
             told=len(request.jobs),
-            running=sum(bool(record.configuration) for record in self.state.jobs.values()),
+            running=sum(isinstance(record.stage, Running) for record in self.state.jobs.values()),
             stopped=len(self.actions.stops),
             started=len(self.actions.starts),
             refused=len(self.actions.refused),
@@ -178,7 +179,7 @@ class Driver(Acting):
                     to_release.append(job.id)
             elif job.phase == "pending" and not is_held_by_user(job, record) and holder(job) != "admin":
                 to_hold.append(job.id)
-            elif job.phase == "running" and record.ours and job.request.priority == 0.0 and not record.stopped:
+            elif type(record.stage) is Running and record.stage.held and job.request.priority == 0.0:
                 to_release.append(job.id)  # Slurm started it while it was being held
         if to_release and not self.commands.dry:
             release_jobs(to_release, cluster, self.state, self.commands, self.on_event)

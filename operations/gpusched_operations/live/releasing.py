@@ -37,7 +37,7 @@ def release_jobs(
     for name in sorted((name for name in names if name in jobs), key=lambda each: _order(state.jobs[each])):
         record, job = state.jobs[name], jobs[name]
         if job.phase == "pending":
-            changes[name] = record.request.restored(job.request) if record.changed else {}
+            changes[name] = record.request.restored(job.request) if record.placed else {}
             if record.first_start_s is not None:  # it waits for the time that Slurm gave it when it was put back
                 changes[name]["StartTime"] = LATER
         if not is_held_by_user(job, record) and (job.phase == "pending" or job.request.priority == 0.0):
@@ -48,13 +48,13 @@ def release_jobs(
         on_event("refused", job=name, action="restore", said=said)
     for name in changes:
         if name not in refused:
-            state.jobs[name].changed = False
+            state.jobs[name].placed = ""
     refused = commands.release(free)
     for name, said in refused.items():
         on_event("refused", job=name, action="release", said=said)
     released = [name for name in free if name not in refused]
     for name in released:
-        state.jobs[name].ours = state.jobs[name].stopped = False
+        state.jobs[name].release()
     return released
 
 
@@ -90,7 +90,8 @@ def release_all(
     left = _still_to_do(cluster, state)
     for name, record in state.jobs.items():
         if name not in left and (cluster.names or not state.cluster):
-            record.ours = record.changed = record.stopped = False
+            record.placed = ""
+            record.release()
     state.save(folder)
     on_event("released", jobs=list(dict.fromkeys(done)), why=why, not_undone=left)
     if left:
@@ -102,10 +103,10 @@ def _still_to_do(cluster: LiveCluster, state: DriveState) -> list[str]:
     found = []
     for job in cluster.jobs:
         record = state.jobs.get(job.id)
-        if record is None or not (record.must_be_undone or record.stopped) or not record.is_of(job):
+        if record is None or not record.must_be_undone or not record.is_of(job):
             continue
         if job.phase == "pending":
-            differs = record.changed and bool(record.request.restored(job.request))
+            differs = bool(record.placed) and bool(record.request.restored(job.request))
             held = bool(job.held) and not is_held_by_user(job, record)
             if differs or held or (job.request.priority == 0.0 and not job.held):
                 found.append(job.id)

@@ -213,7 +213,7 @@ def test_a_job_that_slurm_never_stops_is_not_stopped_again(tmp_path, monkeypatch
         made.round()
         slurm.pause(30.0)
     assert tried == [1]
-    assert (made.state.jobs["1"].ours, made.state.jobs["1"].stopped) == (False, False)
+    assert made.state.jobs["1"].state == "running"
     assert [fields["action"] for fields in kinds(events, "refused")] == ["stop"]
 
 
@@ -267,7 +267,7 @@ def test_a_report_of_a_former_run_is_ignored_and_an_absurd_one_is_refused(tmp_pa
     for restarts, epochs, believed in ((0, 5.0, 5.0), (0, 4.0, 5.0), (0, 91.0, 5.0), (1, 60.0, 5.0), (0, 6.0, 6.0)):
         slurm.posted["1"] = Report("1", restarts, epochs, slurm.now_s)
         made.observe()
-        assert made.state.jobs["1"].epochs == believed
+        assert made.state.jobs["1"].progress.epochs == believed
     assert [fields["why"] for fields in kinds(events, "report-refused")] == [
         "4 epochs after 5 in the same run",
         "91 epochs of at most 90",
@@ -314,7 +314,7 @@ def test_a_power_limit_is_written_where_a_prolog_reads_it(tmp_path):
     made, _ = driver(slurm, tmp_path, scripted({"1": ("start", "V100x4@0.7", "v1")}))
     made.round()
     assert slurm.jobs[1].admin_comment == "theirs,gpusched-power=0.7"
-    assert made.state.jobs["1"].configuration == "V100x4@0.7"
+    assert made.state.jobs["1"].run.configuration == "V100x4@0.7"
 
 
 FAULTS = ["die", "die-after", "late", "timeout", "down", "garbage", "refuse"]
