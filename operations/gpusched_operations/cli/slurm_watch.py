@@ -78,8 +78,7 @@ def slurm_watch_command(
         bool, typer.Option("--until-idle", help="End when no job ran or waited in two rounds in a row.")
     ] = False,
     report: Annotated[
-        str | None,
-        typer.Option("--report", metavar="JOURNAL", help="Watch nothing: report what this journal saw."),
+        str | None, typer.Option("--report", metavar="JOURNAL", help="Watch nothing: report what this journal saw.")
     ] = None,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="With --report, the folder for it.")

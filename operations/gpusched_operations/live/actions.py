@@ -121,11 +121,7 @@ def may_stop(job: LiveJob, record: DrivenJob, description: JobRequest) -> bool:
 
 
 def _placement(
-    given: Mapping[str, Any],
-    job: LiveJob,
-    record: DrivenJob,
-    description: JobRequest,
-    gpu_types: Mapping[str, str],
+    given: Mapping[str, Any], job: LiveJob, record: DrivenJob, description: JobRequest, gpu_types: Mapping[str, str]
 ) -> Placement:
     configuration = configuration_of(str(given.get("configuration")))
     if configuration.kind == "shared" or configuration.spread:
@@ -142,11 +138,7 @@ def _placement(
     if record.first_start_s is not None and not description.resizes and configuration.gpus != job.gpus:
         raise InputError("configuration", configuration.name, f"{job.gpus} GPUs: the job does not resize")
     changes = record.request.elsewhere(
-        gpu_types[there[0]],
-        configuration.gpus_per_node,
-        there,
-        configuration.power_limit,
-        job.request.admin_comment,
+        gpu_types[there[0]], configuration.gpus_per_node, there, configuration.power_limit, job.request.admin_comment
     )
     return Placement(job.id, configuration.name, tuple(there), configuration.gpus_per_node, changes)
 

@@ -18,11 +18,7 @@ ATTEMPTS, PAUSE_S, LONGEST_PAUSE_S = 9, 0.5, 8.0
 
 
 def release_jobs(
-    names: Iterable[str],
-    cluster: LiveCluster,
-    state: DriveState,
-    commands: SlurmControl,
-    on_event: OnEvent,
+    names: Iterable[str], cluster: LiveCluster, state: DriveState, commands: SlurmControl, on_event: OnEvent
 ) -> list[str]:
     """Restore the requests of waiting jobs and release them: those first that the driver stopped, then by submission.
 

@@ -113,10 +113,7 @@ def job(**fields):
         ({"tres_per_node": "gres:gpu:2"}, {"TresPerNode": "gres:gpu:4", "ReqNodeList": "a1"}),
         ({"tres_per_node": "gres:gpu"}, {"TresPerNode": "gres:gpu:4", "ReqNodeList": "a1"}),
         ({"tres_per_node": "gres/gpu:v100:2"}, {"TresPerNode": "gres/gpu:a100:4", "ReqNodeList": "a1"}),
-        (
-            {"tres_per_node": "gres:gpu:2,gres:nvme:1"},
-            {"TresPerNode": "gres:gpu:4,gres:nvme:1", "ReqNodeList": "a1"},
-        ),
+        ({"tres_per_node": "gres:gpu:2,gres:nvme:1"}, {"TresPerNode": "gres:gpu:4,gres:nvme:1", "ReqNodeList": "a1"}),
         ({"tres_per_node": "", "tres_per_job": "gres:gpu:2"}, {"TresPerJob": "gres:gpu:4", "ReqNodeList": "a1"}),
     ],
 )

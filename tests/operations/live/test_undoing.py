@@ -139,11 +139,7 @@ def test_a_job_that_only_has_the_id_of_a_driven_one_is_not_touched(slurm, tmp_pa
     assert DriveState.load(tmp_path, "gpu").jobs["1"].progress
     other = anew(slurm, **changes)
     assert release_now(tmp_path, "gpu", SlurmControl(other.run, pause=other.pause), "by hand") == []
-    assert (other.jobs[1].request(), other.jobs[1].reason, other.touched) == (
-        other.jobs[1].first,
-        "JobHeldUser",
-        set(),
-    )
+    assert (other.jobs[1].request(), other.jobs[1].reason, other.touched) == (other.jobs[1].first, "JobHeldUser", set())
     left(slurm, tmp_path / "again", *START_STOP)
     made, events = driver(other, tmp_path, scripted())
     made.observe()
