@@ -10,7 +10,8 @@ from pathlib import Path
 
 from gpusched_operations.live.actions import Actions, Placement, free_gpus
 from gpusched_operations.live.asking import Ask
-from gpusched_operations.live.drive_state import DriveState, Held, Stopping
+from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.driven_job import Held, Stopping
 from gpusched_operations.live.following import Follower, OnEvent, is_held_by_user
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import ProgressReports

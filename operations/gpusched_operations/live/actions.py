@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.drive_state import DrivenJob, Running
+from gpusched_operations.live.driven_job import DrivenJob, Running
 from gpusched_operations.live.job_rules import JobRequest
 from gpusched_operations.live.state import LiveCluster, LiveJob
 from gpusched_operations.service.cluster import configuration_of

@@ -14,7 +14,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_operations.live.acting import Acting
 from gpusched_operations.live.actions import actions_of, held_by, may_stop
-from gpusched_operations.live.drive_state import Running
+from gpusched_operations.live.driven_job import Running
 from gpusched_operations.live.following import LONGEST_WAIT_S, holder, is_held_by_user
 from gpusched_operations.live.releasing import release_all, release_jobs
 from gpusched_operations.live.request import LiveRequest, request_of

@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
-from gpusched_operations.live.drive_state import MOST_COSTS, DrivenJob, DriveState, Held, Running, Stopping, as_a
+from gpusched_operations.live.drive_state import MOST_COSTS, DriveState
+from gpusched_operations.live.driven_job import DrivenJob, Held, Running, Stopping, as_a
 from gpusched_operations.live.progress import JobHistory, JobProgress
 from gpusched_operations.live.progress_reports import ProgressReports, Report
 from gpusched_operations.live.state import WORD, LiveCluster, LiveJob, LiveNode

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from gpusched_operations.live.drive_state import DrivenJob, DriveState
+from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.driven_job import DrivenJob
 from gpusched_operations.live.following import OnEvent, is_held_by_user
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
 from gpusched_operations.live.slurm_state import read_cluster

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_operations.live.actions import actions_of
-from gpusched_operations.live.drive_state import TRANSITIONS, DriveState
+from gpusched_operations.live.drive_state import DriveState
+from gpusched_operations.live.driven_job import TRANSITIONS
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import Report
