@@ -23,9 +23,9 @@ from gpusched_experiments import compare
 from gpusched_operations.forecast import ForecastSettings, forecast
 from gpusched_operations.live.asking import decider_of
 from gpusched_operations.live.job_rules import JobRules
-from gpusched_operations.live.releasing import read_cluster
 from gpusched_operations.live.rules_file import ORIGIN_S
 from gpusched_operations.live.slurm_commands import SlurmControl
+from gpusched_operations.live.slurm_state import read_cluster
 from gpusched_operations.live.snapshot import take_snapshot
 from gpusched_operations.service.client import ServicePolicy
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
@@ -236,7 +236,7 @@ def test_snapshot_and_the_decision_of_drive(name: str, policy: str, tmp_path: Pa
     """What is started now is the same in a run of what is left, by the service, in a snapshot, and by `drive`."""
     rules, decider = JobRules.of(LIVE_MECHANISMS[name]), decider_of(policy, b"a key of the doors")
     slurm = made_up("Priority")
-    cluster = read_cluster(SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause), slurm.clock()).cluster
+    cluster = read_cluster(SlurmControl(slurm.run, limit_s=3.0, pause=slurm.pause), slurm.clock())
     snapshot = take_snapshot(cluster, rules, [policy], decider)
     expected = first_starts(
         snapshot.instance, [node["name"] for node in snapshot.request.fields["cluster"]["nodes"]], policy

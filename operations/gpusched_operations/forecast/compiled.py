@@ -75,12 +75,7 @@ def _run_dispatch(
 
 @threaded_kernel
 def _run_sts(
-    order: int,
-    settings: tuple[bool, bool, bool],
-    board: Board,
-    hidden: Hidden,
-    present: Ints,
-    until: float,
+    order: int, settings: tuple[bool, bool, bool], board: Board, hidden: Hidden, present: Ints, until: float
 ) -> bool:
     state = GOES_ON
     while state == GOES_ON:
