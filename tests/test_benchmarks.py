@@ -70,7 +70,7 @@ def test_vector_environments_are_measured_each_in_a_process_of_its_own(monkeypat
     monkeypatch.setattr(jobshop, "installed", lambda: True)
     figures = vector.measure(repetitions=1)
     of = [arguments[1] for arguments in started if arguments != ("closed",)]
-    assert of == ["two", "one", "sync", "async", "single", "shop", "fast shop", "compiled", "begun", "else"]
+    assert of == ["native", "sync", "async", "single", "shop", "fast shop", "core shop", "compiled", "begun", "else"]
     assert started.count(("closed",)) == len(of)
     assert all(figure.values for figure in figures)
 

@@ -87,6 +87,11 @@ class Synchronisation(Mechanism):
             checks.positive("synchronisation.core_nodes", self.core_nodes)
 
     def check(self, instance: Instance) -> None:
+        """Check that there are times for each GPU type and application, and no spread or shared GPUs on several nodes.
+
+        Raises:
+            InputError: It has others.
+        """
         if instance.most_spread:
             raise InputError("synchronisation", "...", "none with spread configurations, whose times are measured")
         several = next((c.name for c in instance.configurations if c.nodes > 1 and c.share < 1.0), None)
@@ -98,6 +103,7 @@ class Synchronisation(Mechanism):
             raise InputError("synchronisation.compute_s", self.compute_s.shape, allowed)
 
     def fields(self) -> dict[str, Any]:
+        """Return the fields in files: times in seconds, numbers of machines, and powers in W."""
         entry: dict[str, Any] = {"compute_s": self.compute_s.tolist(), "sync_s": self.sync_s.tolist()}
         entry["cpu_machines"] = int(self.cpu_machines)
         default = {each.name: each.default for each in fields(self)}
@@ -107,6 +113,11 @@ class Synchronisation(Mechanism):
 
     @classmethod
     def of_fields(cls, given: Mapping[str, Any]) -> Self:
+        """Make the model from its fields in a file.
+
+        Raises:
+            InputError: A table has rows of different lengths, or a field has a wrong value.
+        """
         read = dict(given)
         for name in (name for name in ("compute_s", "sync_s", "inside_s") if name in read):
             lengths = sorted({len(row) for row in read[name]})
@@ -116,6 +127,7 @@ class Synchronisation(Mechanism):
         return cls(**read)
 
     def fastest(self, instance: Instance, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the least seconds per epoch of jobs, (J, C): with all help that there can be on several nodes."""
         types = instance.type_of_configuration.tolist()
         least = self.least_slowdowns(instance.configurations, types, len(instance.nodes))
         return checks.frozen_array(seconds * least[instance.jobs.application])

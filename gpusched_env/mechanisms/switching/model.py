@@ -50,12 +50,18 @@ class HostMemory(Mechanism):
         checks.positive("host_memory.bandwidth_gb_per_s", self.bandwidth_gb_per_s)
 
     def check(self, instance: Instance) -> None:
+        """Check that jobs have costs of continuing, and that there are no cells.
+
+        Raises:
+            InputError: They have none, or there are cells.
+        """
         if instance.jobs.resume_s is None:
             raise InputError("host_memory", "...", "None, unless jobs have resume_s")
         if instance.hosts:
             raise InputError("host_memory", "...", "None with cells, which are bound to other hosts")
 
     def fields(self) -> dict[str, Any]:
+        """Return the fields in files: those with a limit."""
         return {name: value for name, value in asdict(self).items() if value != math.inf}  # no limit is no value
 
 

@@ -24,7 +24,7 @@ TRANSITIONS = {
 
 
 @dataclass(slots=True)
-class Waiting:
+class Pending:
     """A job in the queue that the driver does not hold.
 
     Attributes:
@@ -35,7 +35,7 @@ class Waiting:
 
 
 @dataclass(slots=True)
-class Held(Waiting):
+class Held(Pending):
     """A job in the queue that the driver holds, or was about to hold.
 
     Attributes:
@@ -77,8 +77,8 @@ class Stopping(Running):
     """A run that the driver stopped at `stopped_s`, or was about to stop."""
 
 
-Stage: TypeAlias = Waiting | Held | Running | Stopping
-STAGES: dict[str, type[Stage]] = {each.__name__: each for each in (Waiting, Held, Running, Stopping)}
+Stage: TypeAlias = Pending | Held | Running | Stopping
+STAGES: dict[str, type[Stage]] = {each.__name__: each for each in (Pending, Held, Running, Stopping)}
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class DrivenJob:
     submit_s: float
     seen: tuple[float, int]
     restarts: int = 0
-    stage: Stage = field(default_factory=Waiting)
+    stage: Stage = field(default_factory=Pending)
     placed: str = ""
     given_back: str = ""
     held_at_first: bool = False
@@ -170,7 +170,7 @@ class DrivenJob:
         """Return the state of the job for its driver, a key of `TRANSITIONS`; a job without a record is `absent`."""
         if self.given_back:
             return "releasing" if self.must_be_undone else "left"
-        if type(self.stage) is Waiting and self.placed:
+        if type(self.stage) is Pending and self.placed:
             return "starting"
         return type(self.stage).__name__.lower()
 
@@ -193,12 +193,12 @@ class DrivenJob:
         elif isinstance(self.stage, Running):
             self.stage.held = False
         else:
-            self.stage = Waiting()
+            self.stage = Pending()
 
     def start(self) -> None:
         """Take note that it was released so that it starts where it was placed."""
-        if isinstance(self.stage, Waiting):
-            self.stage = Waiting(self.stage.stopped_s)
+        if isinstance(self.stage, Pending):
+            self.stage = Pending(self.stage.stopped_s)
 
     def stop(self, now_s: float) -> None:
         """Take note that the driver is about to stop its run."""
@@ -221,7 +221,7 @@ class DrivenJob:
             self.last_nodes = run.nodes
         self.last, self.ended_s = run, end_s
         stopped_s = run.stopped_s if isinstance(run, Stopping) else None
-        self.stage = Held(stopped_s) if ours else Waiting(stopped_s)
+        self.stage = Held(stopped_s) if ours else Pending(stopped_s)
 
 
 R = TypeVar("R", bound=Running)

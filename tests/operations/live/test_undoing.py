@@ -21,7 +21,7 @@ from gpusched_operations.live import lease as leases
 from gpusched_operations.live.acting import DriveSettings
 from gpusched_operations.live.asking import ask_service, key_of
 from gpusched_operations.live.drive_state import STATE_FILE, DriveState
-from gpusched_operations.live.driven_job import Held, Running, Stopping, Waiting, as_a
+from gpusched_operations.live.driven_job import Held, Running, Stopping, Pending, as_a
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.lease import DRIVER_LOCK, Lease, locked, partition_lock, release_now
@@ -154,7 +154,7 @@ def test_a_job_that_only_has_the_id_of_a_driven_one_is_not_touched(slurm, tmp_pa
 
 def test_a_state_is_read_as_it_was_written(slurm, tmp_path):
     run = Running("V100x2", ("v1",), 2, 5.0, stopped_s=4.0)
-    stages = Waiting(3.0), Held(3.0, confirmed=True), run, as_a(Stopping, run, ready_s=6.0, first_epochs=0.5)
+    stages = Pending(3.0), Held(3.0, confirmed=True), run, as_a(Stopping, run, ready_s=6.0, first_epochs=0.5)
     slurm.submit(MadeUpJob(1, ELASTIC, work_s=1e6), held=True)
     left(slurm, tmp_path, *START_STOP)
     job = DriveState.load(tmp_path, "gpu").jobs["1"]
