@@ -21,7 +21,7 @@ from gpusched_operations.live import lease as leases
 from gpusched_operations.live.acting import DriveSettings
 from gpusched_operations.live.asking import ask_service, key_of
 from gpusched_operations.live.drive_state import STATE_FILE, DriveState
-from gpusched_operations.live.driven_job import Held, Running, Stopping, Pending, as_a
+from gpusched_operations.live.driven_job import Held, Pending, Running, Stopping, as_a
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.lease import DRIVER_LOCK, Lease, locked, partition_lock, release_now
