@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from llvmlite import ir
+from numba.core import cgutils, types
+from numba.extending import intrinsic
+
 from gpusched_env.arrays import Floats, Ints, Mask, Singles
 from gpusched_env.envs.kernels import LOOK, look, write_groups
-from gpusched_env.envs.vector.intrinsics import fetch
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.named_arrays import PLAIN, element_like, element_of
 from gpusched_env.observation.notes import Notes
@@ -96,6 +99,24 @@ def mask_all(boards: Ints, masks: Mask, current_job: Ints, like: Board) -> None:
 
 LINE = 64  # bytes of a line of the cache, on most processors
 BOARD, NOTES = 1280, 640  # bytes that are fetched of a board and of notes: enough for small clusters
+utils: Any = cgutils  # it has no types
+
+
+def _prefetch(typing_context: Any, address: Any) -> Any:  # noqa: ARG001 - as Numba calls it, and below
+    """Load the line of the cache at this address, which Numba does not offer; nothing else happens, whatever it is."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:  # noqa: ARG001
+        byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        function = utils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0i8")
+        # To be read, soon and often, no instructions.
+        builder.call(function, [builder.inttoptr(arguments[0], byte), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(types.int64), generate
+
+
+fetch: Any = (lambda _: None) if PLAIN else intrinsic(_prefetch)
 
 
 @lean_kernel

@@ -138,7 +138,7 @@ class Synchronisation(Mechanism):
         return np.zeros_like(self.compute_s) if self.inside_s is None else self.inside_s
 
     def busy(self, nodes: float) -> float:
-        """Return how busy so many nodes of jobs on several nodes make the core; 0 without a limit."""
+        """Return how busy the core is with n nodes of jobs on several nodes; 0 without a limit."""
         return 0.0 if self.core_nodes is None else nodes / self.core_nodes
 
     def least_slowdowns(

@@ -10,14 +10,14 @@ from gpusched_operations.live.slurm_requests import SubmittedRequest
 from gpusched_operations.live.state import LiveJob
 
 TRANSITIONS = {
-    "absent": ("waiting", "running"),
-    "waiting": ("held", "running", "left", "absent"),
-    "held": ("starting", "waiting", "running", "releasing", "left", "absent"),
-    "starting": ("running", "held", "waiting", "releasing", "absent"),
-    "running": ("stopping", "starting", "waiting", "held", "releasing", "left", "absent"),
+    "absent": ("pending", "running"),
+    "pending": ("held", "running", "left", "absent"),
+    "held": ("starting", "pending", "running", "releasing", "left", "absent"),
+    "starting": ("running", "held", "pending", "releasing", "absent"),
+    "running": ("stopping", "starting", "pending", "held", "releasing", "left", "absent"),
     "stopping": ("held", "running", "releasing", "absent"),
     "releasing": ("left", "absent"),
-    "left": ("waiting", "running", "absent"),
+    "left": ("pending", "running", "absent"),
 }
 """The states of a job for its driver, and those that may come next: by what Slurm reports, or by what the driver does.
 `absent`: there is no record of it; `left`: to Slurm."""

@@ -81,14 +81,14 @@ class Driver(Acting):
         )
 
     def observe(self) -> LiveRequest:
-        """Read Slurm and what jobs report, take care of jobs that are new, and say what the policy is to be told."""
+        """Read Slurm and what jobs report, take care of jobs that are new, and return the request to the policy."""
         self._nodes_text = self.commands.nodes()
         cluster = self._read_cluster()
-        told = self._told(cluster, self._take_care(cluster))
-        fixed = frozenset(job.id for job in told.jobs if self._is_fixed(job))
+        given = self._for_policy(cluster, self._take_care(cluster))
+        fixed = frozenset(job.id for job in given.jobs if self._is_fixed(job))
         try:
             request = request_of(
-                told,
+                given,
                 self.rules,
                 self.settings.policy,
                 memory=self.state.memory,
@@ -187,8 +187,8 @@ class Driver(Acting):
         self._hold(to_hold)
         return to_hold
 
-    def _told(self, cluster: LiveCluster, held: list[str]) -> LiveCluster:
-        """Return the cluster as the policy is told of it: without waiting jobs that are not the driver's to start."""
+    def _for_policy(self, cluster: LiveCluster, held: list[str]) -> LiveCluster:
+        """Return the cluster that the policy gets: without waiting jobs that are not the driver's to start."""
         now_s, jobs = cluster.read_s, []
         for job in cluster.jobs:
             record = self.state.jobs.get(job.id)

@@ -112,7 +112,7 @@ def _why_not(job: dict[str, Any], asked: dict[str, str], having: list[str]) -> s
     words = (_text(job.get("required_nodes")), _text(job.get("admin_comment")), *asked.values())
     unread = _unread(job)
     found = {
-        f"Slurm tells no number for {unread}": unread,
+        f"Slurm gives no number for {unread}": unread,
         "it is a job array: submit its tasks as jobs of their own": _number(job.get("array_job_id"))
         or _text(job.get("array_task_string")),
         "it is a part of a heterogeneous job": _number(job.get("het_job_id")),

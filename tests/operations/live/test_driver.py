@@ -96,7 +96,7 @@ def test_a_job_goes_through_the_states_of_the_table(tmp_path, transitions):
     made.observe()
     assert made.state.jobs == {}
     assert transitions == {
-        ("absent", "waiting"), ("waiting", "held"), ("held", "starting"), ("starting", "running"),
+        ("absent", "pending"), ("pending", "held"), ("held", "starting"), ("starting", "running"),
         ("running", "stopping"), ("stopping", "held"), ("running", "starting"), ("starting", "held"),
         ("held", "releasing"), ("releasing", "left"), ("left", "absent"),
     }  # fmt: skip
@@ -154,8 +154,8 @@ def test_an_answer_about_other_jobs_or_what_they_do_not_allow_does_nothing(tmp_p
     made.apply(stops)
     assert set(made.actions.refused) == {"1", "2", "3"}
     assert slurm.stopped == []
-    told = {"1": JobRules.of({}).describe(made._seen.job("1"))}  # as if a policy had been told of it
-    actions = actions_of(stops, made._seen, made.state.jobs, told, {"v1": "V100", "v2": "V100", "a1": "A100"})
+    known = {"1": JobRules.of({}).describe(made._seen.job("1"))}  # as if it had been in a request
+    actions = actions_of(stops, made._seen, made.state.jobs, known, {"v1": "V100", "v2": "V100", "a1": "A100"})
     assert (actions.stops, "checkpoint" in actions.refused["1"]) == ((), True)
     for wrong in ({}, {"jobs": 3}, {"jobs": [{}]}, {"jobs": [{"id": "1", "action": "kill"}]}):
         with pytest.raises(InputError, match="answer"):

@@ -173,9 +173,9 @@ def test_one_job_that_cannot_be_read_costs_the_others_nothing():
     bad = job(job_id=6, priority=math.inf, node_count="two", required_nodes="v1", het_job_id=10**400)
     tasks = job(job_id=7, array_job_id=7, array_task_string="1-2")
     jobs = cluster_of(json.dumps({"jobs": [job(job_id=5), bad, job(job_id="x"), tasks]}), "", 0.0).jobs
-    told = {each.id: each.request for each in jobs}
-    assert not told["5"].why_not
-    assert told["6"].why_not == "Slurm tells no number for node_count, priority, het_job_id"
-    assert told["0"].why_not == "Slurm tells no number for job_id"
-    assert all("array" in told[name].why_not for name in ("7_1", "7_2"))  # the driver holds jobs by whole ids alone
-    assert (told["6"].tres, told["6"].places) == (told["5"].tres, "v1")
+    asked = {each.id: each.request for each in jobs}
+    assert not asked["5"].why_not
+    assert asked["6"].why_not == "Slurm gives no number for node_count, priority, het_job_id"
+    assert asked["0"].why_not == "Slurm gives no number for job_id"
+    assert all("array" in asked[name].why_not for name in ("7_1", "7_2"))  # the driver holds jobs by whole ids alone
+    assert (asked["6"].tres, asked["6"].places) == (asked["5"].tres, "v1")
