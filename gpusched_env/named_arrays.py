@@ -176,9 +176,10 @@ def build(kind: type[T], mechanisms: tuple[str, ...]) -> type[T]:
     return type(kind.__name__, (*reversed(added), kind), space) if mechanisms else kind
 
 
-def added_fields(value: NamedArrays) -> tuple[str, ...]:
-    """Return the names of the fields that mechanisms add to a value."""
-    return tuple(name for name in value._fields if name not in type(value).__dict__.get("_kind", type(value))._fields)
+def added_fields(value: NamedArrays | type[NamedArrays]) -> tuple[str, ...]:
+    """Return the names of the fields that mechanisms add to a value, or to a build."""
+    own = value if isinstance(value, type) else type(value)
+    return tuple(name for name in own._fields if name not in own.__dict__.get("_kind", own)._fields)
 
 
 def _restored(kind: type[NamedArrays], mechanisms: tuple[str, ...], values: Mapping[str, Any]) -> NamedArrays:

@@ -12,8 +12,10 @@ from functools import lru_cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpusched_env.errors import InputError
-from gpusched_env.named_arrays import build
+from gpusched_env.named_arrays import added_fields, build
 from gpusched_env.simulator.run import Board, Facts
 
 if TYPE_CHECKING:
@@ -50,6 +52,14 @@ def with_mechanisms(names: Iterable[str]) -> type[Board]:
 def common_build(builds: Iterable[type[Board]]) -> type[Board]:
     """Return the smallest build that has what each of these has."""
     return with_mechanisms(name for one in builds for name in one.mechanisms)
+
+
+@lru_cache(maxsize=1)
+def empty_arrays() -> Mapping[str, Any]:
+    """Return an empty array for each one that the mechanisms of this package add to a board, by name."""
+    board = build(Board, _known().BUILDS["everything"])
+    kinds = {name: board._fields[name] for name in added_fields(board)}
+    return {name: np.empty((0,) * kind.ndim, dtype=str(kind.dtype)) for name, kind in kinds.items()}
 
 
 def use_everything() -> None:

@@ -4,7 +4,8 @@ A compiled policy reads the `Board`, whose columns are named in `at`, and change
 `clear_preferred_node`, `set_preferred_node`, `exchange`, `apply_choice`, `set_timer_at`, `grow` and the
 functions that plan a round on a scratch board alone, and through its own `memory`. Everything here is called from
 kernels, except `Choice`, `PlannedPolicy`, `View`, `ask_order` and `check_order`, which are for the Python around them.
-Hidden values and functions that advance time are not here.
+Hidden values and functions that advance time are not here. A function that needs the arrays of a mechanism is called
+under its flag, such as `board.has_cells`, or gives an answer for runs without it.
 """
 
 from gpusched_env.arrays import Floats, Ints, Mask

@@ -21,7 +21,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import FORCED, common_build
 from gpusched_env.simulator.run import Facts
 from gpusched_env.workload import make_instance
-from gpusched_experiments.report.warm_up import tiny_instance
+from gpusched_experiments.report.warm_up import tiny_instance, warm_up_steps
 from gpusched_operations.forecast import ForecastSettings, forecast
 from gpusched_operations.live.env import LiveSlurmEnv
 from instances import by_utilisation, random_instance, with_host_memory, with_switching
@@ -155,6 +155,21 @@ def test_a_live_environment_with_features_of_shared_gpus_has_the_build_that_writ
     seen = [env.reset(seed=0)[0]["options"] for env in (live, simulated)]
     np.testing.assert_allclose(seen[0], seen[1], rtol=0.0, atol=1e-6)
     assert {type(env.view.board) for env in (live, simulated)} == {SharedBoard}
+
+
+@pytest.mark.parametrize("name", dict(warm_up_steps()))
+def test_every_policy_agent_bound_and_environment_runs_in_the_smallest_build(name, monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    dict(warm_up_steps())[name]()
+
+
+def test_arrays_of_mechanisms_that_a_run_lacks_are_empty_in_its_view(monkeypatch):
+    monkeypatch.setenv(FORCED, "")
+    view = State(of_random()).view
+    assert [len(view.prices), len(view.quota), len(view.cells), len(view.hosts)] == [0, 0, 0, 0]
+    assert len(State(replace(of_random(), gpu_hour_eur=1.0)).view.jobs) == 8
+    for name in ("price", "_prices", "has_prices"):
+        assert not isinstance(getattr(view, name, None), np.ndarray)
 
 
 def test_copies_of_a_board_stay_of_its_build(monkeypatch):

@@ -97,6 +97,11 @@ def holding_error(board: Board, job: int, config: int, node: int, slot: int, cha
     return wrong if within_quota(board, job, config) else QUOTA
 
 
+@lean_kernel
+def copy_arrays(board: Board, source: Board) -> None:
+    board.quota[:, :] = source.quota
+
+
 register(
     "quotas",
     {
@@ -106,6 +111,7 @@ register(
         hooks.count_in: count_in,
         hooks.empty_jobs: recount,
         hooks.holding_error: holding_error,
+        hooks.copy_arrays: copy_arrays,
     },
     (QuotaBoard,),
     arrays,
