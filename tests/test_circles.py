@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LEFT = [
-    ("gpusched_env.model.instance", "gpusched_env.model.tenant"),
     (
         "gpusched_env.workload.catalogue",
         "gpusched_env.workload.network",

@@ -14,7 +14,6 @@ from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.mechanism import M, Mechanism, in_order
-from gpusched_env.model.tenant import beyond_quota, check_tenants
 from gpusched_env.notebook import facts_table
 
 if TYPE_CHECKING:
@@ -118,7 +117,7 @@ class Instance:
         self._check_synchronisation()
         self._check_host_memory()
         self._check_saved_power()
-        check_tenants(self)
+        self._check_tenants()
         self._close_what_does_not_fit()
         if checks.not_negative("gpu_hour_eur", self.gpu_hour_eur) and self.hosts:
             raise InputError("gpu_hour_eur", self.gpu_hour_eur, "0 with cells, which are on whole hosts")
@@ -266,6 +265,16 @@ class Instance:
                 allowed = f"from 0 to {most:g} kW, the power of busy GPUs of {own.name}"
                 raise InputError(f"saved_kw[{a}][{c}]", float(saved[a, c]), allowed)
         object.__setattr__(self, "saved_kw", rows)
+
+    def _check_tenants(self) -> None:
+        if not (self.tenants or self.racks or self.hosts) and self.tenancy == "none":
+            return
+        from gpusched_env.model import tenant  # noqa: PLC0415 - few need it
+
+        names = [v.name for v in self.gpu_types]
+        tenant.check_tenants(self.tenants, self.tenancy, self.jobs.tenant, names)
+        tenant.check_racks(self.nodes, self.racks)
+        tenant.check_hosts(self.nodes, self.racks, self.hosts, self.tenancy, names)
 
     def __repr__(self) -> str:
         types = ", ".join(v.name for v in self.gpu_types)
@@ -419,6 +428,28 @@ class Instance:
                 highest[c.unlimited] = i
         return np.array([highest[c.unlimited] for c in self.configurations], dtype=np.int64)
 
+    @property
+    def machines(self) -> tuple[Node, ...]:
+        """Return the physical nodes: with cells the hosts, to which the nodes before them are bound; else all nodes."""
+        return self.nodes[-self.hosts :]
+
+    @property
+    def quotas(self) -> NDArray[np.int64]:
+        """Return the GPUs of every type that each tenant's jobs may hold at one time, (T, V); (0, V) without quotas."""
+        if self.tenancy != "quota":
+            return np.zeros((0, len(self.gpu_types)), dtype=np.int64)
+        each = [tenant.gpus(v.name) for tenant in self.tenants for v in self.gpu_types]
+        return np.array(each, dtype=np.int64).reshape(len(self.tenants), -1)
+
+    def _beyond_quota(self) -> NDArray[np.bool_]:
+        """Return which configurations take more than the whole quota of a job's tenant, (J, C)."""
+        limits = self.quotas
+        if not len(limits):
+            return np.zeros((1, 1), dtype=np.bool_)
+        gpus = np.array([c.gpus_per_node * c.nodes * c.share for c in self.configurations])
+        beyond: NDArray[np.bool_] = (gpus[None, :] > limits[:, self.type_of_configuration])[self.jobs.tenant]
+        return beyond
+
     def _held(self) -> NDArray[np.bool_]:
         gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations
         of_type = self.type_of_node[None, :] == self.type_of_configuration[:, None]
@@ -438,7 +469,7 @@ class Instance:
                 for c in self.configurations
             ]
         )
-        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | beyond_quota(self)
+        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | self._beyond_quota()
         if np.any(not_allowed & np.isfinite(seconds)):
             open_seconds = np.where(not_allowed, np.inf, seconds)
             for job in np.flatnonzero(~np.any(np.isfinite(open_seconds), axis=1)):
@@ -447,7 +478,7 @@ class Instance:
 
     def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
         """Return the error of a job that fits nothing: its memory, or that no node holds an allowed configuration."""
-        beyond = np.broadcast_to(beyond_quota(self), self.jobs.seconds_per_epoch.shape)[job]
+        beyond = np.broadcast_to(self._beyond_quota(), self.jobs.seconds_per_epoch.shape)[job]
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
         if np.any(may_use & ~closed & beyond):
             tenant = self.tenants[int(self.jobs.tenant[job])].name

@@ -12,7 +12,6 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.model.interference import UtilisationModel
-from gpusched_env.model.tenant import largest_billed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +54,7 @@ class Rates:
         configs[:, NODES] = [c.nodes for c in configurations]
         configs[:, SPREAD] = [c.spread for c in configurations]
         shares = np.array([c.share for c in configurations])
-        billed = largest_billed(instance)
+        billed = _largest_billed(instance)
         largest = np.array([billed.get(v.name, 0) for v in instance.gpu_types])
         price = np.array([instance.energy_price_eur_per_kwh, instance.pue, instance.gpu_hour_eur / 3600.0])
         shape, saved = (len(instance.jobs.applications), len(configs)), planned_saving_kilowatts(instance)
@@ -63,6 +62,19 @@ class Rates:
         write_node_rates(watts, price, rates.node)
         write_config_rates(rates.node, configs, shares, largest, saved, price, rates.planning, rates.least)
         return rates
+
+
+def _largest_billed(instance: Instance) -> dict[str, int]:
+    """Return the GPUs of the largest node of every GPU type, or with cells of the largest host that can hold one."""
+    if not instance.hosts:
+        return instance.largest_node
+    from gpusched_env.model.tenant import hardware  # noqa: PLC0415 - few need it
+
+    largest: dict[str, int] = {}
+    for host in instance.machines:
+        kind = hardware(host.gpu_type)
+        largest[kind] = max(largest.get(kind, 0), host.gpus)
+    return {name: largest[hardware(name)] for name in instance.largest_node}
 
 
 def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
