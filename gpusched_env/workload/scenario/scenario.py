@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
@@ -38,6 +38,9 @@ from gpusched_env.workload.scenario.settings import (
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
 from gpusched_env.workload.scenario.site import SitePower
+
+if TYPE_CHECKING:
+    from gpusched_env.model.configuration import GpuType
 
 MOST_JOBS = 10_000_000
 """Most jobs of an instance: as many as a large machine's memory can hold."""
@@ -220,7 +223,7 @@ class Scenario(Settings):
         for index, name in enumerate(names):
             if name in names[:index]:
                 raise InputError(f"gpu_types[{index}].name", name, "each name once")
-        known = gpu_types_of(self)
+        known = self.known_gpu_types()
         try:
             self.cluster.check_names(known)
         except InputError as error:
@@ -241,8 +244,24 @@ class Scenario(Settings):
         if self.tenancy != "none" and not self.tenants:
             raise InputError("tenants", [], f"at least one with tenancy = {self.tenancy!r}")
         if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
-            Catalogue.of(self)
+            self.catalogue()
         return self
+
+    def known_gpu_types(self) -> dict[str, GpuType]:
+        """Return all GPU types that the scenario may name, by name."""
+        return gpu_types_of(self.gpu_types, self.prices.energy_price_eur_per_kwh * self.prices.pue)
+
+    def catalogue(self) -> Catalogue:
+        """Return the values of its names. Raises InputError: there is no such name, or a file is not valid."""
+        return Catalogue.of(
+            self.known_gpu_types(),
+            self.gpu_types,
+            self.applications,
+            self.jobs.applications,
+            self.switching,
+            self.restart_s,
+            self.restart_by_application,
+        )
 
     def _check_parts(self) -> None:
         if any(variant.scenario is not None for variant in self.mixture):

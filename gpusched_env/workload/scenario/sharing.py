@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -211,6 +211,14 @@ class Interconnect(Settings):
         return self.nic_gb_per_s is None and self.backend == "all-reduce"
 
 
+class SwitchingCosts(NamedTuple):
+    """Seconds without progress at a start, where a job continues, and at a restart; no `resume_s`: none of its own."""
+
+    start_s: float
+    resume_s: float | None
+    restart_s: float
+
+
 class Switching(Settings):
     """Switching of jobs: the costs of a start, of continuing in the same place and of a restart elsewhere."""
 
@@ -251,6 +259,15 @@ class Switching(Settings):
                 allowed = f"{default}, unless model = 'one-process' or 'pipelined'"
                 raise InputError(name, getattr(self, name), allowed)
         return self
+
+    def given_costs(self, restart_s: float, start_s: float = 0.0, resume_s: float | None = None) -> SwitchingCosts:
+        """Return costs [s] in which the start and the resumption that the section sets replace those given."""
+        own_start_s, own_resume_s = self.start_s, self.resume_s
+        return SwitchingCosts(
+            start_s if own_start_s is None else own_start_s,
+            resume_s if own_resume_s is None else own_resume_s,
+            restart_s,
+        )
 
     @property
     def host_memory(self) -> HostMemory | None:
