@@ -17,7 +17,15 @@ MOST_PRIORITIES = 10
 
 _MARKS = ("", "!", *(f"!{priority}" for priority in range(2, MOST_PRIORITIES)))
 
+OVERHEAD, FILLED, LEAST_SPEED = 0.03, 0.85, 0.02
+"""Defaults of how jobs divide the time of a GPU (`UtilisationModel`)."""
+
 Kind = Literal["single-node", "multi-node", "spread", "shared"]
+
+Backend = Literal["all-reduce", "parameter-server", "byteps"]
+"""How jobs on several nodes synchronise."""
+Topology = Literal["pcie", "nvlink"]
+"""How the GPUs of a machine are linked: PCIe switches alone, or NVLink beside them."""
 
 
 @dataclass(frozen=True, slots=True)

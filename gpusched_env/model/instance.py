@@ -11,10 +11,8 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
-from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.mechanism import M, Mechanism, in_order
-from gpusched_env.notebook import facts_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.model.configuration import Configuration, GpuType, Node
     from gpusched_env.model.host_memory import HostMemory
-    from gpusched_env.model.interference import Interference
+    from gpusched_env.model.interference import Interference, UtilisationModel
     from gpusched_env.model.job import Job
     from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.synchronisation import Synchronisation
@@ -173,22 +171,22 @@ class Instance:
 
     def _check_interference(self) -> None:
         model, kinds, types = self.interference, len(self.jobs.applications), len(self.gpu_types)
-        if any(c.priority for c in self.configurations) and not isinstance(model, UtilisationModel):
+        divided = self.divided_time
+        if any(c.priority for c in self.configurations) and divided is None:
             first = next(c for c in self.configurations if c.priority)
             raise InputError(
                 "configurations", first.name, "shares without priorities, unless interference is a UtilisationModel"
             )
         if model is None:
             return
-        name, table = (
-            ("utilisation", model.utilisation) if isinstance(model, UtilisationModel) else ("slowdown", model.slowdown)
-        )
+        name = "slowdown" if divided is None else "utilisation"
+        table = getattr(model, name)
         if table.shape != (types, kinds, kinds)[: table.ndim]:
             axes = "GPU types, applications" + (", applications" if table.ndim == 3 else "")
             wanted = ", ".join(map(str, (types, kinds, kinds)[: table.ndim]))
             raise InputError(f"interference.{name}", table.shape, f"({wanted}): {axes}")
         self._check_shared_memory()
-        below = model.below if isinstance(model, UtilisationModel) else None
+        below = None if divided is None else divided.below
         if below is not None and below.shape != (types, kinds, kinds):
             raise InputError("interference.below", below.shape, f"({types}, {kinds}, {kinds}): GPU types, applications")
         shared = [configuration.kind == "shared" for configuration in self.configurations]
@@ -198,15 +196,15 @@ class Instance:
         if longest_s * slowest > checks.LONGEST_S:
             allowed = f"factors by which no job takes longer than {checks.LONGEST} beside another one"
             raise InputError(f"interference.{name}", slowest, allowed)
-        if isinstance(model, UtilisationModel):
-            self._check_idle_power(model)
+        if divided is not None:
+            self._check_idle_power(divided)
             whole = np.isfinite(self.jobs.seconds_per_epoch[:, ~np.array(shared)]).any(axis=1)
-            if model.profile_s and not np.all(whole):
+            if divided.profile_s and not np.all(whole):
                 allowed = f"0, since job {int(np.argmin(whole))} may use no whole GPUs, on which it would be profiled"
-                raise InputError("interference.profile_s", model.profile_s, allowed)
+                raise InputError("interference.profile_s", divided.profile_s, allowed)
 
     def _check_shared_memory(self) -> None:
-        own = self.interference.memory if isinstance(self.interference, UtilisationModel) else None
+        own = None if self.divided_time is None else self.divided_time.memory
         if own is None:
             return
         shape = (len(self.gpu_types), len(self.jobs.applications))
@@ -429,6 +427,15 @@ class Instance:
         return np.array([highest[c.unlimited] for c in self.configurations], dtype=np.int64)
 
     @property
+    def divided_time(self) -> UtilisationModel | None:
+        """Return how jobs divide the time of GPUs; None: shares are not by utilisation."""
+        if self.interference is None:
+            return None
+        from gpusched_env.model.interference import UtilisationModel  # noqa: PLC0415 - few need it
+
+        return self.interference if isinstance(self.interference, UtilisationModel) else None
+
+    @property
     def machines(self) -> tuple[Node, ...]:
         """Return the physical nodes: with cells the hosts, to which the nodes before them are bound; else all nodes."""
         return self.nodes[-self.hosts :]
@@ -462,7 +469,7 @@ class Instance:
         if seconds.shape[1] != len(self.configurations):
             raise InputError("jobs.seconds_per_epoch", seconds.shape, f"{len(self.configurations)} columns")
         closed = ~self._held()
-        moves = isinstance(self.interference, UtilisationModel) and self.interference.memory is not None
+        moves = self.divided_time is not None and self.divided_time.memory is not None
         memory = np.array(
             [
                 self.gpu_types[self._type_index[c.gpu_type]].memory_gib * (1.0 if moves else c.share)
@@ -505,6 +512,8 @@ def _or_inf(seconds: NDArray[np.float64], columns: NDArray[np.int64]) -> NDArray
 
 def _html(instance: Instance) -> str:
     """Return an HTML table with the size of the instance and the price of energy."""
+    from gpusched_env.notebook import facts_table  # noqa: PLC0415 - few need it
+
     nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
     tenants = [("tenants", ", ".join(tenant.name for tenant in instance.tenants))] if instance.tenants else []
     facts = [

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import kernel
-from gpusched_env.model.interference import UtilisationModel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -87,9 +86,9 @@ def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
 
 def planned_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
     """Return the saving with which policies plan [kW], (A, C); (0, 0): none."""
-    model, shares = instance.interference, np.array([c.share for c in instance.configurations])
+    model, shares = instance.divided_time, np.array([c.share for c in instance.configurations])
     busy = None
-    if isinstance(model, UtilisationModel) and model.idle_power_w is not None:
+    if model is not None and model.idle_power_w is not None:
         busy = model.utilisation[instance.type_of_configuration].T
     return planned_part(saved_kilowatts(instance), shares, busy)
 
@@ -186,8 +185,8 @@ def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     Where GPUs draw power by their utilisation, that is the rate of idle GPUs, and the power of the application is
     added: the result is the least cost per epoch over the seconds that an epoch takes alone.
     """
-    least, model = Rates.of(instance).least, instance.interference
-    if not isinstance(model, UtilisationModel) or model.idle_power_w is None:
+    least, model = Rates.of(instance).least, instance.divided_time
+    if model is None or model.idle_power_w is None:
         return least
     types, configurations = instance.type_of_configuration, instance.configurations
     idle_saving_w = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.model import checks
+from gpusched_env.model.configuration import Backend
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.configuration import Configuration
-
-Backend = Literal["all-reduce", "parameter-server", "byteps"]
-"""How jobs on several nodes synchronise."""
 
 
 @lean_kernel

@@ -210,11 +210,10 @@ def job_times(
 
     Args:
         choice: Index of every job's application, shape (J,).
-        model: The model of GPU sharing; used only if a configuration shares one.
+        site: The site, where at least one configuration shares GPUs.
+        model: The model of GPU sharing.
     """
     seconds, shared = table[choice], site.of_kind("shared")
-    if not np.any(shared):
-        return SharingTimes(seconds)
     jobs = SharingJobs(
         alone_s=seconds[:, shared],
         configurations=tuple(c for c in site.configurations if c.kind == "shared"),

@@ -9,14 +9,11 @@ from zlib import crc32
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, Tenant, UtilisationModel
-from gpusched_env.model.tenant import tenant_name
+from gpusched_env.model import EpochDistribution, Instance, JobTable
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
-from gpusched_env.workload.interference_model import InterferenceModel, interference_model, job_times
-from gpusched_env.workload.priced import price_fields, price_table
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
-from gpusched_env.workload.scenario.site import with_site
+from gpusched_env.workload.scenario.prices import with_site
 from gpusched_env.workload.site import Site, application_times
 
 if TYPE_CHECKING:
@@ -25,10 +22,13 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Synchronisation
+    from gpusched_env.model import Interference, Synchronisation, Tenant, UtilisationModel
+    from gpusched_env.workload.interference_model import InterferenceModel
+    from gpusched_env.workload.scenario.prices import Prices
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.scenario.sharing import SwitchingCosts
     from gpusched_env.workload.tables.applications import Application
+    from gpusched_env.workload.tables.hourly_prices import PriceTable
     from gpusched_env.workload.traces.trace import Trace
 
 
@@ -67,13 +67,13 @@ class Maker:
         self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
         self._names = tuple(application.name for application in applications)
         self._library = given_library(scenario.epochs, catalogue.names)
-        self._model = interference_model(scenario.sharing) if interference is None else interference
+        self._model = interference
         if trace is None and scenario.trace is not None:
             from gpusched_env.workload.traces import replay  # noqa: PLC0415 - for polars
 
             trace = replay.replayed_trace(scenario)
         self.trace = trace
-        self._tenants, self._prices = _tenants(scenario, self.trace), price_table(scenario.prices)
+        self._tenants, self._prices = _tenants(scenario, self.trace), _price_table(scenario.prices)
         measured = application_times(applications, self._site)
         self._seconds, self._synchronisation = _over_network(scenario, applications, self._site, measured)
         self._seconds, self._saved_kw = _with_power(scenario, applications, self._site, self._seconds)
@@ -91,13 +91,13 @@ class Maker:
         streams, site = _Streams.of(seed), self._site
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
         columns, interference = self._jobs(library, streams)
-        table = self._job_table(columns, library, streams, by_utilisation=isinstance(interference, UtilisationModel))
+        table = self._job_table(columns, library, streams, by_utilisation=_divides_time(interference))
         made = Instance(
             site.gpu_types,
             site.nodes,
             site.configurations,
             table,
-            **price_fields(self._scenario.prices, self._prices, float(table.submission_s[-1]), seed, streams.prices),
+            **self._price_fields(float(table.submission_s[-1]), seed, streams.prices),
             interference=interference,
             name=self._scenario.name,
             seed=seed,
@@ -113,6 +113,14 @@ class Maker:
 
             made = with_tenancy(made, self._scenario.tenancy)
         return self._with_mechanisms(with_site(made, self._scenario.site, streams.site), seed)
+
+    def _price_fields(self, until_s: float, seed: int, rng: Generator) -> dict[str, Any]:
+        prices = self._scenario.prices
+        if self._prices is None:
+            return {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue}
+        from gpusched_env.workload.priced import price_fields  # noqa: PLC0415 - few need it
+
+        return price_fields(prices, self._prices, until_s, seed, rng)
 
     def _with_mechanisms(self, instance: Instance, seed: int) -> Instance:
         """Return the instance with the mechanisms of other packages, each of which draws from a stream of its own."""
@@ -140,7 +148,7 @@ class Maker:
         if not (isinstance(scenario.epochs, HistogramEpochs) and scenario.epochs.by_application):
             distribution = streams.distributions.integers(len(library), size=len(choice))
         fractions = draw_fractions(library, distribution, streams.epochs)
-        times = job_times(self._seconds, self._applications, self._site, choice, self._model, streams.sharing)
+        seconds, interference = self._job_times(choice, streams.sharing)
         columns: dict[str, NDArray[Any]] = {
             "application": choice, "distribution": distribution, "memory_gib": self._memory_gib[choice],
         }  # fmt: skip
@@ -149,11 +157,23 @@ class Maker:
             columns |= {
                 "submission_s": submission_times(scenario.arrivals, self._saturation[choice], nodes, streams.arrivals),
                 "max_epochs": self._max_epochs[choice],
-                "seconds_per_epoch": times.seconds_per_epoch,
+                "seconds_per_epoch": seconds,
             }
         else:
-            columns |= self._traced(trace, choice, fractions, times.seconds_per_epoch, streams.durations)
-        return columns | {"epochs_needed": fractions * columns["max_epochs"]}, times.interference
+            columns |= self._traced(trace, choice, fractions, seconds, streams.durations)
+        return columns | {"epochs_needed": fractions * columns["max_epochs"]}, interference
+
+    def _job_times(
+        self, choice: NDArray[np.int64], rng: Generator
+    ) -> tuple[NDArray[np.float64], Interference | UtilisationModel | None]:
+        """Return τ of every job on every configuration, (J, C); inf where it does not fit, or is not known."""
+        if not np.any(self._site.of_kind("shared")):
+            return self._seconds[choice], None
+        from gpusched_env.workload.interference_model import interference_model, job_times  # noqa: PLC0415
+
+        model = interference_model(self._scenario.sharing) if self._model is None else self._model
+        times = job_times(self._seconds, self._applications, self._site, choice, model, rng)
+        return times.seconds_per_epoch, times.interference
 
     def _traced(
         self,
@@ -228,6 +248,8 @@ class Maker:
         if len(share):
             return rng.choice(len(share), size=len(order), p=share / share.sum())
         if self.trace is not None and self.trace.tenant is not None:
+            from gpusched_env.model.tenant import tenant_name  # noqa: PLC0415 - few need it
+
             index = {tenant.name: i for i, tenant in enumerate(self._tenants)}
             return np.array([index[tenant_name(name)] for name in self.trace.tenant], dtype=np.int64)[order]
         return np.zeros(len(order), dtype=np.int64)
@@ -236,7 +258,25 @@ class Maker:
 def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:
     if scenario.tenants or trace is None or trace.tenant is None:
         return tuple(tenant.tenant() for tenant in scenario.tenants)
+    from gpusched_env.model.tenant import Tenant, tenant_name  # noqa: PLC0415 - few need it
+
     return tuple(Tenant(name) for name in dict.fromkeys(map(tenant_name, trace.tenant)))
+
+
+def _price_table(prices: Prices) -> PriceTable | None:
+    if prices.series is None:
+        return None
+    from gpusched_env.workload.priced import price_table  # noqa: PLC0415 - few need it
+
+    return price_table(prices)
+
+
+def _divides_time(interference: Interference | UtilisationModel | None) -> bool:
+    if interference is None:
+        return False
+    from gpusched_env.model.interference import UtilisationModel  # noqa: PLC0415 - few need it
+
+    return isinstance(interference, UtilisationModel)
 
 
 def _over_network(

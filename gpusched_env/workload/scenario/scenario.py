@@ -9,7 +9,6 @@ from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.notebook import dotted_names, facts_table
 from gpusched_env.parts import part_of, short_name
 from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
@@ -21,7 +20,7 @@ from gpusched_env.workload.scenario.comparison import (
     TraceReplay,
 )
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
-from gpusched_env.workload.scenario.prices import Prices
+from gpusched_env.workload.scenario.prices import Prices, SitePower
 from gpusched_env.workload.scenario.settings import (
     Count,
     Limit,
@@ -37,7 +36,6 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
-from gpusched_env.workload.scenario.site import SitePower
 
 if TYPE_CHECKING:
     from gpusched_env.model.configuration import GpuType
@@ -271,6 +269,8 @@ class Scenario(Settings):
 
     def _check_alone(self) -> None:
         """Check that a mixture of other scenarios has no settings of its own that they would not have."""
+        from gpusched_env.notebook import dotted_names  # noqa: PLC0415 - few need it
+
         given = self.model_dump(exclude_defaults=True, exclude={"name", "description", "mixture", "compare"})
         if "jobs" in given:
             given["jobs"].pop("count", None)
@@ -288,6 +288,8 @@ class Scenario(Settings):
         )
 
     def _repr_html_(self) -> str:
+        from gpusched_env.notebook import dotted_names, facts_table  # noqa: PLC0415 - few need it
+
         settings = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description"})
         sizes = [("nodes", self.cluster.nodes), ("jobs", self.jobs.count)]
         facts = [("what it is for", self.description), *sizes, *dotted_names(settings)]
