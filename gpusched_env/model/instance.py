@@ -11,11 +11,8 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
-from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.mechanism import M, Mechanism, in_order
-from gpusched_env.model.tenant import beyond_quota, check_tenants
-from gpusched_env.notebook import facts_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.configuration import Configuration, GpuType, Node
-    from gpusched_env.model.interference import Interference
+    from gpusched_env.model.interference import Interference, UtilisationModel
     from gpusched_env.model.job import Job
     from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.tenant import Tenancy, Tenant
@@ -109,7 +106,7 @@ class Instance:
         self._check_configurations()
         self._check_interference()
         self._check_saved_power()
-        check_tenants(self)
+        self._check_tenants()
         self._close_what_does_not_fit()
         if checks.not_negative("gpu_hour_eur", self.gpu_hour_eur) and self.hosts:
             raise InputError("gpu_hour_eur", self.gpu_hour_eur, "0 with cells, which are on whole hosts")
@@ -165,22 +162,22 @@ class Instance:
 
     def _check_interference(self) -> None:
         model, kinds, types = self.interference, len(self.jobs.applications), len(self.gpu_types)
-        if any(c.priority for c in self.configurations) and not isinstance(model, UtilisationModel):
+        divided = self.divided_time
+        if any(c.priority for c in self.configurations) and divided is None:
             first = next(c for c in self.configurations if c.priority)
             raise InputError(
                 "configurations", first.name, "shares without priorities, unless interference is a UtilisationModel"
             )
         if model is None:
             return
-        name, table = (
-            ("utilisation", model.utilisation) if isinstance(model, UtilisationModel) else ("slowdown", model.slowdown)
-        )
+        name = "slowdown" if divided is None else "utilisation"
+        table = getattr(model, name)
         if table.shape != (types, kinds, kinds)[: table.ndim]:
             axes = "GPU types, applications" + (", applications" if table.ndim == 3 else "")
             wanted = ", ".join(map(str, (types, kinds, kinds)[: table.ndim]))
             raise InputError(f"interference.{name}", table.shape, f"({wanted}): {axes}")
         self._check_shared_memory()
-        below = model.below if isinstance(model, UtilisationModel) else None
+        below = None if divided is None else divided.below
         if below is not None and below.shape != (types, kinds, kinds):
             raise InputError("interference.below", below.shape, f"({types}, {kinds}, {kinds}): GPU types, applications")
         shared = [configuration.kind == "shared" for configuration in self.configurations]
@@ -190,15 +187,15 @@ class Instance:
         if longest_s * slowest > checks.LONGEST_S:
             allowed = f"factors by which no job takes longer than {checks.LONGEST} beside another one"
             raise InputError(f"interference.{name}", slowest, allowed)
-        if isinstance(model, UtilisationModel):
-            self._check_idle_power(model)
+        if divided is not None:
+            self._check_idle_power(divided)
             whole = np.isfinite(self.jobs.seconds_per_epoch[:, ~np.array(shared)]).any(axis=1)
-            if model.profile_s and not np.all(whole):
+            if divided.profile_s and not np.all(whole):
                 allowed = f"0, since job {int(np.argmin(whole))} may use no whole GPUs, on which it would be profiled"
-                raise InputError("interference.profile_s", model.profile_s, allowed)
+                raise InputError("interference.profile_s", divided.profile_s, allowed)
 
     def _check_shared_memory(self) -> None:
-        own = self.interference.memory if isinstance(self.interference, UtilisationModel) else None
+        own = None if self.divided_time is None else self.divided_time.memory
         if own is None:
             return
         shape = (len(self.gpu_types), len(self.jobs.applications))
@@ -240,6 +237,15 @@ class Instance:
                 allowed = f"from 0 to {most:g} kW, the power of busy GPUs of {own.name}"
                 raise InputError(f"saved_kw[{a}][{c}]", float(saved[a, c]), allowed)
         object.__setattr__(self, "saved_kw", rows)
+
+    def _check_tenants(self) -> None:
+        if not (self.tenants or self.racks or self.hosts) and self.tenancy == "none":
+            return
+        from gpusched_env.model import tenant  # noqa: PLC0415 - few need it
+
+        tenant.check_tenants(self.tenants, self.tenancy, self.jobs.tenant, self.gpu_types)
+        tenant.check_racks(self.nodes, self.racks)
+        tenant.check_hosts(self.nodes, self.racks, self.hosts, self.tenancy, self.tenants, self.gpu_types)
 
     def __repr__(self) -> str:
         types = ", ".join(v.name for v in self.gpu_types)
@@ -385,6 +391,37 @@ class Instance:
                 highest[c.unlimited] = i
         return np.array([highest[c.unlimited] for c in self.configurations], dtype=np.int64)
 
+    @property
+    def divided_time(self) -> UtilisationModel | None:
+        """Return how jobs divide the time of GPUs; None: shares are not by utilisation."""
+        if self.interference is None:
+            return None
+        from gpusched_env.model.interference import UtilisationModel  # noqa: PLC0415 - few need it
+
+        return self.interference if isinstance(self.interference, UtilisationModel) else None
+
+    @property
+    def machines(self) -> tuple[Node, ...]:
+        """Return the physical nodes: with cells the hosts, to which the nodes before them are bound; else all nodes."""
+        return self.nodes[-self.hosts :]
+
+    @property
+    def quotas(self) -> NDArray[np.int64]:
+        """Return the GPUs of every type that each tenant's jobs may hold at one time, (T, V); (0, V) without quotas."""
+        if self.tenancy != "quota":
+            return np.zeros((0, len(self.gpu_types)), dtype=np.int64)
+        each = [tenant.gpus(v.name) for tenant in self.tenants for v in self.gpu_types]
+        return np.array(each, dtype=np.int64).reshape(len(self.tenants), -1)
+
+    def _beyond_quota(self) -> NDArray[np.bool_]:
+        """Return which configurations take more than the whole quota of a job's tenant, (J, C)."""
+        limits = self.quotas
+        if not len(limits):
+            return np.zeros((1, 1), dtype=np.bool_)
+        gpus = np.array([c.gpus_per_node * c.nodes * c.share for c in self.configurations])
+        beyond: NDArray[np.bool_] = (gpus[None, :] > limits[:, self.type_of_configuration])[self.jobs.tenant]
+        return beyond
+
     def _held(self) -> NDArray[np.bool_]:
         gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations
         of_type = self.type_of_node[None, :] == self.type_of_configuration[:, None]
@@ -397,14 +434,14 @@ class Instance:
         if seconds.shape[1] != len(self.configurations):
             raise InputError("jobs.seconds_per_epoch", seconds.shape, f"{len(self.configurations)} columns")
         closed = ~self._held()
-        moves = isinstance(self.interference, UtilisationModel) and self.interference.memory is not None
+        moves = self.divided_time is not None and self.divided_time.memory is not None
         memory = np.array(
             [
                 self.gpu_types[self._type_index[c.gpu_type]].memory_gib * (1.0 if moves else c.share)
                 for c in self.configurations
             ]
         )
-        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | beyond_quota(self)
+        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | self._beyond_quota()
         if np.any(not_allowed & np.isfinite(seconds)):
             open_seconds = np.where(not_allowed, np.inf, seconds)
             for job in np.flatnonzero(~np.any(np.isfinite(open_seconds), axis=1)):
@@ -413,7 +450,7 @@ class Instance:
 
     def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
         """Return the error of a job that fits nothing: its memory, or that no node holds an allowed configuration."""
-        beyond = np.broadcast_to(beyond_quota(self), self.jobs.seconds_per_epoch.shape)[job]
+        beyond = np.broadcast_to(self._beyond_quota(), self.jobs.seconds_per_epoch.shape)[job]
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
         if np.any(may_use & ~closed & beyond):
             tenant = self.tenants[int(self.jobs.tenant[job])].name
@@ -440,6 +477,8 @@ def _or_inf(seconds: NDArray[np.float64], columns: NDArray[np.int64]) -> NDArray
 
 def _html(instance: Instance) -> str:
     """Return an HTML table with the size of the instance and the price of energy."""
+    from gpusched_env.notebook import facts_table  # noqa: PLC0415 - few need it
+
     nodes = Counter(f"{node.gpus} x {node.gpu_type}" for node in instance.nodes)
     tenants = [("tenants", ", ".join(tenant.name for tenant in instance.tenants))] if instance.tenants else []
     facts = [

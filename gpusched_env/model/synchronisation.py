@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import get_args
 
 from gpusched_env.kernel import lean_kernel
-
-Backend = Literal["all-reduce", "parameter-server", "byteps"]
-"""How jobs on several nodes synchronise."""
+from gpusched_env.model.configuration import Backend
 
 
 @lean_kernel

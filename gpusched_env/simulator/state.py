@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,17 @@ from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import hooks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.builds import build_of
+from gpusched_env.simulator.builds import build_of, facts_of, with_constants_of
 from gpusched_env.simulator.events import advance, disclose
-from gpusched_env.simulator.facts import facts_of, with_constants_of
-from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
-from gpusched_env.simulator.rounds import begin_round, commit_round
+from gpusched_env.simulator.rounds import NAMED_ORDERS, begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.survival import DistributionTable
-from gpusched_env.simulator.view import View
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.view import View
 
 MOST_CLUSTERS = 64  # whose facts are kept
 
@@ -95,7 +96,6 @@ class State:
     Attributes:
         board: The part that policies may see.
         hidden: The part that they may not see.
-        view: The read-only board for policies.
     """
 
     def __init__(
@@ -128,11 +128,17 @@ class State:
         rows = 4 * len(instance.jobs) + 16 if record else 0
         self.hidden = _new_hidden(instance, self.board, distributions, rows, added)
         begin(self.board.mechanisms, instance, self.board, self.hidden)
-        self.view = View(self.board, instance.configurations)
 
     def __repr__(self) -> str:
         count, now_s = self.board.count, self.board.clock[at.NOW]
         return f"State({self.instance!r} at {now_s:,.0f} s, {count[at.DONE]} of {len(self.instance.jobs)} jobs done)"
+
+    @cached_property
+    def view(self) -> View:
+        """Return the board for policies, read-only; it is the same object for the whole run."""
+        from gpusched_env.simulator.view import View  # noqa: PLC0415 - few need it
+
+        return View(self.board, self.instance.configurations)
 
     def advance(self) -> bool:
         """Run to the next event; return False when every job is done."""
@@ -156,7 +162,7 @@ class State:
         """Move the arrays of the run to `memory`, of at least `words` numbers; its view stays the same."""
         own = self.board.words
         self.board, self.hidden = self.board.placed(memory[:own]), self.hidden.placed(memory[own:])
-        self.view.show(self.board)
+        self._show()
 
     def use_build(self, build: type[Board]) -> None:
         """Go on with kernels of another build, which covers the instance, on the same arrays."""
@@ -168,6 +174,10 @@ class State:
             added["facts"] = with_constants_of(self.board.facts, build.mechanisms, self.instance)
             self.board = build(**self.board.__getstate__() | _those(build, added))
             self.hidden = hidden(**self.hidden.__getstate__() | _those(hidden, added))
+            self._show()
+
+    def _show(self) -> None:
+        if "view" in vars(self):
             self.view.show(self.board)
 
     def restore(self) -> None:

@@ -34,22 +34,20 @@ def price_table(prices: Prices) -> PriceTable | None:
     return builtin_prices(prices.series) if prices.series in PRICE_SERIES else read_prices(prices.series)
 
 
-def price_fields(prices: Prices, table: PriceTable | None, until_s: float, seed: int, rng: Generator) -> dict[str, Any]:
-    """Return the fields of an instance that say what energy costs: price, PUE and, with a series, that.
+def price_fields(prices: Prices, table: PriceTable, until_s: float, seed: int, rng: Generator) -> dict[str, Any]:
+    """Return the fields of an instance that say what energy costs: price, PUE and the series.
 
     The series begins up to 28 days before the run, and ends 60 days after `until_s`; where the market's prices end
     before, those of their last week are repeated.
 
     Args:
-        table: The prices of the market; None without a series.
+        table: The prices of the market.
         seed: Seed of the instance, which says from which months its start is.
 
     Raises:
         InputError: The start is not in the series, or carbon has a price and no intensity.
     """
     constant = {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue}
-    if table is None:
-        return constant
     first = _first_period(prices, table, seed, rng)
     rows = _rows(table, first, until_s + AFTER_S)
     start_s = rows.time_s - table.time_s[first]

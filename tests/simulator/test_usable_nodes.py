@@ -13,7 +13,7 @@ from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.state import State
 from instances import random_instance
 
-module = importlib.import_module("gpusched_env.simulator.simulate")
+module = importlib.import_module("gpusched_env.simulator.policy_run")
 
 
 class NodeDown(State):

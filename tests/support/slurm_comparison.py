@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusched_env import Configuration, EpochDistribution, Instance, Job, Node, save_instance
 from gpusched_env.workload import Scenario
-from gpusched_env.workload.catalogue import Catalogue, of_size
+from gpusched_env.workload.scenario.cluster import of_size
 from slurm_trials import RATES, Trial, journal_of, seconds_of
 
 SAME_READING_S = 0.2
@@ -109,7 +109,7 @@ def latencies_s(trial: Trial) -> tuple[float, float]:
 def as_run(trial: Trial) -> Instance:
     """Return the instance of a trial's jobs as the driver came to see them, with the needs and latencies seen."""
     start_s, restart_s = latencies_s(trial)
-    catalogue = Catalogue.of(Scenario())
+    catalogue = Scenario().catalogue()
     types = [of_size(catalogue.gpu_types[name], gpus) for name, (gpus, _) in SIZES.items()]
     nodes = [Node(name, gpus) for name, (gpus, count) in SIZES.items() for _ in range(count)]
     configurations = {

@@ -10,7 +10,6 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.model.rates import cost_rate_eur_per_h
 from gpusched_env.workload import Scenario, builtin_applications, load_scenario, make_instance, scenario_toml
-from gpusched_env.workload.catalogue import Catalogue
 from own_cluster import write_own_cluster
 from refusals import refused
 
@@ -86,7 +85,7 @@ def test_a_type_like_a_built_in_one_has_its_figures_and_times_at_its_speed():
 def test_a_type_may_tell_the_power_of_a_busy_gpu_beside_that_of_its_nodes():
     """Of it shared GPUs spare a part; nodes draw what the table says."""
     own = {"name": "B200", "like": "A100", "node_power_w": [1500, 2400]}
-    plain, v = (Catalogue.of(Scenario(gpu_types=[own | m])).gpu_types["B200"] for m in ({}, {"gpu_power_w": 700}))
+    plain, v = (Scenario(gpu_types=[own | m]).catalogue().gpu_types["B200"] for m in ({}, {"gpu_power_w": 700}))
     assert (plain.gpu_power_w, v.gpu_power_w) == (1200.0, 700.0)
     assert [v.power_w(busy) for busy in (1, 2)] == [1500.0, 2400.0]
 

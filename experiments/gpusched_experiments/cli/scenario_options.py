@@ -14,7 +14,7 @@ from gpusched_env.formats import load_instance
 from gpusched_env.parsing import parse_toml
 from gpusched_env.workload import Scenario, load_scenario, load_track, scenario_for_trace
 from gpusched_env.workload.scenario.places import track_place
-from gpusched_env.workload.traces.formats import FORMATS
+from gpusched_env.workload.traces import FORMATS
 from gpusched_env.workload.traces.presets import check_format
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.report.comparison_writing import Workload

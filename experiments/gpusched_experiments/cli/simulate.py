@@ -13,7 +13,6 @@ from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.errors import InputError
 from gpusched_env.files import check_new_folder, one_error
 from gpusched_env.formats.run_folder import MAY_HOLD, write_run
-from gpusched_env.model.tenant import machines
 from gpusched_env.rendering.power import hours_of
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.simulator import Result, simulate
@@ -128,7 +127,7 @@ def _print(result: Result, workload: Workload) -> None:
     table.add_column(justify="right")
     table.add_row("policy", result.policy)
     table.add_row("workload", f"{workload.title}, seed {result.seed}")
-    table.add_row("cluster", f"{len(machines(result.instance))} nodes, {len(jobs)} jobs")
+    table.add_row("cluster", f"{len(result.instance.machines)} nodes, {len(jobs)} jobs")
     table.add_row("energy", f"{result.energy_eur:,.2f} €")
     table.add_row("tardiness", f"{result.tardiness_eur:,.2f} €")
     table.add_row("total", f"{result.total_eur:,.2f} €")

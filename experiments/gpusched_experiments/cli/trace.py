@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from gpusched_env.workload import Scenario, Trace, modelled, replayed_trace
-from gpusched_env.workload.catalogue import Site
+from gpusched_env.workload.site import Site
 from gpusched_env.workload.traces.replay import gpu_types_named, ways_out
 from gpusched_env.workload.traces.summary import TraceSummary, TypeLoad
 from gpusched_env.workload.traces.trace import read_trace

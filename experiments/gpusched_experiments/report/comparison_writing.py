@@ -22,7 +22,6 @@ from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model import Instance
-from gpusched_env.model.tenant import machines
 from gpusched_env.parsing import parse_toml
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Policy
@@ -222,7 +221,7 @@ class Written:
         count = len(self.seeds)
         whose = " of the policies" if self.workload.instance is not None else ""
         seeds = f"{count} seed{'s' if count > 1 else ''}{whose}"
-        title = f"{self.workload.title}: {len(machines(self.first))} nodes, {len(self.first.jobs)} jobs, {seeds}"
+        title = f"{self.workload.title}: {len(self.first.machines)} nodes, {len(self.first.jobs)} jobs, {seeds}"
         costs = partial(charts.cost_figure, compared.rows, compared.runs, title, of_trace=bool(compared.gpu_demand))
         contents = charts.figure_files("costs", costs(), forms)
         best = folder.recorded(compared.best)

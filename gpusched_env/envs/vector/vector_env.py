@@ -11,8 +11,7 @@ from gymnasium.vector.utils import batch_space
 
 from gpusched_env.envs.env import GpuClusterEnv, Observation
 from gpusched_env.envs.kernels import LOOK
-from gpusched_env.envs.parameters import takes_parameters_of
-from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
+from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward, takes_parameters_of
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.kernels import CO2, ENERGY, TARDINESS, Seen

@@ -10,14 +10,14 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.mechanism import Mechanism
-from gpusched_env.model.synchronisation import BACKENDS, Backend, iteration_s, network_load
+from gpusched_env.model.synchronisation import BACKENDS, iteration_s, network_load
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from gpusched_env.model.configuration import Configuration
+    from gpusched_env.model.configuration import Backend, Configuration
     from gpusched_env.model.instance import Instance
 
 

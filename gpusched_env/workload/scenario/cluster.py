@@ -10,7 +10,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.configuration import MOST_ON_A_NODE, GpuType
-from gpusched_env.workload.catalogue import of_size
 from gpusched_env.workload.scenario.settings import (
     Count,
     Limit,
@@ -121,6 +120,14 @@ Powers = Many[Positive]
 
 FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w", "memory_gib")
 USUAL_GPUS_PER_NODE = 8
+
+
+def of_size(gpu_type: GpuType, gpus: int) -> GpuType:
+    """Return the type of nodes with so many GPUs; a table of powers ends there."""
+    table = gpu_type.node_power_w
+    if table is not None and gpus > len(table):
+        raise InputError("gpus_per_node", gpus, f"at most {len(table)}, for which {gpu_type.name} has powers")
+    return replace(gpu_type, max_gpus_per_node=gpus, node_power_w=None if table is None else table[:gpus])
 
 
 class OwnGpuType(Settings):

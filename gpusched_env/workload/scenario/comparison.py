@@ -20,7 +20,7 @@ from gpusched_env.workload.scenario.settings import (
     check_each_once,
     setting,
 )
-from gpusched_env.workload.traces.formats import FORMATS, TRACE_FIELDS, UTF_8, TraceFormat
+from gpusched_env.workload.traces import FORMATS, TRACE_FIELDS, UTF_8, TraceFormat
 
 MOST_SEEDS = 100_000
 ALLOWED = "whole numbers >= 0 and ranges of them, each once: 0-19, or 0,3,5"

@@ -14,7 +14,7 @@ import polars as pl
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.workload.traces.formats import TRACE_FIELDS
+from gpusched_env.workload.traces import TRACE_FIELDS
 from gpusched_env.workload.traces.presets import ROW, settings_for
 
 if TYPE_CHECKING:

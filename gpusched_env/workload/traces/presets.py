@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.traces.formats import FORMATS, TraceFormat
+from gpusched_env.workload.traces import FORMATS, TraceFormat
 
 ROW = "row of the trace"
 """Column with the number of the row: 1 is the first below the header, or the first of a file without one."""

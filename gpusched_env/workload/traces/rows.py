@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json, unpack
+from gpusched_env.workload.traces import UTF_8
 from gpusched_env.workload.traces.columns import missing
-from gpusched_env.workload.traces.formats import UTF_8
 from gpusched_env.workload.traces.journal import is_journal
 from gpusched_env.workload.traces.presets import (
     GENERIC,

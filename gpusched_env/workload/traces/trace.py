@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.workload.traces import UTF_8, TraceFormat
 from gpusched_env.workload.traces.columns import (
     Condition,
     TraceColumns,
     find_columns,
     with_made_columns,
 )
-from gpusched_env.workload.traces.formats import UTF_8, TraceFormat
 from gpusched_env.workload.traces.presets import GENERIC, SACCT, Preset, check_format
 from gpusched_env.workload.traces.rows import earlier_attempts, layout_of, read_rows
 

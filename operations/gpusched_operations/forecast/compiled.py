@@ -22,9 +22,8 @@ from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.kernel import kernel, threaded_kernel
 from gpusched_env.simulator import Board, Hidden
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.rounds import order_by
-from gpusched_env.simulator.simulate import MOST_IDLE_EVENTS, MOST_IDLE_S
+from gpusched_env.simulator.policy_run import MOST_IDLE_EVENTS, MOST_IDLE_S
+from gpusched_env.simulator.rounds import NAMED_ORDERS, order_by
 from gpusched_env.simulator.stepping import accrue, advance, begin_round, commit_round, next_event
 
 if TYPE_CHECKING:

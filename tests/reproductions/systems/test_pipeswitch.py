@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_env.workload.network import SwitchingCosts
+from gpusched_env.workload.scenario.sharing import SwitchingCosts
 from gpusched_reproductions.systems.pipeswitch import PARTS, published
 from gpusched_reproductions.systems.pipeswitch.bursts import beside, drawn_pair, shares
 from gpusched_reproductions.systems.pipeswitch.one_gpu import progress_of_turns
