@@ -145,7 +145,7 @@ BAD = [
         ">= 0",
     ),
     ("submission_s,duration_s,gpus,application\n5,2,1,\n", "trace.csv row 1: application", "a text"),
-    ("submission_s,duration_s,gpus\n1,2,3,4\n", "trace.csv", "as many cells"),
+    ("submission_s,duration_s,gpus\n1,2,3,4\n", "trace.csv line 2", "as many cells"),
     ("submission_s,gpus,duration_s,gpus\n1,2,3,4\n", "trace.csv: columns", "once in the header"),
     ("\0" * 3_000, "trace.csv", "UTF-8"),
     (
