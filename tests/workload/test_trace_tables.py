@@ -88,7 +88,7 @@ def test_a_line_that_is_no_row_is_an_error_with_its_number_or_costs_itself(
 
 
 def test_sacct_without_parsable_columns_is_told_how_to_print_them(tmp_path: Path):
-    text = "JobID                Submit      State\n----- ------------------- ---------\n1     2026-09-20T08:00:00 FAILED\n"
+    text = "JobID  Submit              State\n------ ------------------- ------\n1      2026-09-20T08:00:00 FAILED\n"
     with refused("trace.txt: no column for", allowed="sacct -P -a"):
         read(tmp_path, text)
 
