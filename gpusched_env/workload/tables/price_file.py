@@ -10,7 +10,7 @@ import csv
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -70,7 +70,7 @@ def read_prices(path: str, given: PriceColumns = PriceColumns({})) -> PriceTable
     file = Path(path).name
     table = _rows(Path(path))
     column_of = _columns(file, table, given.columns)
-    table = _taken(table, column_of, given.where)
+    table, of_file = _taken(table, column_of, given.where)
     fields = [field for field in PRICE_FIELDS[1:] if field in column_of]
     empty = pl.any_horizontal(pl.col(column_of[f]).str.strip_chars().str.to_lowercase().is_in(NO_VALUE) for f in fields)
     whole = table.filter(~empty)
@@ -78,21 +78,32 @@ def read_prices(path: str, given: PriceColumns = PriceColumns({})) -> PriceTable
         raise InputError(f"{file}: rows", len(table), "at least one row with values; prices.where leaves rows out")
     values = {field: _numbers(file, whole, column_of[field], LEAST.get(field, -np.inf)) for field in fields}
     time_s, local_h = _times(file, whole, column_of["time"], given.time_zone)
-    order = np.argsort(time_s, kind="stable")
-    again = np.flatnonzero(np.diff(time_s[order]) == 0.0) + 1
-    for place in again:
-        first, second = order[place - 1], order[place]
-        if any(column[first] != column[second] for column in values.values()):
-            allowed = "one row for each time: a later time than the line before, or rows chosen by --set 'prices.where="
-            where = f"{file}: line {whole[LINE][int(second)]}, {column_of['time']}"
-            raise InputError(where, whole[column_of["time"]][int(second)], f'{allowed}["COLUMN = VALUE"]\'')
-    order = np.delete(order, again)
+    order = _once(file, whole, column_of["time"], time_s, values)
     price = values.get("eur_per_kwh", values["eur_per_mwh"] / MWH if "eur_per_mwh" in values else None)
     columns = (price, values.get("g_per_kwh"), values.get("pue"))
     prices, carbon, pue = (None if column is None else column[order] for column in columns)
     made = PriceTable(time_s[order], local_h[order], prices, carbon, pue, -np.inf, np.inf)
-    notes = (f"{file}: {len(table) - len(whole):,} rows without a value.",) if len(table) > len(whole) else ()
+    left_out = {
+        "of other sequences or kinds of price": of_file - len(table),
+        "without a value": len(table) - len(whole),
+    }
+    notes = tuple(f"{file}: rows {reason} that are left out: {count:,}." for reason, count in left_out.items() if count)
     return without_gaps(file, replace(made, notes=notes))
+
+
+def _once(
+    file: str, table: pl.DataFrame, column: str, time_s: Floats, values: Mapping[str, Floats]
+) -> NDArray[np.int64]:
+    """Return the rows in order of time; of rows that are alike the first. Others of one time are an error."""
+    order: NDArray[np.int64] = np.argsort(time_s, kind="stable")
+    again = np.flatnonzero(np.diff(time_s[order]) == 0.0) + 1
+    for place in again:
+        first, second = (int(row) for row in order[place - 1 : place + 1])
+        if any(each[first] != each[second] for each in values.values()):
+            allowed = "one row for each time: a later time than the line before, or rows chosen by --set 'prices.where="
+            where = f"{file}: line {table[LINE][second]}, {column}"
+            raise InputError(where, table[column][second], f'{allowed}["COLUMN = VALUE"]\'')
+    return np.delete(order, again)
 
 
 def _rows(path: Path) -> pl.DataFrame:
@@ -115,7 +126,7 @@ def _rows(path: Path) -> pl.DataFrame:
         raise InputError(f"{path.name}: line {reader.line_num + 1}", "no row", "a row of a table of texts") from None
     names = rows[0][1] if rows else []
     if len(rows) < 2 or len(set(names)) < len(names):
-        raise InputError(f"{path.name}: columns", ", ".join(names), f"names that differ, {_NEEDED}")
+        raise InputError(f"{path.name}: columns", ", ".join(names), f"names that differ: {_NEEDED}")
     for line, row in rows[1:]:
         if len(row) != len(names):
             raise InputError(f"{path.name}: line {line}", f"{len(row)} cells", f"{len(names)}, as the first line has")
@@ -124,8 +135,8 @@ def _rows(path: Path) -> pl.DataFrame:
 
 
 _NEEDED = (
-    "and one line or more below: time; eur_per_kwh or eur_per_mwh, or g_per_kwh for carbon alone; perhaps g_per_kwh "
-    "and pue"
+    "time and eur_per_kwh or eur_per_mwh (g_per_kwh for carbon alone), perhaps g_per_kwh and pue, and one line or more "
+    "below"
 )
 
 
@@ -149,7 +160,7 @@ def _columns(file: str, table: pl.DataFrame, given: Mapping[str, str]) -> dict[s
     values = [field for field in ("eur_per_kwh", "eur_per_mwh", "g_per_kwh") if field in column_of]
     unknown = [name for name in names if name not in PRICE_FIELDS] if own else []
     if "time" not in column_of or not values or len({"eur_per_kwh", "eur_per_mwh"} & set(values)) == 2 or unknown:
-        allowed = f"time, {_NEEDED}; or name them: {_settings(table, column_of, names)}"
+        allowed = f"{_NEEDED}; or name them: {_settings(table, column_of, names)}"
         raise InputError(f"{file}: columns", ", ".join(names), allowed)
     return column_of
 
@@ -168,19 +179,22 @@ def _settings(table: pl.DataFrame, column_of: Mapping[str, str], names: list[str
     return " ".join(f"--set prices.columns.{field}={shell_word(name)}" for field, name in chosen.items())
 
 
-def _taken(table: pl.DataFrame, column_of: Mapping[str, str], where: Sequence[str]) -> pl.DataFrame:
-    """Return the rows that meet the conditions; of OASIS the prices, of ENTSO-E the first sequence of a time."""
-    conditions = list(where)
-    if "LMP_TYPE" in table.columns and not any("LMP_TYPE" in text for text in where):
-        conditions.append("LMP_TYPE = LMP")
-    for text in conditions:
+def _taken(table: pl.DataFrame, column_of: Mapping[str, str], where: Sequence[str]) -> tuple[pl.DataFrame, int]:
+    """Return the rows that meet the conditions, and how many do.
+
+    Of these only the prices of OASIS (`LMP`) and the first sequence of each time of ENTSO-E are kept.
+    """
+    for text in where:
         try:
             table = table.filter(Condition.parse(text).holds(table, column_of))
         except InputError as error:
             raise InputError("prices.where", text, error.allowed) from None
+    met = len(table)
+    if "LMP_TYPE" in table.columns and not any("LMP_TYPE" in text for text in where):
+        table = table.filter(pl.col("LMP_TYPE") == "LMP")
     if "Sequence" in table.columns:
         table = table.filter(pl.col("Sequence") == pl.col("Sequence").min().over(column_of["time"]))
-    return table
+    return table, met
 
 
 def _numbers(file: str, table: pl.DataFrame, column: str, least: float) -> Floats:
@@ -207,7 +221,9 @@ def _number(cell: str) -> float | None:
 
 
 def _naive(cell: str) -> datetime | None:
-    """Read a time, or the start of a period such as `01/09/2025 02:00:00 (CEST) - …`: the day comes first."""
+    """Read a time, the start of a period such as `01/09/2025 02:00:00 (CEST) - …` (day first), or Unix seconds."""
+    if re.fullmatch(r"\d{9,10}", cell):
+        return datetime.fromtimestamp(int(cell), UTC)
     begin = _PERIOD.fullmatch(cell)
     text = "" if begin is None else _DAYS.sub(r"\3-\2-\1 \4", begin[1])
     try:
