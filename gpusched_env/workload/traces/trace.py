@@ -19,7 +19,8 @@ from gpusched_env.workload.traces.columns import (
 )
 from gpusched_env.workload.traces.formats import UTF_8, TraceFormat
 from gpusched_env.workload.traces.presets import DLRM, GENERIC, SACCT, SWF, Preset, check_format
-from gpusched_env.workload.traces.rows import earlier_attempts, layout_of, read_rows
+from gpusched_env.workload.traces.rows import layout_of, read_rows
+from gpusched_env.workload.traces.sacct import earlier_attempts
 
 _ARRAYS = ("submission_s", "duration_s", "gpus", "due_s", "tardiness_weight_eur_per_s", "start_s")
 _TEXTS = ("application", "tenant", "user", "gpu_type")
