@@ -4,16 +4,31 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from typing import Literal, Self
+from pathlib import PurePath
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.settings import USUAL, AtLeastOne, Duration, NotNegative, Settings, setting
-from gpusched_env.workload.tables import PRICE_SERIES
+from gpusched_env.workload.scenario.settings import (
+    USUAL,
+    AtLeastOne,
+    Duration,
+    Many,
+    NotNegative,
+    Settings,
+    number,
+    setting,
+)
+from gpusched_env.workload.tables import PRICE_FIELDS, PRICE_SERIES
 
 RANDOM = "random"
 VALIDATION_SEEDS, TEST_SEEDS = range(20_000, 30_000), range(30_000, 40_000)
+_FLOOR = "a number >= 0: at negative prices it would be best to waste energy"
+
+
+def is_price_file(series: str) -> bool:
+    return bool(PurePath(series).suffix) or PurePath(series).name != series
 
 
 class Prices(Settings):
@@ -29,9 +44,14 @@ class Prices(Settings):
     )
     series: str | None = setting(
         None,
-        "Prices by period: a CSV file, or de-lu, caiso or ercot (2020 to 2024), or one year of them, as de-lu-2024. By "
+        "Prices by period: a file, or de-lu, caiso or ercot (2020 to 2024), or one year of them, as de-lu-2024. By "
         "default the one price.",
     )
+    columns: dict[str, str] = Field(
+        default_factory=dict, description="Columns of the file where they have other names: field = column."
+    )
+    where: Many[str] = setting((), 'Conditions that rows of the file must meet, such as "LMP_TYPE = LMP".')
+    time_zone: str | None = setting(None, "Time zone of times without an offset, such as Europe/Berlin.")
     start: str = setting(
         RANDOM,
         "Local time of the market at which the run begins, as 2024-03-01T00:00; random: a day drawn by the seed.",
@@ -46,7 +66,7 @@ class Prices(Settings):
         0.0, "Levies and charges that are added to the price of the series [€/kWh]."
     )
     carbon_eur_per_t: NotNegative = setting(0.0, "Price of emissions, added too [€/t CO₂].")
-    floor_eur_per_kwh: NotNegative = setting(
+    floor_eur_per_kwh: Annotated[float, number(_FLOOR, lambda x: x >= 0.0)] = setting(
         0.005, "Least price that is billed [€/kWh]: at negative prices it would be best to waste energy."
     )
     known: Literal["day-ahead", "all", "none"] = setting(
@@ -65,8 +85,11 @@ class Prices(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.series is not None and not self.series.endswith(".csv") and self.series not in PRICE_SERIES:
-            raise InputError("series", self.series, f"a .csv file, or one of {', '.join(PRICE_SERIES)}")
+        if self.series is not None and not is_price_file(self.series) and self.series not in PRICE_SERIES:
+            raise InputError("series", self.series, f"a file, such as prices.csv, or one of {', '.join(PRICE_SERIES)}")
+        for field in self.columns:
+            if field not in PRICE_FIELDS:
+                raise InputError("columns", field, f"the fields {', '.join(PRICE_FIELDS)}")
         if self.start != RANDOM:
             _local("start", self.start)
         for name in ("first_month", "last_month", "validation_from", "test_from"):

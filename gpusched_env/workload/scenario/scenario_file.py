@@ -20,7 +20,7 @@ from gpusched_env.workload.scenario.places import builtin_files, text_of, track_
 from gpusched_env.workload.scenario.scenario import Scenario, changed_description
 from gpusched_env.workload.scenario.settings import Settings
 from gpusched_env.workload.scenario.sharing import OwnTenant
-from gpusched_env.workload.tables import MLPERF, PUBLISHED
+from gpusched_env.workload.tables import MLPERF, PRICE_SERIES, PUBLISHED
 from gpusched_env.workload.traces.formats import UTF_8
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
 def _resolve(data: dict[str, Any], folder: Path) -> None:
     _from_folder(data, "applications", folder, NAMED_TABLES)
     _from_folder(data.get("trace"), "path", folder)
-    _from_folder(data.get("prices"), "series", folder, only=".csv")
+    _from_folder(data.get("prices"), "series", folder, PRICE_SERIES)
     for setting in ("library", "runs"):
         _from_folder(data.get("epochs"), setting, folder, (PUBLISHED, MLPERF))
     for variant in data["mixture"] if isinstance(data.get("mixture"), list) else ():

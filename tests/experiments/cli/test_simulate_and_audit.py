@@ -1,4 +1,5 @@
 import csv
+import json
 
 import polars as pl
 import pytest
@@ -27,6 +28,18 @@ def test_a_simulation_prints_what_it_cost(tmp_path):
     ):
         assert text in done.stdout
     assert not list(tmp_path.iterdir())
+
+
+def test_what_is_filled_in_a_file_of_prices_is_printed_and_recorded(tmp_path):
+    hours = (f"2025-09-{1 + h // 24:02}T{h % 24:02}:00Z,{h}" for h in range(96) if h != 30)
+    (tmp_path / "mine.csv").write_text("\n".join(["time,eur_per_mwh", *hours]))
+    priced = ("-s", "tiny", "--prices", tmp_path / "mine.csv", "--jobs", 2)
+    note = "mine.csv: the period 2025-09-02T06:00+00:00 is missing; its values are those before."
+    done = succeeds("simulate", "-p", "edf", *priced, "--out", tmp_path / "run")
+    assert f"note: {note}" in done.stderr
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["provenance"]["facts"]["modelled"] == [note]
+    succeeds("compare", *priced, "--policies", "edf", "--seeds", "0-1", "--workers", 1, "--out", tmp_path / "all")
+    assert note in json.loads((tmp_path / "all" / "results.json").read_text())["modelled"]
 
 
 def test_a_simulation_draws_its_gantt_chart(tmp_path):
