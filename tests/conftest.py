@@ -5,22 +5,18 @@ All runs use the build with every mechanism, so that each kernel is compiled onc
 named run. `--compiled` fails a test that compiles a kernel of the packages.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for lanes.py
 os.environ["GPUSCHED_BUILD"] = "everything"
 
-from lanes import FIRST, in_lane
+from collections.abc import Generator
 
-if TYPE_CHECKING:
-    from collections.abc import Generator
+from lanes import FIRST, in_lane
 
 INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: see docs/theory.md)"
 

@@ -4,8 +4,6 @@ What is not named here is in the core. A test of the core takes at most 5 s of p
 the packages, starts no server or daemon, and depends on no clock.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]

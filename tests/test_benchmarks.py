@@ -1,11 +1,9 @@
 """What benchmarks make of what they measured: figures, ratios, targets; nothing is measured here."""
 
-from __future__ import annotations
-
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -24,9 +22,6 @@ from benchmarks.before_after import paired
 from benchmarks.bursts import burst, hardest_burst, tight_share
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
 from benchmarks.table import render
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 
 def test_the_hardest_burst_is_harder_than_the_ordinary_one():
@@ -169,7 +164,7 @@ def test_two_measurements_take_turns_and_each_pair_gives_a_ratio():
     assert "".join(turns) == "bnnbbn"
 
 
-def test_the_sizes_of_sources_are_counted(tmp_path: Path):
+def test_the_sizes_of_sources_are_counted(tmp_path):
     files = dict.fromkeys((f"gpusched_env/{name}.py" for name in house.HOT), "def f(price):\n    return price\n\n")
     files |= {
         "baselines/gpusched_baselines/a.py": "from gpusched_baselines import b\n",

@@ -1,7 +1,5 @@
 """The documentation: its Python runs and prints what it says, and its tables name everything that there is."""
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import io

@@ -1,7 +1,5 @@
 """A policy that decides job by job gives the same schedule and cost through every door."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest
@@ -76,7 +74,7 @@ def test_where_gpus_are_shared_an_environment_knows_no_last_step():
 
 
 @pytest.mark.parametrize("name", POLICIES)
-def test_the_made_environment_agrees_on_a_scenario(name: str):
+def test_the_made_environment_agrees_on_a_scenario(name):
     policy = POLICIES[name]
     env = gymnasium.make(
         f"gpusched_env:{ENVIRONMENT_ID}",
@@ -105,7 +103,7 @@ def test_an_environment_that_asks_at_milestones_too_is_refused():
 
 
 @pytest.mark.parametrize("flag", ["due_date_timers", "consolidation"])
-def test_an_environment_that_does_what_policies_do_themselves_is_refused(flag: str):
+def test_an_environment_that_does_what_policies_do_themselves_is_refused(flag):
     with refused(f"env.{flag}", True):
         rollout(GpuClusterEnv("tiny", milestones=0, **{flag: True}), make_policy("sts"), seed=0)  # type: ignore[arg-type]
 

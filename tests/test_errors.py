@@ -1,7 +1,5 @@
 """The one error: field, value and what is allowed in one line, however odd the value."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np
@@ -34,7 +32,7 @@ def test_a_value_of_just_that_length_is_shown_whole():
     ["\0" * 3_000, "a\nb", np.zeros((9, 9)), 10**5_000, "\u2028"],
     ids=["binary", "two lines", "array", "long number", "line separator"],
 )
-def test_the_message_is_one_short_line_whatever_the_value(value: object):
+def test_the_message_is_one_short_line_whatever_the_value(value):
     message = str(InputError("x", value, "two\nlines"))
     assert len(message.splitlines()) == 1
     assert len(message) <= SHOWN + 30
@@ -50,7 +48,7 @@ def test_the_message_is_one_short_line_whatever_the_value(value: object):
         ("gpu_types[0].nam", "A", "no such setting; there are name, memory_gib", "name"),
     ],
 )
-def test_it_asks_whether_a_name_much_like_it_was_meant(field: str, value: object, allowed: str, meant: str):
+def test_it_asks_whether_a_name_much_like_it_was_meant(field, value, allowed, meant):
     error = InputError(field, value, allowed)
     assert str(error).endswith(f"; did you mean {meant}?")
     assert error.allowed == allowed
@@ -65,5 +63,5 @@ def test_it_asks_whether_a_name_much_like_it_was_meant(field: str, value: object
         ("name", "edf", "a name other than edf"),
     ],
 )
-def test_it_asks_nothing_where_no_name_is_near(field: str, value: object, allowed: str):
+def test_it_asks_nothing_where_no_name_is_near(field, value, allowed):
     assert "did you mean" not in str(InputError(field, value, allowed))

@@ -1,7 +1,5 @@
 """README.md shows what its record holds, and what the record holds is what the code does now."""
 
-from __future__ import annotations
-
 import json
 import runpy
 from pathlib import Path
@@ -48,6 +46,6 @@ def test_the_first_box_prints_what_is_recorded():
 
 
 @pytest.mark.parametrize("policy", SCRIPT["RULES"])
-def test_the_first_seed_costs_what_is_recorded(policy: str):
+def test_the_first_seed_costs_what_is_recorded(policy):
     (run,) = compare([policy], "slack", seeds=[30_000])
     assert run.total_eur == pytest.approx(RECORD["costs_eur"]["slack"][policy]["30000"], abs=1e-3)

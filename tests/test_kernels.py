@@ -1,7 +1,5 @@
 """What every kernel keeps to: few parameters, and hidden things only where the state is moved."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

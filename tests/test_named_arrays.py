@@ -1,7 +1,5 @@
 """Arrays with names: kernels and Python see the same ones, and nothing else passes for them."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import sys
@@ -53,7 +51,7 @@ def test_kernels_find_values_by_their_handles():
 
 
 @pytest.mark.parametrize("name", COPIES)
-def test_a_copy_has_arrays_of_its_own_and_kernels_see_them(name: str):
+def test_a_copy_has_arrays_of_its_own_and_kernels_see_them(name):
     outer = new_outer()
     other = COPIES[name](outer)
     change(other, 7)
@@ -89,7 +87,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("wrong", WRONG)
-def test_an_array_of_another_kind_is_refused(wrong: str):
+def test_an_array_of_another_kind_is_refused(wrong):
     fields = new_outer().__getstate__()
     with pytest.raises(TypeError, match=r"^Outer\.table must be a C-contiguous array of float64 with 2 axes"):
         Outer(**fields | {"table": WRONG[wrong]})
@@ -103,7 +101,7 @@ def test_an_array_that_cannot_be_written_is_refused():
 
 
 @pytest.mark.parametrize("wrong", [new_outer(), Inner, np.arange(3), None])
-def test_a_value_of_another_kind_is_refused(wrong: object):
+def test_a_value_of_another_kind_is_refused(wrong):
     with pytest.raises(TypeError, match=r"^Outer\.inner must be of the kind Inner$"):
         Outer(**new_outer().__getstate__() | {"inner": wrong})
 

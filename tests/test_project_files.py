@@ -1,7 +1,5 @@
 """What is beside the code agrees: workflows, hooks, templates and the release with the Makefile and pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import runpy
 import tomllib
@@ -204,7 +202,7 @@ def rooms(package: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_the_page_on_the_architecture_names_every_room_and_no_other(package: str):
+def test_the_page_on_the_architecture_names_every_room_and_no_other(package):
     page = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     section = re.search(rf"^## {package}\n(.*?)^## ", page, re.MULTILINE | re.DOTALL)[1]
     assert rooms(package) - set(re.findall(r"`(\w+)`", section)) == set()

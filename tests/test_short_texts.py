@@ -1,7 +1,5 @@
 """What a prompt shows of an instance, its jobs and a result is one line."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

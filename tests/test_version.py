@@ -4,8 +4,6 @@ import re
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import gpusched_agents
 import gpusched_baselines
 import gpusched_env
@@ -21,7 +19,7 @@ def test_all_packages_have_the_version_of_the_distribution():
     assert gpusched_env.__version__ == (provenance()["packages"]["gpusched-env"] or version.UNKNOWN)
 
 
-def test_sources_that_are_not_installed_have_a_version_that_says_so(monkeypatch: pytest.MonkeyPatch):
+def test_sources_that_are_not_installed_have_a_version_that_says_so(monkeypatch):
     monkeypatch.setattr(version, "DISTRIBUTION", "gpusched-env-that-is-not-installed")
     assert version.installed_version() == "0+unknown"
 

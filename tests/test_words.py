@@ -1,7 +1,5 @@
 """Public names, pages and help texts use the terms of the glossary, which lists the words that are not used."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

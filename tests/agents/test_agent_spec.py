@@ -1,7 +1,5 @@
 """The spec of an agent, and the clusters that it refuses."""
 
-from __future__ import annotations
-
 import pytest
 
 from agent_folders import GPU_TYPES, SEVERAL, SHARED, SINGLE, spec

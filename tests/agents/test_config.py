@@ -1,7 +1,5 @@
 """Settings of training: bad values are named, and the settings can be written as JSON."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import FrozenInstanceError, fields
@@ -37,7 +35,7 @@ def all_refused(make: type, field: str, name: str, values: tuple[Any, ...]) -> N
         ("controls", ("all", None)),
     ],
 )
-def test_a_bad_setting_of_the_network_is_named(name: str, values: tuple[Any, ...]):
+def test_a_bad_setting_of_the_network_is_named(name, values):
     all_refused(NetworkConfig, f"network.{name}", name, values)
 
 
@@ -82,7 +80,7 @@ def test_what_is_at_the_edge_of_a_range_is_allowed():
         ("network", ("controls", None)),
     ],
 )
-def test_a_bad_setting_of_the_training_is_named(name: str, values: tuple[Any, ...]):
+def test_a_bad_setting_of_the_training_is_named(name, values):
     all_refused(TrainingConfig, name, name, values)
 
 
@@ -92,7 +90,7 @@ def test_a_bad_scenario_is_named():
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "500", None, 2**63])
-def test_a_bad_seed_of_validation_is_named(seed: Any):
+def test_a_bad_seed_of_validation_is_named(seed):
     with refused("validation_seeds[1]", seed):
         TrainingConfig(validation_seeds=(500, seed))
 
@@ -103,7 +101,7 @@ def test_workloads_that_training_may_draw_are_none_to_choose_by():
 
 
 @pytest.mark.parametrize("purpose", ["validation", "training", "test"])
-def test_of_the_seeds_of_tracks_those_for_validation_are_there_to_choose_by(purpose: str):
+def test_of_the_seeds_of_tracks_those_for_validation_are_there_to_choose_by(purpose):
     seeds = load_track("slack").seeds(purpose)
     if purpose == "validation":
         assert TrainingConfig(validation_seeds=seeds).validation_seeds == seeds
@@ -148,7 +146,7 @@ def test_settings_do_not_change():
 
 
 @pytest.mark.parametrize("settings", [None, 3, ["cluster.nodes"], {3: 4}])
-def test_settings_of_scenarios_are_a_mapping_of_names(settings: Any):
+def test_settings_of_scenarios_are_a_mapping_of_names(settings):
     with refused("scenario_settings", settings):
         TrainingConfig(scenario_settings=settings)
 

@@ -1,7 +1,5 @@
 """Evaluation of a model, with models whose actions are known."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium
@@ -153,7 +151,7 @@ def test_an_environment_that_truncates_is_refused():
 
 
 @pytest.mark.parametrize("space", ["observation_space", "action_space"])
-def test_a_model_made_for_other_spaces_is_refused(space: str):
+def test_a_model_made_for_other_spaces_is_refused(space):
     model = Waits()
     setattr(model, space, gymnasium.spaces.Discrete(3))
     with refused(f"model.{space}"):

@@ -1,7 +1,5 @@
 """The references of an agent in training, and the warnings on the agent that is kept."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_agents.training.algorithm_config import EsConfig

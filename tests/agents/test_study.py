@@ -1,7 +1,5 @@
 """The variants of a study: what each changes, and for how long it learns."""
 
-from __future__ import annotations
-
 import pytest
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")

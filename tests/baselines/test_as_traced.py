@@ -1,9 +1,7 @@
 """The replay of a traced schedule, by hand."""
 
-from __future__ import annotations
-
 import json
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,15 +12,11 @@ from gpusched_baselines import AsTraced, make_policy, policy_descriptions, polic
 from gpusched_env import Scenario, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.model import Instance
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import with_tenancy
 from refusals import refused
 from run_files import audited, edited, loaded_again
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from gpusched_env.model import Instance
 
 HAND = """submission_s,start_s,duration_s,gpus
 0,100,1000,4

@@ -1,7 +1,5 @@
 """Both bounds hold: the clairvoyant one on every run, the other one in expectation."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import product
 

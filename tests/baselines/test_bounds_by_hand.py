@@ -11,8 +11,6 @@ The job needs two epochs and is due after 1 h: one GPU alone is 1 h late. Two sa
 remaining 0.2 h for 0.40 €.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from fixed import Fixed

@@ -1,7 +1,5 @@
 """Bounds where the price of energy changes, held GPUs have a price, and power has a cap."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Bounds of jobs that share GPUs: the GPU-seconds of the best co-runners, by hand, and below every policy's cost."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -65,14 +63,14 @@ def test_jobs_that_divide_the_time_of_a_gpu_hold_their_utilisation():
     assert simulate(instance, make_policy("edf")).total_eur >= clairvoyant_bound(instance) * ROUNDING
 
 
-def test_where_sets_are_too_many_a_job_holds_its_least_share(monkeypatch: pytest.MonkeyPatch):
+def test_where_sets_are_too_many_a_job_holds_its_least_share(monkeypatch):
     instance = sharing([[1.5]])
     monkeypatch.setattr(options, "MOST_SETS", 1)
     assert clairvoyant_bound(instance) == pytest.approx(1.0, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["edf", "sts", "sts-x", "atc-co-located", "antman", "pack", "sts-x:own-slack"])
-def test_no_policy_costs_less_where_everything_is_shared(name: str):
+def test_no_policy_costs_less_where_everything_is_shared(name):
     for seed in range(12):
         instance = mixed_instance(seed)
         assert simulate(instance, make_policy(name), seed=seed).total_eur >= capacity_bound(instance) * ROUNDING
@@ -92,7 +90,7 @@ def test_no_policy_costs_less_with_any_slowdowns(seed: int, worst: float, jobs: 
 
 
 @pytest.mark.parametrize("track", ["pairs", "hosts"])
-def test_a_job_of_a_track_holds_more_than_its_least_share_and_no_more_than_a_gpu(track: str):
+def test_a_job_of_a_track_holds_more_than_its_least_share_and_no_more_than_a_gpu(track):
     instance = make_instance(load_scenario(track), 20000)
     found = Options.of(instance)
     shared = [c.kind == "shared" for c in instance.configurations].count(False)

@@ -1,9 +1,6 @@
 """The bound with capacity holds on every run, rises on a full cluster, and is no weaker than the clairvoyant one."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -23,9 +20,6 @@ from gpusched_env.model import PriceSeries
 from instances import HOUR, random_instance
 from refusals import refused
 from small_instances import hours_job, kilowatt_cluster, small_random_instance
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 HALF = Configuration("V", 1, share=0.5)
@@ -110,7 +104,7 @@ def test_no_policy_costs_less_than_the_bound(instance: Instance, name: str, seed
 
 
 @pytest.mark.parametrize("name", usual_policy_names())
-def test_no_policy_of_the_registry_costs_less_than_the_bound(name: str):
+def test_no_policy_of_the_registry_costs_less_than_the_bound(name):
     for seed in range(4):
         instance = random_instance(seed, jobs=10, kinds=seed % 2 == 1, span_s=500.0)
         assert simulate(instance, make_policy(name), seed=seed).total_eur >= capacity_bound(instance) * ROUNDING
@@ -176,7 +170,7 @@ def crowded(seed: int) -> Instance:
 
 
 @pytest.mark.parametrize(("make", "near"), [(small_random_instance, 0.85), (crowded, 0.9)])
-def test_it_is_below_the_optimum_of_small_static_instances(make: Callable[[int], Instance], near: float):
+def test_it_is_below_the_optimum_of_small_static_instances(make, near):
     """It has no base power, which is much of the cost in the first kind of instance, and none in the second."""
     certify = pytest.importorskip("gpusched_reproductions.certify", reason="Pyomo is not installed")
     pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
@@ -204,7 +198,7 @@ def test_it_is_below_the_optimum_of_small_static_instances(make: Callable[[int],
         ([0.0, 2.0], [[np.nan]], "prices"),
     ],
 )
-def test_prices_must_fit_the_instance(grid_s: list[float], prices: list[list[float]], field: str):
+def test_prices_must_fit_the_instance(grid_s, prices, field):
     one = kilowatt_cluster([hours_job(1.0, {ONE: 1.0})], [1], [ONE])
     with refused(field):
         priced_bound(one, grid_s, prices)

@@ -1,7 +1,5 @@
 """Times on shared GPUs with the expected co-runners; by hand, and their value to STS-X."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

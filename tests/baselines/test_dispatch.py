@@ -1,7 +1,5 @@
 """Dispatch over the jobs of a round, on the instance of `test_hand_computed.py`."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from first_rounds import begin_run

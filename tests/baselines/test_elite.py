@@ -1,7 +1,5 @@
 """The best constructions of a round."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

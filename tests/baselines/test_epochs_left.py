@@ -1,7 +1,5 @@
 """The estimated epochs left of job A of the three: S is 1 on [0, 2) and ½ on [2, 4)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The exact solver: plans against their own costs, solved again half way, and by hand; `solvers` has other solvers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -103,7 +101,7 @@ def test_epochs_that_no_job_reaches_are_run_at_full_speed_for_nothing():
 
 @pytest.mark.parametrize("largest", [1.0, 3.7, 90.0, 137.31])
 @pytest.mark.parametrize("bins", [4, 10, 49, 100])
-def test_a_job_on_a_bin_edge_has_survived_the_bin_before_it_whichever_edge(bins: int, largest: float):
+def test_a_job_on_a_bin_edge_has_survived_the_bin_before_it_whichever_edge(bins, largest):
     """Of n equal masses n - b are left at edge b: with one configuration at 1 € per epoch, (n - b + 1) / 2 bins."""
     distribution = EpochDistribution.from_masses(np.ones(bins))
     for b, edge in enumerate(distribution.edges[:-1].tolist()):

@@ -1,9 +1,5 @@
 """The exchanges of Local Search, against trying all of them."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,14 +8,12 @@ from hypothesis import strategies as st
 from books import check_books
 from constructed import constructed, may_take, proxy
 from gpusched_baselines.search import proxy_parts as its
+from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.exchanges import best_exchange
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
 from gpusched_env.simulator.kernels import exchange
-
-if TYPE_CHECKING:
-    from gpusched_baselines.search.constructions import Constructions
-    from gpusched_env.simulator import View
 
 
 def allowed(view: View, found: Constructions) -> list[tuple[int, int]]:

@@ -10,7 +10,7 @@ from refusals import refused
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_it_lies_between_the_bound_and_its_first_policy_told_the_needs(seed: int):
+def test_it_lies_between_the_bound_and_its_first_policy_told_the_needs(seed):
     instance = random_instance(seed, jobs=12, kinds=seed % 2 == 1, span_s=400.0)
     first = simulate(told(instance), StsX(), record=False).total_eur
     costs = [hindsight_cost(instance, evaluations) for evaluations in (1, len(RULES), 20)]

@@ -1,7 +1,5 @@
 """The lower hull holds exactly the configurations that some price of time makes best."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The last step of `greedy-fill`: which job gets the idle GPUs of a node. Without base power fewer are cheaper."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from first_rounds import begin_run

@@ -1,7 +1,5 @@
 """Index rules: indices and orders by hand, and their costs over those of the optimum."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from itertools import product
@@ -138,7 +136,7 @@ def test_where_energy_is_free_gpu_seconds_count():
 
 
 @pytest.mark.parametrize(("due_h", "config"), [(0.0, 0), (1.9, 0), (2.0, 2), (3.0, 1), (4.0, 0), (9.0, 0)])
-def test_a_job_takes_the_cheapest_that_meets_its_due_date_else_the_cheapest(due_h: float, config: int):
+def test_a_job_takes_the_cheapest_that_meets_its_due_date_else_the_cheapest(due_h, config):
     board = four_gpus(due_h=due_h).board
     assert cheapest_by(board, 0, 1.0, prices(board, 1.0)) == config
 
@@ -226,7 +224,7 @@ def stochastic(seed: int, bins: tuple[int, ...], latest_h: float = 0.0) -> Insta
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_on_one_gpu_no_policy_is_expected_to_cost_less_than_gittins(seed: int):
+def test_on_one_gpu_no_policy_is_expected_to_cost_less_than_gittins(seed):
     instance = stochastic(seed, [(3, 2, 4), (2, 2, 2, 2), (5, 3, 1), (4, 4, 2)][seed % 4])
     best = best_tardiness(instance)
     assert expected_tardiness(instance, gittins()) == pytest.approx(best, rel=1e-9)
@@ -254,7 +252,7 @@ def test_a_job_that_survives_and_is_then_expected_to_take_longer_is_preempted():
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_without_chance_all_that_know_the_work_are_the_best(seed: int):
+def test_without_chance_all_that_know_the_work_are_the_best(seed):
     instance = stochastic(seed, (1, 1, 1, 1))
     for policy in (gittins(), sept(), srpt_worst(), atc(), atc_worst()):
         assert expected_tardiness(instance, policy) == pytest.approx(best_tardiness(instance), rel=1e-9)

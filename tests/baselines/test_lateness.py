@@ -1,7 +1,5 @@
 """Plans that may be late: against an independent linear program, their own trajectories, and plans in time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -164,9 +162,7 @@ def test_a_huge_weight_gives_the_plan_that_is_in_time_and_none_the_cheapest_one(
         (0.0, 0.5, [(0, 4.0)], 3 * 1.5, 1.5),
     ],
 )
-def test_a_worked_example(
-    hours: float, weight: float, segments: list[tuple[int, float]], cost: float, tardiness: float
-):
+def test_a_worked_example(hours, weight, segments, cost, tardiness):
     """Epochs of 1 h for 1 € or 40 min for 19/15 €, so 0.8 €/h for what is saved; four at most, half of the jobs two.
 
     3.5 h at 0.5 €/h: the last half hour is late, with probability ½. 3 h at 1 €/h: the second half is fast, which saves
@@ -197,13 +193,13 @@ def test_the_status_says_whether_time_is_left_and_is_needed():
 
 
 @pytest.mark.parametrize("weight", [-1e-9, np.nan, np.inf, "1", True, 1e308])
-def test_a_wrong_weight_is_named(weight: object):
+def test_a_wrong_weight_is_named(weight):
     with refused("tardiness_weight_eur_per_s", weight):
         solve_single_job(*two_speeds(HOUR).arguments, tardiness_weight_eur_per_s=weight)
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.8, 2.0])
-def test_what_waiting_costs_is_what_the_plan_that_begins_later_costs_more(share: float):
+def test_what_waiting_costs_is_what_the_plan_that_begins_later_costs_more(share):
     """The kernel speeds the plan up further; here both plans are made again. Waits are shares of the time left."""
     instance = make_instance(load_scenario("published-high"), 0)
     state = State(instance)

@@ -4,8 +4,6 @@ One type of GPU, in thirds and in whole; nothing is critical, and a third is che
 third, two thirds and a whole GPU.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

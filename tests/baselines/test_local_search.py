@@ -1,7 +1,5 @@
 """Local Search, by hand and by the rules that it keeps."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -62,7 +60,7 @@ def test_it_finds_a_swap_that_greedy_misses():
 
 
 @pytest.mark.parametrize(("due_h", "reason"), [(15.0, "it would end at 20 h"), (8.0, "late by 2 h on F, by 12 on S")])
-def test_no_swap_makes_a_job_miss_its_due_date_or_a_late_one_slower(due_h: float, reason: str):
+def test_no_swap_makes_a_job_miss_its_due_date_or_a_late_one_slower(due_h, reason):
     assert held(decided(two_types(due_h), LocalSearch(0))) == [0, 1], reason
 
 

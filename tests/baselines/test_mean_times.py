@@ -4,8 +4,6 @@ One node with two GPUs, 1 € per GPU and hour, no base power. An epoch takes 1 
 cheaper. The job has at most 4 epochs, S is 1 on [0, 2) and ½ on [2, 4): it needs 3 in expectation.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

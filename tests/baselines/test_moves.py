@@ -1,9 +1,5 @@
 """The moves of Local Search, against trying all of them through the view."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,12 +7,10 @@ from hypothesis import strategies as st
 
 from books import check_books
 from constructed import constructed, may_take, proxy
+from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.exchanges import sweep_moves
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from gpusched_baselines.search.constructions import Constructions
-    from gpusched_env.simulator import View
 
 
 def snapshot(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,7 +1,5 @@
 """Parameters of policies that are out of their range."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

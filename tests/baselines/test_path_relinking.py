@@ -1,7 +1,5 @@
 """Path Relinking: never worse than the best of its elite, and feasible on every path."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """The decisions of each reference policy, on small instances."""
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 
@@ -149,7 +147,7 @@ def test_sts_keeps_due_dates_that_can_be_kept_with_gpus_for_all():
 
 
 @pytest.mark.parametrize("nodes", [2, 150])
-def test_after_any_policy_jobs_can_still_be_placed(nodes: int):
+def test_after_any_policy_jobs_can_still_be_placed(nodes):
     """After a policy's round the state is consistent: the configurations that fit are those of the free GPUs."""
     instance = random_instance(7, jobs=10, nodes=nodes, span_s=0.0)
     for name in policy_names():

@@ -67,13 +67,13 @@ def test_one_limit_for_all_slows_the_job_without_slack_too():
 
 
 @pytest.mark.parametrize("name", ["cap-priority", "sts-x-cap"])
-def test_the_job_that_can_wait_has_the_limit(name: str):
+def test_the_job_that_can_wait_has_the_limit(name):
     """1.5 kW is enough for one at full power and one at half."""
     assert limits_at_once(tight(1.5), name) == {0: 1.0, 1: 0.5}
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "cap-priority"])  # that pauses the second one
-def test_a_change_of_limit_under_an_event_is_no_restart(name: str):
+def test_a_change_of_limit_under_an_event_is_no_restart(name):
     """At 0.5 h the cap falls to 1 kW: both go on at half power, whatever a restart costs."""
     made = tight(2.5)
     jobs = replace(made.jobs, restart_s=np.full(2, 600.0))
@@ -100,7 +100,7 @@ def test_without_limits_what_does_not_fit_waits():
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_a_cap_it_is_sts_x_without_limits(name: str):
+def test_without_a_cap_it_is_sts_x_without_limits(name):
     made = make_instance(load_scenario("tiny"), 3)
     one, other = simulate(made, make_policy(name)), simulate(made, make_policy("sts-x"))
     np.testing.assert_array_equal(one.log, other.log)
@@ -132,7 +132,7 @@ def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name: str, seed
 
 @pytest.mark.parametrize("soft", [None, 0.5])
 @pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
-def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name: str, soft: float | None):
+def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name, soft):
     made = limited(7, 0.5)
     made, policy = made.with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft)), make_policy(name)
     result = simulate(made, policy)
@@ -145,7 +145,7 @@ def test_all_doors_run_the_same_and_rewards_are_minus_the_bill(name: str, soft: 
 
 @pytest.mark.parametrize("soft", [None, 0.5])
 @pytest.mark.parametrize("name", ["edf", "sts-x-cap"])
-def test_a_service_makes_the_same_schedule_under_a_cap(name: str, soft: float | None):
+def test_a_service_makes_the_same_schedule_under_a_cap(name, soft):
     made = make_instance(scenario(0.5).replace({"jobs.power_limits": [1.0]}), 7)
     made = made.with_mechanisms(replace(made.of(PowerCap), soft_eur_per_kwh=soft))
     result, decider = simulate(made, make_policy(name)), Decider(PolicyCatalogue.of(name), b"a key")

@@ -1,7 +1,5 @@
 """The plan under prices: by hand, and against a linear program, a greedy solution, enumeration, no prices."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -148,7 +146,7 @@ def test_negative_prices_count_as_none():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_at_a_constant_price_it_is_the_exact_plan(seed: int):
+def test_at_a_constant_price_it_is_the_exact_plan(seed):
     case = random_problem(seed)
     case = replace(case, price=np.ones_like(case.price))
     job = case.job
@@ -158,7 +156,7 @@ def test_at_a_constant_price_it_is_the_exact_plan(seed: int):
 
 
 @pytest.mark.parametrize("seed", [0, 2, 9, 10])
-def test_at_rising_prices_the_linear_program_is_exact(seed: int):
+def test_at_rising_prices_the_linear_program_is_exact(seed):
     case = random_problem(seed, trend=1)
     bound = linear_program(case)
     costs = [solve_priced_job(case, points).expected_cost_eur / bound for points in (40, 400, 1600)]
@@ -178,7 +176,7 @@ def test_at_falling_prices_the_linear_program_is_too_low():
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_with_a_known_length_buying_the_cheapest_edges_is_exact(seed: int):
+def test_with_a_known_length_buying_the_cheapest_edges_is_exact(seed):
     case = random_problem(seed)
     case = replace(case, job=replace(case.job, distribution=SURE))
     best = cost_of(case, bought(case))
@@ -187,7 +185,7 @@ def test_with_a_known_length_buying_the_cheapest_edges_is_exact(seed: int):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_no_enumerated_plan_costs_less(seed: int):
+def test_no_enumerated_plan_costs_less(seed):
     """All ways to be at one of 13 points after each of four hours, their stages solved by a linear program."""
     rng = np.random.default_rng(seed)
     known = EpochDistribution.from_masses(rng.dirichlet(np.ones(3)), np.linspace(0.0, 1.0, 4))

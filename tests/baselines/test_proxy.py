@@ -8,8 +8,6 @@ Node 0 has two GPUs, node 1 one; r(1) = 1.0 €/h, r(2) = 1.9 €/h. An epoch ta
     C     2            1.5 h    0.003 €/s
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

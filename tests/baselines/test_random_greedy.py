@@ -5,8 +5,6 @@ No job would be late in either order: the proxy of a round is the energy until t
 short goes first. So with one construction a round, short is served exactly if the draw swaps the two.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

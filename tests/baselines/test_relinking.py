@@ -4,8 +4,6 @@ Node 0 has two GPUs, node 1 one; r(1) = 1.0 €/h, r(2) = 1.9 €/h. An epoch ta
 needs 4 epochs by 3.5 h (0.001 €/s late), B 2 by 10 h, C 2 by 1.5 h (0.003 €/s): 4 h, 2 h, 2 h in the slowest way.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -60,6 +60,6 @@ def test_a_problem_keeps_what_it_was_given_whatever_becomes_of_the_arrays():
         ({"epochs_done": 4.0}, "epochs_done"),
     ],
 )
-def test_what_is_no_problem_is_refused_where_it_is_made(change: dict[str, object], field: str):
+def test_what_is_no_problem_is_refused_where_it_is_made(change, field):
     with refused(field):
         replace(two_speeds(3.5 * HOUR).problem, **change)

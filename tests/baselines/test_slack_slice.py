@@ -1,7 +1,5 @@
 """Time slicing by slack by hand: jobs that need one GPU each, on nodes of one GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -91,7 +89,7 @@ def test_a_job_that_is_late_anyway_preempts_only_lighter_ones():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_runs_pass_the_audit(tmp_path, seed: int):
+def test_runs_pass_the_audit(tmp_path, seed):
     instance = with_switching(random_instance(seed, jobs=15, nodes=4, span_s=300.0, kinds=True), seed)
     result = simulate(instance, SlackSlice(least_quantum_s=15.0), seed=seed)
     assert audited(result, tmp_path / "run") == []

@@ -4,8 +4,6 @@ Two GPU types without base power, at 1 €/kWh: "cheap" draws 500 W and "costly"
 1 h on one GPU and 36 min on two. So an epoch costs 0.50 € and 0.60 € on cheap, twice that on costly.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

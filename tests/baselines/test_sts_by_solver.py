@@ -35,7 +35,7 @@ def assert_same(one: Result, other: Result) -> None:
 
 
 @pytest.mark.parametrize("rank", ["expected", "published"])
-def test_with_exact_plans_the_python_path_decides_what_the_compiled_one_does(rank: str):
+def test_with_exact_plans_the_python_path_decides_what_the_compiled_one_does(rank):
     switches = 0
     for instance in instances():
         compiled = simulate(instance, Sts(rank=rank))
@@ -54,7 +54,7 @@ def test_with_highs_it_costs_what_it_costs_with_the_exact_solver():
     assert policy.fallbacks == 0
 
 
-def test_without_the_solver_the_exact_one_plans_and_one_warning_appears(monkeypatch: pytest.MonkeyPatch):
+def test_without_the_solver_the_exact_one_plans_and_one_warning_appears(monkeypatch):
     monkeypatch.setitem(sys.modules, "cyipopt", None)
     policy = Sts(solver="ipopt")
     with pytest.warns(SolverFallbackWarning, match="coinor-libipopt-dev") as said:

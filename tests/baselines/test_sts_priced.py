@@ -3,8 +3,6 @@
 One GPU type without base power: 500 W a GPU. An epoch takes 1 h on one GPU and 36 min on two, 0.5 and 0.6 kWh.
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -73,7 +71,7 @@ def test_a_price_that_is_published_later_changes_the_plan():
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_without_prices_it_is_sts(seed: int):
+def test_without_prices_it_is_sts(seed):
     instance = random_instance(seed)
     plain, priced = simulate(instance, Sts()), simulate(instance, StsPriced())
     assert priced.completion_s.tolist() == plain.completion_s.tolist()

@@ -4,8 +4,6 @@ One GPU type without base power: 500 W a GPU at 1 €/kWh. An epoch takes 1 h on
 0.60 €. The job has two epochs. A change of configuration costs 0.1 h without progress.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """STS-X: which jobs run, which wait, and where; by hand on nodes of two GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 
 import numpy as np
@@ -236,7 +234,7 @@ def test_jobs_do_not_take_turns_for_ever(seed: int, span_s: float, restart_s: fl
 
 
 @pytest.mark.parametrize("name", ablation_names("sts-x"))
-def test_an_ablation_lacks_one_part(name: str):
+def test_an_ablation_lacks_one_part(name):
     policy = make_policy(name)
     parts = [field.name for field in fields(StsX) if field.name != "name"]
     assert sum(getattr(policy, part) != getattr(StsX(), part) for part in parts) == 1

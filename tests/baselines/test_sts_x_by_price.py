@@ -1,7 +1,5 @@
 """STS-X where the price of energy changes: when jobs wait, which of two takes the cheap hour, and what it knows."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -80,7 +78,7 @@ def test_prices_that_are_not_published_do_not_change_what_it_does():
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_without_a_series_it_is_the_policy_that_does_not_see_prices(seed: int):
+def test_without_a_series_it_is_the_policy_that_does_not_see_prices(seed):
     instance = random_instance(seed, jobs=15, span_s=500.0)
     ours, theirs = run(instance), run(instance, BLIND)
     assert ours.total_eur.hex() == theirs.total_eur.hex()

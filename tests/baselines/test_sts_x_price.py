@@ -1,7 +1,5 @@
 """The price of a GPU-second in STS-X, by hand: four GPUs whose power costs 8 € an hour when all are busy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -37,7 +35,7 @@ def price(gpu_hours: float, value_eur_per_h: float, eur_per_kwh: float = 1.0) ->
     ],
 )
 def test_the_price_is_what_waiting_is_worth_over_power_times_the_square_of_how_full_the_cluster_is(
-    gpu_hours: float, load: float, expected: float
+    gpu_hours, load, expected
 ):
     """A value of 16 €/h is twice the power; a load of 0.5 is full, and beyond 1 it makes no difference."""
     assert load == gpu_hours / 4.0 / 4
@@ -64,7 +62,7 @@ def late_jobs(count: int, nodes: int) -> Instance:
 
 
 @pytest.mark.parametrize(("jobs", "nodes", "gpus"), [(2, 3, 2), (3, 3, 1), (3, 4, 2), (6, 3, 1)])
-def test_jobs_use_fewer_gpus_only_if_more_are_wanted_than_there_are(jobs: int, nodes: int, gpus: int):
+def test_jobs_use_fewer_gpus_only_if_more_are_wanted_than_there_are(jobs, nodes, gpus):
     """Two of three jobs could have two of six GPUs each, but then 85 % of them would not suffice for all of them."""
     log = simulate(late_jobs(jobs, nodes), StsX()).log
     assert log[log[:, at.LOG_START] == 0.0, at.LOG_CONFIG].tolist() == [gpus - 1] * jobs

@@ -57,7 +57,7 @@ def test_the_best_configuration_to_the_end_weighs_tardiness():
 
 
 @pytest.mark.parametrize(("restart_h", "switches"), [(0.0, 1), (3.0, 0)])
-def test_a_plan_changes_configuration_only_if_that_pays_for_the_restart(restart_h: float, switches: int):
+def test_a_plan_changes_configuration_only_if_that_pays_for_the_restart(restart_h, switches):
     """It starts on one GPU and speeds up after half of the epochs, unless that takes three hours."""
     result = simulate(cluster([job(0, 7, 4.0, 3.0, HALF_STOP)], restart_h), StsX())
     assert result.switches.tolist() == [switches]
@@ -82,7 +82,7 @@ def test_a_job_near_its_end_is_not_interrupted_where_a_restart_takes_longer():
 
 
 @pytest.mark.parametrize("restart_s", [600.0, 1800.0])
-def test_long_restarts_cost_less_if_rounds_are_compared(restart_s: float):
+def test_long_restarts_cost_less_if_rounds_are_compared(restart_s):
     """On workloads that no choice was made on; EDF never restarts a job, so it must not be cheaper either."""
     scenario = load_scenario("track:busy").replace({"restart_s": restart_s, "jobs.count": 120})
     instances = [make_instance(scenario, seed) for seed in range(70_000, 70_005)]

@@ -1,7 +1,5 @@
 """Time slicing by hand: jobs that need one GPU each, on nodes of one GPU."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import numpy as np
@@ -101,7 +99,7 @@ def test_a_job_comes_back_to_the_node_where_it_was():
 
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("switching", [False, True])
-def test_any_run_is_in_order(tmp_path, seed: int, switching: bool):
+def test_any_run_is_in_order(tmp_path, seed, switching):
     instance = random_instance(seed, jobs=20, nodes=4, span_s=500.0, kinds=True, restart_s=3.0)
     instance = with_switching(instance, seed) if switching else instance
     weight = np.median(instance.jobs.tardiness_weight_eur_per_s).item()

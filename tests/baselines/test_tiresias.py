@@ -1,7 +1,5 @@
 """Tiresias: queues by GPU-seconds; worked out on one node."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """STS-X with constant controls, their file, and the search for good ones."""
 
-from __future__ import annotations
-
 import json
 
 import gymnasium
@@ -26,7 +24,7 @@ def test_without_constants_it_is_sts_x_to_the_last_bit():
 
 
 @pytest.mark.parametrize("scenario", ["tiny", "slack", "tenants"])
-def test_it_costs_what_the_same_action_costs_at_every_step_of_the_adaptation_environment(scenario: str):
+def test_it_costs_what_the_same_action_costs_at_every_step_of_the_adaptation_environment(scenario):
     settings = {"jobs.count": 30}
     instance = make_instance(load_scenario(scenario).replace(settings), 2)
     action = action_of(dict(SOME), [v.name for v in instance.gpu_types])
@@ -62,7 +60,7 @@ def test_what_is_written_loads_as_a_policy_and_its_content_is_its_version(tmp_pa
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"constants": 3}', '{"constants": {"patience": "much"}}'])
-def test_a_file_of_another_form_is_one_clear_error(tmp_path, text: str):
+def test_a_file_of_another_form_is_one_clear_error(tmp_path, text):
     path = tmp_path / "mine.json"
     path.write_text(text, encoding="utf-8")
     with refused("tuned", str(path), "gpusched tune"):

@@ -1,7 +1,5 @@
 """CleanRL's single files with `--env-id` alone. They are no package: a checkout of its repository has to be there."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Stable-Baselines3 and sb3-contrib train on the ids of tracks, by their names alone."""
 
-from __future__ import annotations
-
 import gymnasium
 import numpy as np
 import pytest

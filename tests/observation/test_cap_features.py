@@ -1,7 +1,5 @@
 """Features of the cap on a site's power, by hand; the next cap is not seen before policies are told."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The further features for shared clusters: what they say, and that they change nothing else, in both environments."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import gymnasium
@@ -28,7 +26,7 @@ def shared_instance(seed: int):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed: int):
+def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed):
     instance = shared_instance(seed)
     plain, wide = GpuClusterEnv(instance=instance), GpuClusterEnv(instance=instance, shared_features=True)
     (seen, info), (more, _) = plain.reset(seed=0), wide.reset(seed=0)

@@ -1,7 +1,5 @@
 """Every feature's name stands beside what writes it, and everything that is named is written."""
 
-from __future__ import annotations
-
 from importlib import import_module
 
 import numpy as np

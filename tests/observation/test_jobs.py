@@ -1,7 +1,5 @@
 """Rows of other jobs: hand-computed on three jobs, and in both environments."""
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 

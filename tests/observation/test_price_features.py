@@ -1,7 +1,5 @@
 """Features of prices, by hand and computed again, the same through every door, and without what is not published."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

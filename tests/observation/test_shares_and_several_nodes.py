@@ -1,7 +1,5 @@
 """Observations where GPUs can be shared and jobs can take two nodes; `test_observation_by_hand.py` has their values."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
@@ -21,7 +19,7 @@ def scenario() -> Scenario:
 
 
 @pytest.mark.parametrize("preemption", [True, False])
-def test_observations_stay_in_their_space_whatever_is_shared_and_taken(preemption: bool):
+def test_observations_stay_in_their_space_whatever_is_shared_and_taken(preemption):
     kinds = {"cluster.nodes": 6, "jobs.count": 25, "jobs.node_counts": (1, 2)}
     shares = {"sharing.fractions": (0.5, 0.25), "due_dates.slack": 0.1}
     env = GpuClusterEnv(load_scenario("tiny").replace(kinds | shares), preemption=preemption)

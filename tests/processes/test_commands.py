@@ -1,15 +1,10 @@
 """Commands in processes of their own: as the console script, and as modules."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from pathlib import Path
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -18,7 +13,7 @@ def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder, env=environment)
 
 
-def test_a_comparison_in_processes_is_written_with_the_command_that_made_it(tmp_path: Path):
+def test_a_comparison_in_processes_is_written_with_the_command_that_made_it(tmp_path):
     arguments = "compare -p fifo,edf,agent:default -s tiny --seeds 0-1 --workers 2 --out results"
     done = run(tmp_path, "gpusched_experiments", *arguments.split())
     assert done.returncode == 0, done.stderr
@@ -28,7 +23,7 @@ def test_a_comparison_in_processes_is_written_with_the_command_that_made_it(tmp_
     assert made["command"] == f"gpusched {arguments}"
 
 
-def test_bad_input_leaves_one_line_and_no_traceback(tmp_path: Path):
+def test_bad_input_leaves_one_line_and_no_traceback(tmp_path):
     done = run(tmp_path, "gpusched_experiments.cli.main", "compare", "--scenario", "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: scenario = 'nowhere'; allowed: one of default")
@@ -36,7 +31,7 @@ def test_bad_input_leaves_one_line_and_no_traceback(tmp_path: Path):
     assert not list(tmp_path.iterdir())
 
 
-def test_the_package_says_how_the_command_is_called(tmp_path: Path):
+def test_the_package_says_how_the_command_is_called(tmp_path):
     done = run(tmp_path, "gpusched_env")
     assert done.returncode == 2
     assert "python -m gpusched_experiments" in done.stderr

@@ -14,7 +14,7 @@ def ended(*options: str) -> str:
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout
 
 
-def test_a_run_without_cyipopt_says_so_at_its_end_and_how_many_tests_it_skipped(tmp_path: Path):
+def test_a_run_without_cyipopt_says_so_at_its_end_and_how_many_tests_it_skipped(tmp_path):
     (tmp_path / "hide_cyipopt.py").write_text("import sys\nsys.modules['cyipopt'] = None\n", encoding="utf-8")
     said = ended("-p", "hide_cyipopt", "-o", f"pythonpath=. tests/support {tmp_path}").splitlines()[
         -5:-1

@@ -1,7 +1,5 @@
 """The prolog that sets power limits, with a made-up nvidia-smi and squeue."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

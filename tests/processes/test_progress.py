@@ -1,7 +1,5 @@
 """Reports of jobs over HTTP, and of a job that has nothing but the module."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

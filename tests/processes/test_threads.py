@@ -1,7 +1,5 @@
 """Threads survive signals and forks, and sleep between steps."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

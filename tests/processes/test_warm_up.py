@@ -1,7 +1,5 @@
 """Another process compiles what is not on the disk yet, and ends with the first."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """How rounds ask: every setting is checked where it is made, and an environment takes the same ones."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError, fields
 
 import numpy as np
@@ -35,7 +33,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("field", "value", "allowed"), WRONG)
-def test_a_wrong_setting_is_named_with_what_is_allowed(field: str, value: object, allowed: str):
+def test_a_wrong_setting_is_named_with_what_is_allowed(field, value, allowed):
     for make in (Asking, lambda **settings: GpuClusterEnv("tiny", **settings)):
         with refused(field, value, allowed):
             make(**{field: value})

@@ -1,7 +1,5 @@
 """Whole GPUs of one node: best fit without needless migration."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from boards import board_of

@@ -4,10 +4,8 @@ By hand, on nodes of two GPUs: A holds a whole node at first and one GPU later, 
 node has free GPUs for B, whose own node is off until B comes back to it.
 """
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -22,9 +20,6 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import should_consolidate
 from instances import HOUR
 from small_instances import CERTAIN, kilowatt_cluster
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 ONE, TWO, HALF = Configuration("V", 1), Configuration("V", 2), Configuration("V", 1, share=0.5)
 WAIT, ON_ONE, ON_TWO, ON_HALF, ON_TWO_NODES = range(5)
@@ -65,7 +60,7 @@ def test_a_job_whose_node_is_off_goes_to_the_one_in_use():
 
 
 @pytest.mark.parametrize(("consolidation", "rate"), [(True, 3.0), (False, 4.0)])
-def test_the_node_that_it_left_costs_nothing_any_more(consolidation: bool, rate: float):
+def test_the_node_that_it_left_costs_nothing_any_more(consolidation, rate):
     """For an hour both nodes are on, with three busy GPUs: 5 €/h. Then one node or both, with two."""
     env = play(cluster(2, 2), [(ON_TWO, ON_ONE), (ON_ONE, ON_ONE), (ON_ONE, ON_ONE)], consolidation)
     assert env.view.clock[at.NOW] == 3 * HOUR
@@ -228,7 +223,7 @@ def test_without_it_jobs_do():
 
 
 @pytest.mark.parametrize("actions", [(WAIT, ON_TWO, ON_TWO_NODES), (WAIT, ON_TWO)])
-def test_nothing_changes_where_nodes_are_full_when_they_are_on(actions: tuple[int, ...]):
+def test_nothing_changes_where_nodes_are_full_when_they_are_on(actions):
     rounds = np.random.default_rng(len(actions)).choice(actions, (6, 5))
     each = [places(cluster(2, 2, 2, 2, jobs=5), *rounds, consolidation=flag) for flag in (True, False)]
     assert each[0] == each[1]

@@ -47,7 +47,7 @@ def test_an_interval_of_zero_is_a_round_at_every_event():
 
 
 @pytest.mark.parametrize("interval_s", [-1.0, np.nan, np.inf, True])
-def test_it_is_a_time_from_zero_on(interval_s: float):
+def test_it_is_a_time_from_zero_on(interval_s):
     with pytest.raises(InputError, match="decision_interval_s"):
         one_gpu([job(0.0, 1.0)], interval_s)
 
@@ -68,7 +68,7 @@ def test_no_round_is_off_the_multiples(interval_s: float, seed: int, name: str):
 
 
 @pytest.mark.parametrize("scenario", ["pairs", "hosts"])
-def test_a_job_is_as_fast_as_it_should_be_as_soon_as_a_neighbour_ends(scenario: str):
+def test_a_job_is_as_fast_as_it_should_be_as_soon_as_a_neighbour_ends(scenario):
     """With an interval far below the time of an epoch the result is nearly that with a round at every event."""
     base = load_scenario(f"track:{scenario}").replace({"jobs.count": 25})
     costs = []

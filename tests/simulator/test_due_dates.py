@@ -4,8 +4,6 @@ By hand, an epoch of the one job takes 10 h on one GPU, 6 h on two and 4 h on fo
 is cheapest (10 €), then two (12 €), then four (16 €). A timer leaves 0.9 % of the worst-case execution time.
 """
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 
@@ -55,7 +53,7 @@ def timer_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: b
         (3.0, NEVER),
     ],
 )
-def test_a_job_that_waits_is_asked_when_the_cheapest_must_start(due_h: float, timer: float):
+def test_a_job_that_waits_is_asked_when_the_cheapest_must_start(due_h, timer):
     assert timer_h(with_job(due_h)) == pytest.approx(timer)
 
 
@@ -77,7 +75,7 @@ def test_a_configuration_that_the_job_may_not_use_does_not_count():
 
 
 @pytest.mark.parametrize(("held", "due_h"), [(0, 10.0), (0, 20.0), (1, 6.0), (2, 4.0)])
-def test_a_job_in_time_as_it_runs_needs_no_wake_up(held: int, due_h: float):
+def test_a_job_in_time_as_it_runs_needs_no_wake_up(held, due_h):
     assert timer_h(with_job(due_h), held) == NEVER
 
 
@@ -94,7 +92,7 @@ def test_a_job_that_runs_too_slowly_changes_over_to_what_is_in_time_now():
 
 
 @pytest.mark.parametrize(("held", "due_h"), [(0, 4.03), (1, 3.0), (2, 3.9)])
-def test_a_job_for_which_nothing_is_in_time_any_more_needs_no_wake_up(held: int, due_h: float):
+def test_a_job_for_which_nothing_is_in_time_any_more_needs_no_wake_up(held, due_h):
     assert timer_h(with_job(due_h), held) == NEVER
 
 

@@ -1,7 +1,5 @@
 """Events: submissions, completions, timers, milestones, reviews, and their times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -43,7 +41,7 @@ def test_the_next_event_is_the_completion():
 
 
 @pytest.mark.parametrize("wait_s", [1e-3, 0.5, 1800.0])
-def test_a_wake_up_is_an_event_once(wait_s: float):
+def test_a_wake_up_is_an_event_once(wait_s):
     state = begun()
     state.view.set_timer(0, wait_s)
     assert next_round(state) == wait_s

@@ -4,9 +4,7 @@ Three nodes of two GPUs; every configuration takes 10 s an epoch, of which a job
 continuing where the state is 2 s, a restart 7 s. A state has 10 GiB, which leave and come back in 1 s.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,12 +29,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.switching import pause_s, switch_s
 from refusals import refused
 from run_files import audited, loaded_again
-from scripted import Scripted
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from scripted import Place
+from scripted import Place, Scripted
 
 CONFIGURATIONS = (Configuration("V", 1), Configuration("V", 2), Configuration("V", 2, nodes=2))
 ONE, TWO, SEVERAL = range(3)

@@ -1,7 +1,5 @@
 """Jobs on several nodes that spare machines help to synchronise (BytePS): by hand, and what holds for every run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -48,7 +46,7 @@ def completions_h(instance: Instance) -> list[float]:
         (6, 2.0 * (0.5 + 1.0) / 2.0),  # more help nothing
     ],
 )
-def test_neighbours_and_cpu_machines_help_alike(spare: int, hours: float):
+def test_neighbours_and_cpu_machines_help_alike(spare, hours):
     assert completions_h(cluster(spare))[0] == pytest.approx(hours, rel=1e-12)
     assert completions_h(cluster(0, cpu_machines=spare))[0] == pytest.approx(hours, rel=1e-12)
 

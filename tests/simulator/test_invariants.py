@@ -1,7 +1,5 @@
 """Properties that hold for every policy on every instance."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_baselines import RandomGreedy, make_policy

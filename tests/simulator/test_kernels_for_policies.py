@@ -1,7 +1,5 @@
 """What compiled policies are made of: all in one place, documented, and callable from a kernel."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from dataclasses import replace
@@ -148,7 +146,7 @@ def test_nothing_hidden_from_policies_and_nothing_that_moves_time_is_among_it():
 
 
 @pytest.mark.parametrize("name", kernels.__all__)
-def test_every_name_is_documented(name: str):
+def test_every_name_is_documented(name):
     assert len(getattr(kernels, name).__doc__) > 20
 
 

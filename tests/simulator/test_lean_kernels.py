@@ -1,7 +1,5 @@
 """Lean kernels count no references, whichever function calls first; and what a stored kernel must not outlive."""
 
-from __future__ import annotations
-
 import numba
 import numpy as np
 import pytest

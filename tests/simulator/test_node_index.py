@@ -1,14 +1,11 @@
 """The index of nodes finds what best fit finds."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from boards import board_of
+from gpusched_env.simulator import Board
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import (
@@ -23,9 +20,6 @@ from gpusched_env.simulator.placement.node_index import (
     new_capacity,
 )
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator import Board
 
 node = st.tuples(st.integers(0, 1), st.integers(1, 8), st.integers(0, 8), st.integers(0, 8))
 

@@ -1,7 +1,5 @@
 """No policy's decisions depend on the epochs that unfinished jobs will need, or on jobs and prices to come."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -85,7 +83,7 @@ class ByPrice:
 
 @pytest.mark.parametrize("name", ["by-price", "sts-x", "rollout"])
 @pytest.mark.parametrize("seed", range(4))
-def test_the_past_does_not_depend_on_prices_that_are_not_published(name: str, seed: int):
+def test_the_past_does_not_depend_on_prices_that_are_not_published(name, seed):
     instance, rng = random_instance(seed, jobs=10, nodes=3), np.random.default_rng(seed)
     starts = np.arange(-20.0, 100.0) * 300.0
     series = PriceSeries(starts, rng.uniform(0.01, 0.5, 120), published_s=starts - 400.0, forecast_noise=0.1)

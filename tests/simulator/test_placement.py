@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import given, settings
@@ -11,14 +10,12 @@ from hypothesis import strategies as st
 
 from boards import board_of
 from gpusched_env.mechanisms.shares.placement import slots
+from gpusched_env.simulator import Board
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.placement.placement import fits, place, release
 from gpusched_env.simulator.rounds import begin_round, stays
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator import Board
 
 HALF, QUARTER = at.UNITS // 2, at.UNITS // 4
 ONE, TWO, FOUR, HALF_GPU, QUARTER_GPU, TWO_NODES = range(6)

@@ -1,7 +1,5 @@
 """Policies that cannot decide on every instance are found out before anything runs."""
 
-from __future__ import annotations
-
 from gpusched_baselines import edf
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.policy import can_decide, check_fit

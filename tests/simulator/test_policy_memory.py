@@ -1,7 +1,5 @@
 """How much memory a policy gets."""
 
-from __future__ import annotations
-
 from gpusched_baselines import DispatchPolicy
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, simulate
 from gpusched_env.simulator import State

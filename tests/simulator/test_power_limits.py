@@ -1,9 +1,7 @@
 """Power limits and power by application: by hand, beside an independent sum, and in files."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,9 +21,6 @@ from refusals import refused
 from run_files import audited, loaded_again
 from scripted import Scripted
 from small_instances import CERTAIN, KILOWATT, hours_job, kilowatt_cluster
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ONE, LIMITED, TWO = Configuration("V", 1), Configuration("V", 1, power_limit=0.5), Configuration("V", 2)
 TIMES = {ONE: 1.0, LIMITED: 1.25, TWO: 0.6}
@@ -108,7 +103,7 @@ def check(result: Result, folder: Path) -> None:
 
 @pytest.mark.parametrize("name", ["edf-preemptive", "sts", "sts-x"])
 @pytest.mark.parametrize("seed", range(6))
-def test_an_own_account_finds_the_same_costs_and_the_bounds_hold(name: str, seed: int, tmp_path: Path):
+def test_an_own_account_finds_the_same_costs_and_the_bounds_hold(name, seed, tmp_path):
     instance = drawn(seed)
     result = simulate(instance, make_policy(name))
     check(result, tmp_path / "run")
@@ -131,7 +126,7 @@ def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed:
         np.testing.assert_array_equal(ours.log, theirs.log)
 
 
-def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path: Path):
+def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path):
     instance = drawn(3)
     result = simulate(instance, make_policy("edf-preemptive"))
     write_run(result, tmp_path / "run")
@@ -141,7 +136,7 @@ def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path: Path):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_an_instance_file_keeps_limits_and_saved_power(seed: int, tmp_path: Path):
+def test_an_instance_file_keeps_limits_and_saved_power(seed, tmp_path):
     instance = drawn(seed)
     assert loaded_again(instance, tmp_path) == instance
 

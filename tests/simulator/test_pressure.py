@@ -1,7 +1,5 @@
 """The pressure of jobs, by hand: one GPU, an hour an epoch."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

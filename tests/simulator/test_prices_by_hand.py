@@ -1,7 +1,5 @@
 """Prices by period, worked out by hand on the three-job instance: what is billed, emitted and known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -110,7 +108,7 @@ def test_what_is_not_published_is_not_on_the_board():
 
 
 @pytest.mark.parametrize("name", ["edf", "sts", "sts-x"])
-def test_a_constant_series_costs_what_the_constant_price_costs(name: str):
+def test_a_constant_series_costs_what_the_constant_price_costs(name):
     instance = random_instance(3, jobs=20)
     flat = PriceSeries(np.arange(-3.0, 60.0) * 700.0, np.full(63, instance.energy_price_eur_per_kwh))
     ours = simulate(replace(instance, prices=flat), make_policy(name))

@@ -1,7 +1,5 @@
 """Quotas: what a tenant's jobs hold at one time is at most what it was promised."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -86,14 +84,14 @@ def test_a_configuration_beyond_the_whole_quota_is_closed():
         ({"jobs": [job(2)]}, ("jobs[0].tenant", 2, "the index of one of the 1 tenants")),
     ],
 )
-def test_what_no_tenancy_can_be_is_refused(change: dict[str, object], error: tuple) -> None:
+def test_what_no_tenancy_can_be_is_refused(change, error):
     given_ = {"jobs": [job(0)], "tenants": [Tenant("a", (Cells("V100", 4, 1),))], "tenancy": "quota"} | change
     with refused(*error):
         Instance.from_jobs([V100], [Node("V100", 4)], **given_)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["", "a/b", "opportunistic"])
-def test_names_that_would_be_taken_for_something_else_are_refused(name: str) -> None:
+def test_names_that_would_be_taken_for_something_else_are_refused(name):
     with refused("tenant.name", name):
         Tenant(name, (Cells("V100", 1, 1),))
 
@@ -129,7 +127,7 @@ def test_no_policy_gets_a_tenant_beyond_its_quota(data: st.DataObject) -> None:
     assert np.all(most <= [4, 8])
 
 
-def test_local_search_says_that_it_cannot_decide_with_quotas() -> None:
+def test_local_search_says_that_it_cannot_decide_with_quotas():
     instance = cluster(job(0))
     for name in ("local-search", "path-relinking"):
         with refused(f"{name}: tenancy", "quota"):

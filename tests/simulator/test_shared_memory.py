@@ -1,7 +1,5 @@
 """Memory that moves between the jobs on a GPU: limits, overflow, and the delay with which limits follow; by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

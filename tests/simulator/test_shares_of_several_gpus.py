@@ -1,9 +1,7 @@
 """Shares of several GPUs: blocks of a node, consecutive nodes, the speed of the slowest GPU, charges; by hand."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,9 +16,6 @@ from gpusched_env.simulator import Result, State, simulate
 from gpusched_env.simulator.kernels import has_room, speed_now
 from refusals import refused
 from run_files import loaded_again
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CERTAIN = EpochDistribution.certain()
 GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=4)

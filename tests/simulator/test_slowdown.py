@@ -1,7 +1,5 @@
 """Jobs that share a GPU: what they cost and, with an interference model, how they slow each other down; by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

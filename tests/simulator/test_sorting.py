@@ -1,7 +1,5 @@
 """Sorting by keys gives what NumPy's stable sorts give."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st

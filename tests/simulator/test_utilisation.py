@@ -1,7 +1,5 @@
 """Jobs that divide the time of a GPU by utilisation and priority: speeds, costs and places; by hand and by property."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -185,7 +183,7 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
         ({"fastest": 1}, "interference.fastest"),
     ],
 )
-def test_a_wrong_number_is_named(values: dict[str, object], field: str):
+def test_a_wrong_number_is_named(values, field):
     with refused(field):
         UtilisationModel(**{"utilisation": np.ones((1, 1)), **values})
 

@@ -1,9 +1,7 @@
 """Who sees when jobs of a trace really started: policies that replay, and nobody else."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,9 +11,6 @@ from gpusched_baselines import make_policy
 from gpusched_env import Scenario, make_instance, simulate
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 ROWS = "submission_s,start_s,duration_s,gpus\n0,100,1000,4\n10,50,200,8\n20,60,50,2\n"
 

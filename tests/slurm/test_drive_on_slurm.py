@@ -1,7 +1,5 @@
 """A driver on a real Slurm: a job is placed, changed, audited; what a killed driver did is undone."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Four policies drive 20 jobs on real Slurm, each on a cluster of its own, side by side: 24 GPUs, time 1:600."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -38,7 +36,7 @@ def tried(folder: Path, policy: str) -> tuple[Trial, Agreement, dict[str, str], 
     return trial, found, states, f"{audit.returncode} {audit.stdout}{audit.stderr}"
 
 
-def test_every_job_ends_once_and_no_two_runs_hold_a_gpu_at_once(tmp_path: Path) -> None:
+def test_every_job_ends_once_and_no_two_runs_hold_a_gpu_at_once(tmp_path):
     # One test, so that the four run side by side: they sleep most of the time.
     folders = [tmp_path / policy.partition(":")[0] for policy in POLICIES]
     with ThreadPoolExecutor(len(POLICIES)) as pool:

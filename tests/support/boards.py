@@ -1,18 +1,14 @@
 """Boards made by hand, for tests of kernels that need little of one."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusched_env.mechanisms import BUILDS
+from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.named_arrays import build as built
 from gpusched_env.simulator import Board, Facts
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from gpusched_env.named_arrays import NamedArrays
 
 LENGTHS = {"clock": at.CLOCK_COLUMNS, "count": at.COUNT_COLUMNS}
 

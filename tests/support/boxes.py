@@ -1,7 +1,5 @@
 """Named arrays and kernels over them, in a file that other processes can import."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np

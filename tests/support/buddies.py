@@ -4,15 +4,10 @@ HiveD (Zhao et al., OSDI 2020): a cell of level k consists of equal cells of lev
 splits the free cell in which it lies, again and again. When all buddies are free, they are one cell again.
 """
 
-from __future__ import annotations
-
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpusched_env.model.tenant import LEVELS, check_levels
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
 
 
 @dataclass(frozen=True, slots=True, order=True)

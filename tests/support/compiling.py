@@ -1,14 +1,10 @@
 """No test of the core compiles a kernel of the packages: each worker would compile it again. A pytest plugin."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from numba.core import event
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 PACKAGES = tuple(
     f"gpusched_{name}" for name in ("env", "baselines", "agents", "experiments", "operations", "reproductions")

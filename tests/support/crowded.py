@@ -1,17 +1,12 @@
 """Crowded instances with shared GPUs and several nodes, and a policy that does anything allowed."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env import Instance, View
 from gpusched_env.simulator import layout as at
 from instances import random_instance
-
-if TYPE_CHECKING:
-    from gpusched_env import Instance, View
 
 
 @dataclass(frozen=True)

@@ -4,18 +4,13 @@ A test's time is that of its process and of the processes that it waited for [s]
 is the first to use.
 """
 
-from __future__ import annotations
-
 import csv
 import os
 from collections import defaultdict
+from collections.abc import Generator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
-
-if TYPE_CHECKING:
-    from collections.abc import Generator
 
 BUDGET_S = 5.0
 """What a test of the core may take [s of processor time]."""

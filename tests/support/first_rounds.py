@@ -1,13 +1,7 @@
 """Runs that have begun: their first round is open for decisions."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
+from gpusched_env import Instance
 from gpusched_env.simulator import State
-
-if TYPE_CHECKING:
-    from gpusched_env import Instance
 
 
 def begin_run(instance: Instance, *, preemption: bool = True, **settings: object) -> State:

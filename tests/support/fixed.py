@@ -1,7 +1,5 @@
 """A policy that places every job as told."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 

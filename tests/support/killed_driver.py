@@ -4,8 +4,6 @@ Arguments: policy, file of rules, folder of its state, folder of reports, number
 drives until it is told to end.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

@@ -5,8 +5,6 @@ It does what Slurm 22.05.8 was seen to do: a requeue that holds ends in JobHeldU
 list is refused while the others are done.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The files that the pages suppose their reader has, small, and the commands of pages made as small."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

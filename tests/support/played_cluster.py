@@ -1,7 +1,5 @@
 """A Slurm cluster that plays a schedule: what `squeue --json` and `scontrol show nodes` say at a time."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass, field
 

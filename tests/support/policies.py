@@ -1,21 +1,16 @@
 """Policies for tests that run all of them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from numpy.random import Generator
 
 from gpusched_baselines import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.rollout_policy.policy import RolloutSettings
+from gpusched_env import Instance, JobPolicy, Policy, View
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.policy import memory_columns
-
-if TYPE_CHECKING:
-    from numpy.random import Generator
-
-    from gpusched_env import Instance, JobPolicy, Policy, View
-
 
 QUICK_LOOK = RolloutSettings(first=2, second=1, challenger_samples=3, deviations=4, rounds=4, base_rounds=6, arrivals=2)
 """Settings of `RolloutPolicy` for tests."""

@@ -6,8 +6,6 @@ That is right only where a change is meant to change results: then the CHANGELOG
 The saved instances are those of the scenarios at the time: they stay as they are when scenarios change.
 """
 
-from __future__ import annotations
-
 import gzip
 import hashlib
 import json

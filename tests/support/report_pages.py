@@ -1,20 +1,16 @@
 """Comparisons, runs and report pages small enough to check by hand."""
 
-from __future__ import annotations
-
 from dataclasses import MISSING, fields
 from html.parser import HTMLParser
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Instance
 from gpusched_env.simulator import Result, simulate
 from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_operations.html_report.report_data import ReportData
 from gpusched_operations.html_report.runs import comparison_data
 from small_instances import hours_job, kilowatt_cluster
-
-if TYPE_CHECKING:
-    from gpusched_operations.html_report.report_data import ReportData
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 

@@ -1,21 +1,15 @@
 """Files of runs and instances: written and audited, saved and loaded again, changed."""
 
-from __future__ import annotations
-
 import csv
 import json
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
-from gpusched_env.audit import audit
+from gpusched_env import Instance, Result
+from gpusched_env.audit import Difference, audit
 from gpusched_env.formats import load_instance, save_instance, write_run
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
-    from gpusched_env import Instance, Result
-    from gpusched_env.audit import Difference
 
 
 def audited(result: Result, folder: Path) -> list[Difference]:

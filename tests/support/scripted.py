@@ -1,18 +1,12 @@
 """A policy that does what it was told to do, and when."""
 
-from __future__ import annotations
-
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from numpy.random import Generator
+
+from gpusched_env import View
 from gpusched_env.simulator import Choice
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.random import Generator
-
-    from gpusched_env import View
 
 Place = tuple[int, int, int | None]
 """A configuration, the first node of those to hold, and the shared GPU on it."""

@@ -1,7 +1,5 @@
 """Test clusters of Slurm: where it is not installed, tests that need one are skipped."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_operations.live.emulated import PACKAGES, EmulatedCluster, missing_programs

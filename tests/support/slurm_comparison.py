@@ -1,7 +1,5 @@
 """What a driver made of a trial beside what `gpusched simulate` makes of the same jobs, with the latencies seen."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

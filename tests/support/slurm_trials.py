@@ -1,7 +1,5 @@
 """Trials on a test cluster of Slurm: jobs with made-up training, submitted as time passes, and a driver beside them."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,8 +1,6 @@
 """The folder of a small leaderboard, whose figures can be read off its costs."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
@@ -11,9 +9,6 @@ from gpusched_experiments.leaderboard import leaderboard
 from gpusched_experiments.report.experiment_run import write_tables
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.store import document_json
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 COSTS = {
     "busy": {"bound": 8, "edf": 20, "sts": 10, "mine": 15, "fifo": 100},

@@ -1,19 +1,14 @@
 """A vector environment and gymnasium's own over the same single environments, side by side."""
 
-from __future__ import annotations
+from collections.abc import Sequence
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
+import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario, load_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import gymnasium
 
 
 def few_jobs(jobs: int = 3, nodes: int = 2, **more: object) -> Scenario:

@@ -1,7 +1,5 @@
 """A watcher of experiments that keeps what it is given."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 

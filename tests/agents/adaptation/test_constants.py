@@ -1,7 +1,5 @@
 """Networks that begin as imitators of the best constants of each scenario."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """Evolution strategies: they reduce costs, by pairs of changes, and are reproducible."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -99,7 +97,7 @@ def test_a_pair_counts_by_the_mean_of_its_workloads():
 
 
 @pytest.mark.parametrize("sign", [-1.0, 1.0])
-def test_a_very_costly_run_counts_only_with_its_sign(sign: float):
+def test_a_very_costly_run_counts_only_with_its_sign(sign):
     differences = np.zeros((8, 2))
     differences[4, 1] = sign * CONFIG.clip
     moment = one_update(differences).mean.tolist()
@@ -109,7 +107,7 @@ def test_a_very_costly_run_counts_only_with_its_sign(sign: float):
 
 
 @pytest.mark.parametrize(("done", "rate"), [(0.0, 0.1), (0.5, 0.055), (1.0, 0.01), (1.5, 0.01)])
-def test_the_learning_rate_falls_in_line_with_what_is_done(done: float, rate: float):
+def test_the_learning_rate_falls_in_line_with_what_is_done(done, rate):
     costs = by_first_weight()
     assert one_update(costs, done=done).weights[0] == pytest.approx(-rate)
 

@@ -1,7 +1,5 @@
 """The workloads of evolution strategies: their order, and drawn scenarios."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_agents.training.algorithm_config import EsConfig
@@ -46,7 +44,7 @@ def test_seeds_are_those_that_all_tracks_leave_to_training():
 
 
 @pytest.mark.parametrize(("part", "fewest", "most"), [(0.0, 0, 0), (0.3, 60, 120), (1.0, 300, 300)])
-def test_a_part_of_them_are_randomised(part: float, fewest: int, most: int):
+def test_a_part_of_them_are_randomised(part, fewest, most):
     randomised = sum(place.scenario == RANDOMISED for place in places(CONFIG, part, 0, 300))
     assert fewest <= randomised <= most
 

@@ -1,10 +1,7 @@
 """Networks that set controls with the same weights for every GPU type, and that fade far from their training."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -170,7 +167,7 @@ def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("_quick")
-def test_an_agent_of_clusters_with_different_gpu_types_is_a_policy_on_any(tmp_path: Path):
+def test_an_agent_of_clusters_with_different_gpu_types_is_a_policy_on_any(tmp_path):
     description = make_training(SMALL, tmp_path / "run").run()
     assert (description.network.kind, description.network.contexts) == ("control-set", 8)
     loaded, weights = load_agent(tmp_path / "run" / "agent")
@@ -183,7 +180,7 @@ def test_an_agent_of_clusters_with_different_gpu_types_is_a_policy_on_any(tmp_pa
 
 
 @pytest.mark.usefixtures("_quick")
-def test_evolution_changes_weights_and_not_the_known_contexts(tmp_path: Path):
+def test_evolution_changes_weights_and_not_the_known_contexts(tmp_path):
     training = make_training(replace(SMALL, agent=replace(SMALL.agent, randomised=0.0)), tmp_path / "run")
     network = EvolvedNetwork(training._network.spec, SMALL.network)
     free = network.arrays(network.changes(""))
@@ -193,7 +190,7 @@ def test_evolution_changes_weights_and_not_the_known_contexts(tmp_path: Path):
     assert simulate(instance, network.policy(network.first(0))).total_eur == simulate(instance, StsX()).total_eur
 
 
-def test_contexts_are_those_of_an_imitation(tmp_path: Path):
+def test_contexts_are_those_of_an_imitation(tmp_path):
     with refused("network.contexts", 8, "0, where there is no agent.begin"):
         make_training(replace(SMALL, agent=EsConfig()), tmp_path / "run")
     with refused("network.contexts", 8, "0, for controls"):

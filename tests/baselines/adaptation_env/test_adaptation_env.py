@@ -1,7 +1,5 @@
 """The adaptation environment: STS-X at 0, rewards and controls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import gymnasium
@@ -68,7 +66,7 @@ def random_actor(env: GpuAdaptationEnv, seed: int = 0) -> MlpActor:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_an_action_of_0_is_sts_x_to_the_last_bit(name: str):
+def test_an_action_of_0_is_sts_x_to_the_last_bit(name):
     env = small(name)
     rewards, info = episode(env, lambda _: np.zeros(len(env.controls)))
     expected = simulate(make_instance(load_scenario(name).replace(SMALL), 5), StsX(), record=False)
@@ -79,7 +77,7 @@ def test_an_action_of_0_is_sts_x_to_the_last_bit(name: str):
 
 @pytest.mark.parametrize("name", ["default", "sharing", "guaranteed-and-opportunistic"])
 @pytest.mark.parametrize("controls", ["round", "jobs"])
-def test_the_policy_of_an_actor_costs_what_the_episode_cost(name: str, controls: str):
+def test_the_policy_of_an_actor_costs_what_the_episode_cost(name, controls):
     env = small(name, controls=controls, rounds=3)
     actor = random_actor(env)
     _, info = episode(env, actor.act)
@@ -242,7 +240,7 @@ def test_names_of_the_controls():
      ({"workloads": 0}, "workloads"),
      ({"render_mode": "human"}, "render_mode"), ({"scenario": "slak"}, "scenario")],
 )  # fmt: skip
-def test_bad_settings_are_refused(keywords: dict, field: str):
+def test_bad_settings_are_refused(keywords, field):
     with refused(field):
         GpuAdaptationEnv(**keywords)
 
@@ -283,7 +281,7 @@ def test_numbers_beyond_1_are_clipped():
 
 
 @pytest.mark.parametrize("identifier", ["gpusched_env/GpuAdaptation-v0", "gpusched_env/SlackAdaptation-v0"])
-def test_the_checkers_of_stable_baselines3_and_gymnasium_find_no_error(identifier: str):
+def test_the_checkers_of_stable_baselines3_and_gymnasium_find_no_error(identifier):
     env = gymnasium.make(identifier, settings=SMALL)
     check_env(env.unwrapped, skip_render_check=True)
     sb3 = pytest.importorskip("stable_baselines3.common.env_checker")

@@ -1,7 +1,5 @@
 """Gavel's programs, by hand and against every point of a grid."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """JobPairs of jobs on one GPU: the program by hand and beside a linear program, and rounds that place them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.optimize import linprog

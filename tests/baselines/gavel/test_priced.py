@@ -1,7 +1,5 @@
 """The elastic program with priced tardiness, by hand: one GPU has speed 1 for 1 €/s, two have 1.8 for 2 €/s."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Gavel's rounds, by hand, and properties of every run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

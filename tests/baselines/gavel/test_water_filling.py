@@ -1,7 +1,5 @@
 """Water filling, by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

@@ -37,7 +37,7 @@ def begun(instance: Instance) -> tuple[State, SimulationCopy]:
 
 @pytest.mark.parametrize("name", BASES)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_simulation_with_the_true_epochs_costs_what_the_simulator_charges(name: str, seed: int):
+def test_a_simulation_with_the_true_epochs_costs_what_the_simulator_charges(name, seed):
     """All jobs are submitted at the beginning. STS-X's memory of the first round may change its later ones."""
     instance = random_instance(seed, span_s=0.0, kinds=True, restart_s=20.0)
     state, copy = begun(instance)
@@ -91,7 +91,7 @@ def until(result: Result, time_s: float) -> list[list[float]]:
 
 
 @pytest.mark.parametrize("seed", [1, 5])
-def test_decisions_do_not_depend_on_what_jobs_will_need(seed: int):
+def test_decisions_do_not_depend_on_what_jobs_will_need(seed):
     instance = random_instance(seed, jobs=8)
     jobs = instance.jobs
     other = replace(instance, jobs=replace(jobs, epochs_needed=jobs.max_epochs))
@@ -103,7 +103,7 @@ def test_decisions_do_not_depend_on_what_jobs_will_need(seed: int):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_runs_pass_the_audit_and_are_the_same_again(seed: int, tmp_path):
+def test_runs_pass_the_audit_and_are_the_same_again(seed, tmp_path):
     instance = random_instance(seed, jobs=10, kinds=True, interference=True, restart_s=10.0)
     result = simulate(instance, QUICK)
     assert audited(result, tmp_path / "run") == []

@@ -1,7 +1,5 @@
 """The policies for shared GPUs, rule by rule, on clusters of one to four GPUs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -271,7 +269,7 @@ def test_pack_takes_the_shortest_job_first():
 
 
 @pytest.mark.parametrize("name", ["antman", "fill", "pack"])
-def test_no_job_waits_for_ever_whichever_shares_it_may_use(name: str):
+def test_no_job_waits_for_ever_whichever_shares_it_may_use(name):
     """Shares that may not fit together, in one priority or several, on 30 clusters of one or two GPUs."""
     for seed in range(30):
         rng = np.random.default_rng(seed)

@@ -94,9 +94,7 @@ def test_a_missing_solver_is_asked_for_once():
 
 
 @pytest.mark.parametrize(("name", "module"), [("ipopt", "cyipopt"), ("highs", "highspy")])
-def test_a_package_that_is_not_there_makes_the_exact_solver_answer(
-    monkeypatch: pytest.MonkeyPatch, name: str, module: str
-):
+def test_a_package_that_is_not_there_makes_the_exact_solver_answer(monkeypatch, name, module):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.warns(SolverFallbackWarning, match=f"needs the package {module}"):
         assert FallbackSolver(name)(TIGHT) == EXACT
@@ -108,7 +106,7 @@ def test_an_unknown_solver_is_named():
 
 
 @pytest.mark.parametrize("name", ["exact", "highs", "ipopt", "nlp", "nlp-10"])
-def test_it_can_be_sent_to_another_process(name: str):
+def test_it_can_be_sent_to_another_process(name):
     copy = pickle.loads(pickle.dumps(FallbackSolver(name)))  # noqa: S301 - our own bytes
     assert (copy.name, copy.solves) == (name, 0)
 

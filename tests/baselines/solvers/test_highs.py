@@ -36,9 +36,7 @@ def test_a_solver_that_is_used_again_gives_what_a_fresh_one_gives():
 
 @pytest.mark.parametrize("package", ["highspy", "pyomo.environ"])
 @pytest.mark.parametrize("hours", [3.5, 9.0])
-def test_a_missing_package_is_named_with_the_command_that_installs_it(
-    monkeypatch: pytest.MonkeyPatch, package: str, hours: float
-):
+def test_a_missing_package_is_named_with_the_command_that_installs_it(monkeypatch, package, hours):
     for name in ("highspy", "pyomo.environ", "pyomo.contrib.solver.solvers.highs"):
         if name == package or package.startswith("pyomo"):
             monkeypatch.setitem(sys.modules, name, None)

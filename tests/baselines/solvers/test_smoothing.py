@@ -31,7 +31,7 @@ def test_the_integral_is_the_integral_of_the_value():
 
 
 @pytest.mark.parametrize("width", [0.0, 1.5, np.nan])
-def test_a_width_out_of_range_is_refused(width: float):
+def test_a_width_out_of_range_is_refused(width):
     with refused("width", width):
         SmoothedSurvival.of(np.array([0.0, 1.0]), np.array([1.0]), width)
 

@@ -1,7 +1,5 @@
 """Where runs are made: what can be asked for, and what is said if it cannot be had."""
 
-from __future__ import annotations
-
 import sys
 
 import pytest

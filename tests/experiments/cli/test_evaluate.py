@@ -1,7 +1,5 @@
 """`gpusched evaluate`, with an agent that was never trained."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 

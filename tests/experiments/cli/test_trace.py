@@ -1,7 +1,5 @@
 """`gpusched trace`, and comparisons against the schedule that really ran."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

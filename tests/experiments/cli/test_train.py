@@ -1,13 +1,10 @@
 """`gpusched train` on a tiny cluster: to the end, interrupted and resumed, and with bad input."""
 
-from __future__ import annotations
-
 import csv
 import json
 import shlex
 import signal
 import sys
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -15,6 +12,8 @@ import pytest
 from commands import assert_one_error, gpusched, succeeds
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+
+from pathlib import Path
 
 import gpusched_agents
 from gpusched_agents.files.storage import load_agent, load_description
@@ -26,9 +25,6 @@ from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_experiments.cli.scenario_options import ScenarioOptions, parse_setting
 from refusals import refused
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 SETTINGS = (
     "--scenario", "tiny", "--agent", "ppo", "--envs", 4, "--hidden", 8, "--validation-seeds", "500-501",

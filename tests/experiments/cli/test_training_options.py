@@ -1,7 +1,5 @@
 """The options of `gpusched train` become the settings that they name."""
 
-from __future__ import annotations
-
 import pytest
 
 from gpusched_agents.spec import NetworkConfig

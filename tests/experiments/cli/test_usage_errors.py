@@ -1,7 +1,5 @@
 """Wrong options end in one line that names the option and its value, and exit code 2."""
 
-from __future__ import annotations
-
 import pytest
 
 from commands import assert_one_error, gpusched, succeeds
@@ -20,7 +18,7 @@ from gpusched_experiments.report import evaluation
         (["policies", "foo"], ("foo",)),
     ],
 )
-def test_a_wrong_option_ends_in_one_line(arguments: list[str], words: tuple[str, ...]):
+def test_a_wrong_option_ends_in_one_line(arguments, words):
     assert_one_error(gpusched(*arguments), words)
 
 

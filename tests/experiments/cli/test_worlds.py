@@ -1,7 +1,5 @@
 """`gpusched worlds`."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from gpusched_experiments.cli.worlds import ComparedScenario, summary
 from gpusched_experiments.report import RunSummary, compare
 
 
-def test_it_draws_compares_and_goes_on(tmp_path: Path):
+def test_it_draws_compares_and_goes_on(tmp_path):
     asked = ("worlds", "--count", 2, "--seed", 3, "--seeds", "0-1", "-p", "edf,sts", "-r", "sts", "-w", 1)
     succeeds(*asked, "--out", tmp_path / "worlds")
     text = (tmp_path / "worlds" / "worlds.csv").read_text()
@@ -23,7 +21,7 @@ def test_it_draws_compares_and_goes_on(tmp_path: Path):
     assert (tmp_path / "worlds" / "worlds.csv").read_text() == text
 
 
-def test_a_reference_alone_is_refused(tmp_path: Path):
+def test_a_reference_alone_is_refused(tmp_path):
     result = gpusched("worlds", "--count", 1, "--policies", "sts-x", "--out", tmp_path / "worlds")
     assert result.exit_code == 2
     assert "--policies" in result.output

@@ -1,7 +1,5 @@
 """Which code made a run."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

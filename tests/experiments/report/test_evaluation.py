@@ -1,7 +1,5 @@
 """`evaluate` returns the costs of one policy as arrays: those of its runs, and of a comparison."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Which modules a module loads, read from sources."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -96,7 +94,7 @@ def imports_by_syntax(source: str) -> set[str]:
 
 
 @pytest.mark.parametrize("package", ["gpusched_env", "gpusched_experiments.report"])
-def test_it_finds_the_imports_that_the_parser_of_python_finds(package: str):
+def test_it_finds_the_imports_that_the_parser_of_python_finds(package):
     graph = ImportGraph.installed()
     for module in graph.modules_in(package):
         source = graph.source(module)

@@ -1,7 +1,5 @@
 """How jobs and machines metrics: by hand, and as what must hold of any run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

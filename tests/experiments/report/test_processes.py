@@ -1,7 +1,5 @@
 """Calls in several processes: what they raise, and what becomes of them when nobody wants the rest."""
 
-from __future__ import annotations
-
 from gpusched_experiments.report.processes import PROCESSES, call_all
 
 

@@ -1,7 +1,5 @@
 """How well a cluster was used: by hand for two jobs on a shared GPU, and as properties of any run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -35,7 +33,7 @@ def test_without_utilisations_a_busy_gpu_is_a_busy_gpu():
 
 
 @pytest.mark.parametrize("name", ["edf", "antman", "fill"])
-def test_no_more_is_used_than_is_held_and_no_more_held_than_there_is(name: str):
+def test_no_more_is_used_than_is_held_and_no_more_held_than_there_is(name):
     for seed in range(4):
         instance = by_utilisation(random_instance(seed, jobs=20, kinds=True))
         instance = replace(instance, jobs=replace(instance.jobs, opportunistic=np.arange(20) % 2 == 0))

@@ -60,7 +60,7 @@ def test_sts_finds_the_optimum_of_one_job_alone():
 
 
 @pytest.mark.usefixtures("_needs_highs")
-def test_a_bound_that_is_broken_is_an_error(monkeypatch: pytest.MonkeyPatch):
+def test_a_bound_that_is_broken_is_an_error(monkeypatch):
     monkeypatch.setattr(module, "certify_round", lambda *_, **__: RoundCertificate(99.0, 99.0, (0,), 1, 0.0))
     with pytest.raises(BoundBrokenError, match="policy fifo costs 4"):
         certify(one_job, [fifo()], [0], problems=["round"])
@@ -92,7 +92,7 @@ def test_in_a_known_instance_every_job_needs_all_its_epochs_and_policies_are_tol
         ({"limit_s": 0.0}, "limit_s"),
     ],
 )
-def test_bad_input_is_named(change: dict[str, object], field: str):
+def test_bad_input_is_named(change, field):
     good = {"policies": [Greedy()], "seeds": [0]}
     with refused(field):
         certify(one_job, **(good | change))
@@ -122,7 +122,7 @@ def test_an_instance_with_a_bound_of_nothing_has_no_gap():
     ("gap", "text"),
     [(0.0, "+0.00%"), (-1e-9, "+0.00%"), (0.1234, "+12.34%"), (11.0, "12 x"), (12345.0, "12,346 x")],
 )
-def test_gaps_are_written_as_percentages_or_multiples(gap: float, text: str):
+def test_gaps_are_written_as_percentages_or_multiples(gap, text):
     assert gap_text(gap) == text
 
 

@@ -1,7 +1,5 @@
 """Optima of small instances where the price of energy or the cap of the site changes, by hand and against bounds."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -63,7 +61,7 @@ def priced(seed: int) -> Instance:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_bound_is_below_the_optimum_and_policies_above_it(seed: int):
+def test_the_bound_is_below_the_optimum_and_policies_above_it(seed):
     instance = static_instance(priced(seed), known=True)
     found = certify.certify_static(instance, limit_s=20.0)
     assert capacity_bound(instance) <= found.best_eur * (1.0 + 1e-6)

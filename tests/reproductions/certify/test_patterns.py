@@ -72,7 +72,7 @@ def test_a_job_that_holds_something_for_nothing_dominates_no_pattern_without_it(
     assert {tuple(held) for held in Patterns.of(both).undominated().held} == {(-1, -1), (0, -1), (-1, 0), (0, 0)}
 
 
-def test_an_instance_that_is_not_small_is_refused(monkeypatch: pytest.MonkeyPatch):
+def test_an_instance_that_is_not_small_is_refused(monkeypatch):
     monkeypatch.setattr("gpusched_reproductions.certify.patterns.MOST", 20)
     with refused("jobs", 4, "at most 20 patterns"):
         Patterns.of(small_random_instance(0, jobs=4))

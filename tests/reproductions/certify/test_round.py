@@ -44,7 +44,7 @@ def brute_force(instance: Instance) -> float:
 
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("kinds", [False, True])
-def test_it_equals_brute_force(kinds: bool, late: bool):
+def test_it_equals_brute_force(kinds, late):
     for seed in range(15):
         instance = random_instance(seed, jobs=3, nodes=3, types=1 + seed % 2, span_s=0.0, kinds=kinds)
         if late:

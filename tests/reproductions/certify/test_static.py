@@ -57,7 +57,7 @@ def test_a_job_that_is_done_does_not_come_back_because_it_would_cost_nothing():
     assert_solved(certify_static(kilowatt_cluster(jobs, [1], [HALF])), 2.0 + 100.0)
 
 
-def test_a_bound_above_a_schedule_is_an_error(monkeypatch: pytest.MonkeyPatch):
+def test_a_bound_above_a_schedule_is_an_error(monkeypatch):
     def too_high(*problem: object) -> StaticSolution:
         solution = solve_static(*problem)
         return replace(solution, bound_eur=1.01 * solution.bound_eur)

@@ -1,7 +1,5 @@
 """A slower GPU type, and nodes that draw more beside their GPUs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

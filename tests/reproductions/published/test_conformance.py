@@ -4,8 +4,6 @@ Of the answers `G` is Greedy and `PS` is Priority. Ties between nodes and GPU ty
 are within 5 % of one another.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from pathlib import Path

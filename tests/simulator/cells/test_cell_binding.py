@@ -1,7 +1,5 @@
 """Cells in runs: their binding, the jobs that they preempt, and the attribution of the host's cost."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -109,7 +107,7 @@ def test_opportunistic_jobs_never_drive_out_a_guaranteed_one():
 
 
 @pytest.mark.parametrize("policy", ["fifo", "edf-preemptive", "gittins"])
-def test_a_cell_stays_where_it_lies_while_it_is_used(policy: str):
+def test_a_cell_stays_where_it_lies_while_it_is_used(policy):
     jobs = [job("a/V100", 2, 5000.0), job("b/V100", 4, 900.0, 10.0), job("a/V100", 2, 900.0, 20.0)]
     result = simulate(cluster(*jobs, job("b/V100", 4, 60.0, 30.0), hosts=2), make_policy(policy))
     rows = result.intervals()

@@ -1,7 +1,5 @@
 """Cells of several nodes in runs: racks, the guarantee, and the audit of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -118,7 +116,7 @@ def random_cluster(seed: int) -> Instance:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_in_cells_every_job_ends_as_in_a_private_cluster_of_its_tenant(seed: int):
+def test_in_cells_every_job_ends_as_in_a_private_cluster_of_its_tenant(seed):
     instance = random_cluster(seed)
     cells, private = (with_tenancy(instance, tenancy) for tenancy in ("cells", "private"))
     ours, alone = simulate(cells, HiveD()), simulate(private, make_policy("fifo"))
@@ -132,7 +130,7 @@ def test_in_cells_every_job_ends_as_in_a_private_cluster_of_its_tenant(seed: int
         ({"racks": (0, 0, 1, -1)}, "racks[3]"),
     ],
 )
-def test_racks_that_cannot_be_are_refused(changes, field: str):
+def test_racks_that_cannot_be_are_refused(changes, field):
     with refused(field):
         replace(shared([job(4, 9.0)], (8,)), **changes)
 

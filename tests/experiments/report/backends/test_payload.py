@@ -1,7 +1,5 @@
 """Calls are sent as bytes, and what many of them hold is sent once."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from gpusched_baselines.registry import make_policy

@@ -1,7 +1,5 @@
 """A process of a cluster makes calls only if it has the code of the command; it needs no cluster to be tested."""
 
-from __future__ import annotations
-
 import os
 import pickle
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """HiveD's public cases and the answers of its program; skipped where they are missing."""
 
-from __future__ import annotations
-
 import copy
 from itertools import islice
 from pathlib import Path
@@ -41,7 +39,7 @@ virtualClusters:
 """
 
 
-def test_a_configuration_names_nodes_gpus_and_pinned_cells(tmp_path: Path) -> None:
+def test_a_configuration_names_nodes_gpus_and_pinned_cells(tmp_path):
     (tmp_path / "cluster.yaml").write_text(SMALL, encoding="utf-8")
     cluster = cluster_of(read_cluster(tmp_path / "cluster.yaml"))
     assert [(c.name, c.gpu_type, c.sizes, c.node) for c in cluster.chains] == [("RACK", "G", (1, 2, 4, 8), 4)]
@@ -73,7 +71,7 @@ def cases() -> Cases:
 
 
 @needs_cases
-def test_every_pod_goes_where_hived_puts_it(config, cases: Cases) -> None:
+def test_every_pod_goes_where_hived_puts_it(config, cases):
     answers = list(conformance.pod_answers(config, cases))
     assert answers == [(pod, cases.expected(pod)) for pod, _ in answers]
     assert [pod for pod, answer in answers if answer == "waits"] == ["pod7", "pod30", "pod32", "pod41"]
@@ -81,7 +79,7 @@ def test_every_pod_goes_where_hived_puts_it(config, cases: Cases) -> None:
 
 
 @needs_cases
-def test_a_preemptor_that_is_preempted_itself_lets_go_of_what_it_reserved(config, cases: Cases) -> None:
+def test_a_preemptor_that_is_preempted_itself_lets_go_of_what_it_reserved(config, cases):
     pods = Pods(config, cases)
     for pod in ("pod28", "pod29", "pod31"):
         pods.ask(pod)
@@ -97,7 +95,7 @@ def test_a_preemptor_that_is_preempted_itself_lets_go_of_what_it_reserved(config
 
 
 @needs_cases
-def test_preemption_begins_only_on_suggested_nodes_and_ends_when_they_are_not_any_more(config, cases: Cases) -> None:
+def test_preemption_begins_only_on_suggested_nodes_and_ends_when_they_are_not_any_more(config, cases):
     pods = Pods(config, cases)
     nodes = {node for piece in pods.allocator.cluster.pieces for node, _ in piece.gpus}
     assert pods.ask("pod27", nodes - {"0.0.3.1"}) == "waits"
@@ -112,7 +110,7 @@ def test_preemption_begins_only_on_suggested_nodes_and_ends_when_they_are_not_an
 
 
 @needs_cases
-def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases: Cases) -> None:
+def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases):
     pods = Pods(conformance.backtracking(config), cases)
     for pod, suggested in conformance.BACKTRACKING.items():
         pods.ask(pod, suggested)
@@ -120,9 +118,7 @@ def test_lazy_preemption_that_leads_to_nothing_is_reverted(config, cases: Cases)
 
 
 @needs_cases
-def test_larger_cells_are_split_as_in_hiveds_test_with_bad_nodes_as_nodes_that_are_not_suggested(
-    config, cases: Cases
-) -> None:
+def test_larger_cells_are_split_as_in_hiveds_test_with_bad_nodes_as_nodes_that_are_not_suggested(config, cases):
     """Pods 44 to 46: 0.0.3.3 is bad from the second on, and 0.0.4.3 from the third on, which then waits."""
     clusters = config["virtualClusters"]
     own = clusters["VC1"]["virtualCells"]
@@ -135,7 +131,7 @@ def test_larger_cells_are_split_as_in_hiveds_test_with_bad_nodes_as_nodes_that_a
 
 
 @needs_cases
-def test_what_hived_refuses_is_refused(config, cases: Cases) -> None:
+def test_what_hived_refuses_is_refused(config, cases):
     for first in (group[0] for group in cases.refused):  # its gangs have no such pods, or ask for what there cannot be
         with pytest.raises(InputError):
             Pods(config, cases).ask(first)
@@ -148,7 +144,7 @@ def test_what_hived_refuses_is_refused(config, cases: Cases) -> None:
 
 @needs_cases
 @pytest.mark.parametrize("mode", conformance.MODES)
-def test_random_requests_are_answered_as_by_hiveds_program(mode: str, config) -> None:
+def test_random_requests_are_answered_as_by_hiveds_program(mode, config):
     cluster = cluster_of(config)
     of_mode = (e for e in episodes.read(DATA / "random_episodes.jsonl.gz") if e["Mode"] == mode)
     steps = [step for n, each in enumerate(islice(of_mode, 12)) for step in episodes.replay(each, cluster, n)]
@@ -157,7 +153,7 @@ def test_random_requests_are_answered_as_by_hiveds_program(mode: str, config) ->
 
 
 @pytest.mark.parametrize("text", ["", "[1]\n", "{", '{"Mode": "one"}\n'])
-def test_what_is_no_episode_is_refused(text: str, tmp_path: Path) -> None:
+def test_what_is_no_episode_is_refused(text, tmp_path):
     (tmp_path / "a.jsonl").write_text(text, encoding="utf-8")
     with refused("files", allowed="episodes"):
         episodes.read(tmp_path / "a.jsonl")

@@ -1,7 +1,5 @@
 """What the parts on HiveD count, on clusters small enough to check."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -25,7 +23,7 @@ def trace() -> philly.TenantTrace:
     )
 
 
-def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do() -> None:
+def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do():
     shared = philly.shared_cluster(trace())
     private = anomaly.alone(trace(), shared)
     assert private.delay_min.tolist() == [0.0] * 4
@@ -38,7 +36,7 @@ def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do() -> None:
     assert cells.completion_s.tolist() == private.completion_s.tolist()
 
 
-def test_a_job_that_spreads_waits_for_nobody_and_is_slower() -> None:
+def test_a_job_that_spreads_waits_for_nobody_and_is_slower():
     shared = philly.with_spread(philly.shared_cluster(trace()), "V100")
     spread = anomaly.outcome(trace(), shared, Backfill("any nodes", emptiest=True))
     assert spread.delay_min.tolist() == [0.0] * 4
@@ -49,12 +47,12 @@ def test_a_job_that_spreads_waits_for_nobody_and_is_slower() -> None:
     assert seconds[[0, 1, 3]].tolist() == [600.0, 600.0, 120.0]
 
 
-def test_cells_below_a_node_sum_to_what_was_promised() -> None:
+def test_cells_below_a_node_sum_to_what_was_promised():
     cells = [[(cell.gpus, cell.count) for cell in philly.cells_of(gpus)] for gpus in (63, 8, 7, 1)]
     assert cells == [[(8, 7), (4, 1), (2, 1), (1, 1)], [(8, 1)], [(4, 1), (2, 1), (1, 1)], [(1, 1)]]
 
 
-def test_tenants_whose_cells_split_a_node_run_as_on_private_nodes() -> None:
+def test_tenants_whose_cells_split_a_node_run_as_on_private_nodes():
     # Both have a half, a quarter and an eighth: one node of eight and one of which six GPUs are promised.
     asked = replace(trace(), gpus=np.array([4, 2, 4, 1]), promised=(7, 7))
     shared = philly.shared_cluster(asked)
@@ -63,7 +61,7 @@ def test_tenants_whose_cells_split_a_node_run_as_on_private_nodes() -> None:
     assert cells.completion_s.tolist() == anomaly.alone(asked, shared).completion_s.tolist()
 
 
-def test_lending_costs_guaranteed_jobs_nothing() -> None:
+def test_lending_costs_guaranteed_jobs_nothing():
     opportunistic = np.array([True, True, False, False])
     shared = philly.shared_cluster(trace())
     instance = with_tenancy(replace(shared, jobs=replace(shared.jobs, opportunistic=opportunistic)), "cells")
@@ -71,6 +69,6 @@ def test_lending_costs_guaranteed_jobs_nothing() -> None:
 
 
 @pytest.mark.skipif(not philly.TRACE.is_file(), reason=f"no public trace in {philly.TRACE}")
-def test_the_largest_virtual_clusters_of_philly_have_the_gpus_that_they_were_promised() -> None:
+def test_the_largest_virtual_clusters_of_philly_have_the_gpus_that_they_were_promised():
     found = philly.read_trace(philly.TRACE, quick=False)
     assert (len(found.tenant), sum(found.promised), len(found.names)) == (68_503, 619, 11)
