@@ -22,7 +22,6 @@ INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: se
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options of both lanes."""
     group = parser.getgroup("gpusched")
     group.addoption("--lane", choices=("core", "slow", "first"), help="Run these tests only (tests/lanes.py).")
     group.addoption("--compiled", action="store_true", help="Fail a test that compiles a kernel of the packages.")
@@ -30,7 +29,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Load the plugins that the options ask for."""
     import durations  # noqa: PLC0415 - `pythonpath` holds from here on
 
     config.pluginmanager.register(durations)
@@ -44,7 +42,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out the folders and files of the other lane."""
     lane = config.getoption("--lane")
     return True if lane and not in_lane(collection_path, lane) else None
 
@@ -63,7 +60,6 @@ def no_width() -> None:
 
 @pytest.fixture
 def _needs_highs() -> None:
-    """Skip the test where HiGHS is not installed."""
     pytest.importorskip("pyomo", reason="Pyomo is not installed: pip install 'gpusched-env[solvers]'")
     pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
 

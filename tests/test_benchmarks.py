@@ -9,15 +9,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import (
-    either_tree,
-    house,
-    jobshop,
-    solvers,
-    training,
-    vector,
-    vector_walks,
-)
+from benchmarks import either_tree, house, jobshop, solvers, training, vector, vector_walks
 from benchmarks.before_after import paired
 from benchmarks.bursts import burst, hardest_burst, tight_share
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios

@@ -20,13 +20,7 @@ from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
 from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
 from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
-from gpusched_env.observation import (
-    CLUSTER_FEATURES,
-    JOB_FEATURES,
-    JOBS_FEATURES,
-    OPTION_FEATURES,
-    QUEUE_FEATURES,
-)
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, JOBS_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import kernels
 
 ROOT = Path(__file__).parents[1]
@@ -172,7 +166,6 @@ def exports(package: Path) -> dict[str, str]:
 
 
 def source_of(module: str) -> Path:
-    """Return the file of a module of ours."""
     path = ROOT.joinpath(*FOLDERS.get(module.partition(".")[0], ()), *module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 
@@ -217,7 +210,6 @@ def test_what_code_calls_the_sections_of_the_theory_are_sections_of_its_page():
 
 
 def anchor(heading: str) -> str:
-    """Return the anchor of a heading, as GitHub and MkDocs make it."""
     return re.sub(r"[^\w -]", "", re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", heading).lower()).strip().replace(" ", "-")
 
 

@@ -38,27 +38,27 @@ def assert_agree(policy: JobPolicy, instance: Instance) -> None:
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]), kinds=st.booleans())
-def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: float, kinds: bool):
+def test_simulate_and_the_environment_agree(name, seed, restart_s, kinds):
     assert_agree(POLICIES[name], random_instance(seed, restart_s=restart_s, kinds=kinds, interference=kinds))
 
 
 @pytest.mark.parametrize("name", ["fifo", "sts", "sts-x"])
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_they_agree_where_spare_machines_help(name: str, seed: int):
+def test_they_agree_where_spare_machines_help(name, seed):
     assert_agree(POLICIES[name], helped_instance(seed, types=1, restart_s=5.0))
 
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]))
-def test_where_nothing_is_shared_sts_with_its_last_step_agrees_too(seed: int, restart_s: float):
+def test_where_nothing_is_shared_sts_with_its_last_step_agrees_too(seed, restart_s):
     assert_agree(Sts(), random_instance(seed, restart_s=restart_s))
 
 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), kinds=st.booleans())
-def test_they_agree_where_switches_cost_by_distance(name: str, seed: int, kinds: bool):
+def test_they_agree_where_switches_cost_by_distance(name, seed, kinds):
     instance = random_instance(seed, span_s=400.0, kinds=kinds, interference=kinds)
     assert_agree(POLICIES[name], with_switching(instance, seed))
 

@@ -19,7 +19,6 @@ MAY_TAKE_HIDDEN = (
 
 
 def kernels() -> dict[str, ast.FunctionDef]:
-    """Find every kernel, by file and name."""
     found = {}
     for path in (path for package in PACKAGES for path in sorted((ROOT / package).rglob("*.py"))):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):

@@ -30,7 +30,6 @@ def steps(name: str) -> list[dict[str, Any]]:
 
 
 def recipe(target: str) -> list[str]:
-    """Give the commands of a target of the Makefile."""
     text = (ROOT / "Makefile").read_text(encoding="utf-8")
     return re.search(rf"^{target}:.*\n((?:\t.*\n)+)", text, re.MULTILINE)[1].replace("\t", "").splitlines()
 

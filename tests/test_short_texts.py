@@ -6,14 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import edf
-from gpusched_env import (
-    EpochDistribution,
-    Interference,
-    builtin_scenarios,
-    load_scenario,
-    make_instance,
-    simulate,
-)
+from gpusched_env import EpochDistribution, Interference, builtin_scenarios, load_scenario, make_instance, simulate
 
 INSTANCE = make_instance(load_scenario("tiny"), 3)
 

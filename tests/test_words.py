@@ -36,7 +36,6 @@ PLAIN = re.compile(
 
 
 def parts(name: str) -> set[str]:
-    """Split a name at underscores and capitals."""
     return {part.lower() for part in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)}
 
 
@@ -117,7 +116,6 @@ def test_no_description_of_a_policy_or_setting_has_such_a_word():
 
 
 def documented(docstring: str, heading: str) -> list[str]:
-    """List the names that a section of a docstring has."""
     found = re.search(rf"^{heading}:\n((?:    .*\n?|\n)+)", docstring, re.MULTILINE)
     listed = re.findall(r"^    (\w+(?:, \w+)*): ", found[1], re.MULTILINE) if found else []
     return [name for names in listed for name in names.split(", ")]

@@ -121,9 +121,7 @@ def test_by_default_it_is_evolution_strategies_with_a_linear_network():
 
 def test_numbers_of_numpy_are_written_down_like_others():
     config = TrainingConfig(
-        seed=np.int64(3),
-        validation_seeds=(np.int64(7),),
-        agent=EsConfig(pairs=np.int32(8), sigma=np.float64(0.5)),
+        seed=np.int64(3), validation_seeds=(np.int64(7),), agent=EsConfig(pairs=np.int32(8), sigma=np.float64(0.5))
     )
     plain = TrainingConfig(seed=3, validation_seeds=(7,), agent=EsConfig(pairs=8, sigma=0.5))
     assert json.dumps(config.as_dict()) == json.dumps(plain.as_dict())

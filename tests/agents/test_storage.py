@@ -335,7 +335,7 @@ def damaged(content: bytes, how: str, where: float, byte: int) -> bytes:
 
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damage=DAMAGE)
-def test_whatever_byte_is_damaged_it_is_refused_or_the_agent_is_the_same(saved: Path, damage):
+def test_whatever_byte_is_damaged_it_is_refused_or_the_agent_is_the_same(saved, damage):
     name, how, where, byte = damage
     before, arrays = load_agent(saved)
     content = (saved / name).read_bytes()
@@ -355,7 +355,6 @@ def test_whatever_byte_is_damaged_it_is_refused_or_the_agent_is_the_same(saved: 
 
 @pytest.fixture
 def shipped(tmp_path: Path, monkeypatch) -> Path:
-    """Ship two agents, from a folder of the test's own."""
     monkeypatch.setattr(shipping, "SHIPPED", tmp_path / "shipped")
     for name in ("small", "default"):
         save_agent(tmp_path / "shipped" / name, description(name=name), weights())

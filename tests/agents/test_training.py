@@ -351,10 +351,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     ("changed", "field"),
-    [
-        ({"scenarios": ("nowhere",)}, "scenario"),
-        ({"scenarios": ("tiny", "default", "low", "high", "mixed")}, "envs"),
-    ],
+    [({"scenarios": ("nowhere",)}, "scenario"), ({"scenarios": ("tiny", "default", "low", "high", "mixed")}, "envs")],
 )
 def test_bad_input_leaves_nothing_behind(changed, field, tmp_path):
     with refused(field):

@@ -54,7 +54,6 @@ INTERFACES = pytest.mark.parametrize("make", [over_native, over_single])
 
 
 def allowed(masks: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Draw an action that each mask allows."""
     return np.array([rng.choice(np.flatnonzero(mask)) for mask in masks])
 
 
@@ -245,7 +244,6 @@ def test_a_timer_is_for_one_environment():
 
 
 def now(env, i):
-    """Return the time in environment i."""
     return float(env.get_attr("view", indices=i)[0].clock[at.NOW])
 
 

@@ -167,11 +167,7 @@ def test_a_restart_overhead_that_is_not_taken_is_named(folder):
 
 def test_a_pause_counts_as_two_switches_and_costs_a_restart(folder):
     """Job 0 rests from 3,600 to 3,900 s, restarts until 3,960 s, and ends after ten more epochs at 7,560 s."""
-    edit(
-        folder / "intervals.csv",
-        "0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0",
-        "0,0,2,-1,Gx2,0.0,0.0,3600.0,10.0",
-    )
+    edit(folder / "intervals.csv", "0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0", "0,0,2,-1,Gx2,0.0,0.0,3600.0,10.0")
     edit(folder / "intervals.csv", "10800.0,10.0\n", "10800.0,10.0\n0,0,2,-1,Gx2,3900.0,3960.0,7560.0,10.0\n")
     edit(folder / "jobs.csv", "0.0,7200.0,20.0,0.46,0.0,0", "0.0,7560.0,20.0,0.46,10.8,2")
     assert {difference.what for difference in audit(folder)} == {

@@ -55,7 +55,6 @@ def folder(tmp_path: Path) -> Path:
 
 
 def edit(folder: Path, change: Callable[[dict], object]) -> list[Difference]:
-    """Audit a copy of the folder with another instance."""
     other = folder.with_name("other")
     shutil.rmtree(other, ignore_errors=True)
     shutil.copytree(folder, other)

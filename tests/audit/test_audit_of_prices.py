@@ -38,11 +38,7 @@ def test_runs_with_prices_agree_with_the_audit(policy, kinds, tmp_path):
     result = simulate(priced(4, **kinds), make_policy(policy))
     assert audited(result, tmp_path / "run") == []
     again = read_result(tmp_path / "run")
-    assert (again.energy_kwh, again.co2_kg, again.demand_eur) == (
-        result.energy_kwh,
-        result.co2_kg,
-        result.demand_eur,
-    )
+    assert (again.energy_kwh, again.co2_kg, again.demand_eur) == (result.energy_kwh, result.co2_kg, result.demand_eur)
     assert result.demand_eur > 0.0
 
 

@@ -112,7 +112,6 @@ MONEY = {"energy_eur", "tardiness_eur", "total_eur", "late_jobs", "mean_completi
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write the run that the module's docstring works out."""
     write_instance(tmp_path)
     write_lines(tmp_path, LINES)
     (tmp_path / "jobs.csv").write_text(JOBS, encoding="utf-8")

@@ -31,7 +31,6 @@ def folder_of(where: Path) -> Path:
 
 
 def changed(folder: Path, change: Callable[[Any], object]) -> Path:
-    """Change the instance of a folder."""
     with edited(folder / "instance.json") as document:
         change(document)
     return folder

@@ -121,7 +121,7 @@ def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "greedy"]), power=st.booleans())
-def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_utilisation(seed: int, name: str, power: bool):
+def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_utilisation(seed, name, power):
     instance = by_utilisation(random_instance(seed, jobs=8, kinds=True, span_s=300.0), power=power)
     total = simulate(instance, make_policy(name)).total_eur
     assert total >= clairvoyant_bound(instance) * (1 - 1e-9)

@@ -110,7 +110,7 @@ def test_a_soft_cap_costs_no_more_than_its_excess():
 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(CHEAP), extra=st.sampled_from(["none", "gpu", "cap", "soft"]))
-def test_no_policy_costs_less_than_the_bound_at_prices_by_period(seed: int, name: str, extra: str):
+def test_no_policy_costs_less_than_the_bound_at_prices_by_period(seed, name, extra):
     instance = priced_instance(seed, extra)
     total, bound = simulate(instance, make_policy(name), seed=seed).total_eur, capacity_bound(instance)
     assert total >= bound * ROUNDING
@@ -119,7 +119,7 @@ def test_no_policy_costs_less_than_the_bound_at_prices_by_period(seed: int, name
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(CHEAP))
-def test_any_prices_of_gpus_and_of_power_give_a_bound_on_any_grid(seed: int, name: str):
+def test_any_prices_of_gpus_and_of_power_give_a_bound_on_any_grid(seed, name):
     instance = priced_instance(seed, "cap")
     rng = np.random.default_rng(seed)
     grid_s = np.append(0.0, np.cumsum(rng.exponential(300.0, 9)))
@@ -151,7 +151,7 @@ def priced_instance(seed: int, extra: str) -> Instance:
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_the_price_of_a_period_is_the_least_in_it(seed: int):
+def test_the_price_of_a_period_is_the_least_in_it(seed):
     rng = np.random.default_rng(seed)
     prices = PriceFactors(np.append(0.0, np.cumsum(rng.integers(1, 4, 9)).astype(float)), rng.random(10))
     grid_s = np.unique(rng.integers(0, 30, 8)).astype(float)
@@ -164,7 +164,7 @@ def test_the_price_of_a_period_is_the_least_in_it(seed: int):
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), most=st.integers(1, 12))
-def test_merged_periods_are_some_of_the_old_ones_and_few_enough(seed: int, most: int):
+def test_merged_periods_are_some_of_the_old_ones_and_few_enough(seed, most):
     rng = np.random.default_rng(seed)
     grid_s = np.append(0.0, np.cumsum(rng.exponential(1.0, 20)))
     fewer = merged(grid_s, rng.random(20), most)

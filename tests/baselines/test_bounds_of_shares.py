@@ -83,7 +83,7 @@ def test_no_policy_costs_less_where_everything_is_shared(name):
     jobs=st.integers(1, 6),
     name=st.sampled_from(["edf", "sts-x"]),
 )
-def test_no_policy_costs_less_with_any_slowdowns(seed: int, worst: float, jobs: int, name: str):
+def test_no_policy_costs_less_with_any_slowdowns(seed, worst, jobs, name):
     rng = np.random.default_rng(seed)
     instance = sharing(rng.uniform(1.0, worst, (min(3, jobs),) * 2).tolist(), jobs)
     assert simulate(instance, make_policy(name), seed=seed).total_eur >= capacity_bound(instance) * ROUNDING

@@ -97,7 +97,7 @@ def test_jobs_give_way_on_efficient_configurations():
 
 @settings(max_examples=30, deadline=None)
 @given(instance=instances(), name=st.sampled_from(CHEAP), seed=st.integers(0, 3))
-def test_no_policy_costs_less_than_the_bound(instance: Instance, name: str, seed: int):
+def test_no_policy_costs_less_than_the_bound(instance, name, seed):
     bound = capacity_bound(instance)
     assert simulate(instance, make_policy(name), seed=seed).total_eur >= bound * ROUNDING
     assert bound >= clairvoyant_bound(instance)
@@ -115,23 +115,21 @@ def test_no_policy_of_the_registry_costs_less_than_the_bound(name):
 
 @settings(max_examples=60, deadline=None)
 @given(instance=instances(), prices_seed=st.integers(0, 10_000), name=st.sampled_from(CHEAP))
-def test_any_prices_give_a_bound(instance: Instance, prices_seed: int, name: str):
+def test_any_prices_give_a_bound(instance, prices_seed, name):
     total = simulate(instance, make_policy(name)).total_eur
     assert total >= priced_bound(instance, *drawn_prices(instance, prices_seed)) - 1e-9 * total
 
 
 @settings(max_examples=60, deadline=None)
 @given(instance=instances(), grid_seed=st.integers(0, 10_000))
-def test_without_prices_it_is_the_clairvoyant_bound_on_any_grid(instance: Instance, grid_seed: int):
+def test_without_prices_it_is_the_clairvoyant_bound_on_any_grid(instance, grid_seed):
     grid_s, prices = drawn_prices(instance, grid_seed)
     assert priced_bound(instance, grid_s, 0.0 * prices) == pytest.approx(clairvoyant_bound(instance), rel=1e-9)
 
 
 @settings(max_examples=40, deadline=None)
 @given(instance=instances(), prices_seed=st.integers(0, 10_000), cut=st.floats(0.01, 0.99), period=st.integers(0, 11))
-def test_a_period_cut_in_two_of_the_same_price_changes_nothing(
-    instance: Instance, prices_seed: int, cut: float, period: int
-):
+def test_a_period_cut_in_two_of_the_same_price_changes_nothing(instance, prices_seed, cut, period):
     grid_s, prices = drawn_prices(instance, prices_seed)
     finer_s = np.insert(grid_s, period + 1, grid_s[period] + cut * (grid_s[period + 1] - grid_s[period]))
     finer = np.insert(prices, period, prices[:, period], axis=1)

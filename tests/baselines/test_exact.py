@@ -11,7 +11,6 @@ from single_job import SingleJob, random_single_job
 
 
 def recomputed_cost(case: SingleJob, plan: Plan) -> float:
-    """Integrate S(x)/S(w) · p over the plan's segments, bin by bin."""
     edges = case.distribution.edges * case.largest
     alive = case.distribution.survival[np.searchsorted(edges, case.done, side="right") - 1]
     total = 0.0
@@ -24,7 +23,7 @@ def recomputed_cost(case: SingleJob, plan: Plan) -> float:
 
 @settings(max_examples=300, deadline=None)
 @given(seed=st.integers(0, 10**6))
-def test_the_plan_costs_what_it_says_covers_all_epochs_and_speeds_up(seed: int):
+def test_the_plan_costs_what_it_says_covers_all_epochs_and_speeds_up(seed):
     case = random_single_job(seed)
     plan = case.exactly()
     assert plan.expected_cost_eur == pytest.approx(recomputed_cost(case, plan), rel=1e-9)
@@ -40,7 +39,7 @@ def test_the_plan_costs_what_it_says_covers_all_epochs_and_speeds_up(seed: int):
 
 @settings(max_examples=200, deadline=None)
 @given(seed=st.integers(0, 10**6), share=st.floats(0.05, 0.95))
-def test_solved_again_half_way_it_gives_the_remaining_plan(seed: int, share: float):
+def test_solved_again_half_way_it_gives_the_remaining_plan(seed, share):
     case = random_single_job(seed)
     edges = case.distribution.edges * case.largest
     last = edges[np.flatnonzero(case.distribution.masses > 0)[-1] + 1]

@@ -100,7 +100,7 @@ def cases(draw: st.DrawFn) -> Case:
 
 @settings(max_examples=600, deadline=None)
 @given(case=cases())
-def test_a_plan_is_optimal_and_costs_what_it_says_wherever_prices_tie(case: Case):
+def test_a_plan_is_optimal_and_costs_what_it_says_wherever_prices_tie(case):
     plan, optimum = case.solve(), least_cost(case)
     ends = [case.done, *(segment.end_epoch for segment in plan.segments)]
     assert [segment.start_epoch for segment in plan.segments] == ends[:-1]

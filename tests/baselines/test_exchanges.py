@@ -17,7 +17,6 @@ from gpusched_env.simulator.kernels import exchange
 
 
 def allowed(view: View, found: Constructions) -> list[tuple[int, int]]:
-    """List the exchanges that are allowed, by position."""
     pairs = []
     for k, other in enumerate(found.order):
         for i, job in enumerate(found.order[:k]):

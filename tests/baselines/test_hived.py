@@ -26,7 +26,6 @@ V100 = GpuType("V100", 300.0, 200.0, 32.0, 8)
 
 
 def job(gpus: int, seconds: float, *, at_s: float = 0.0, opportunistic: bool = False) -> Job:
-    """Make a job of one epoch on so many GPUs, and no others."""
     times = {Configuration("V100", gpus): seconds}
     return Job(at_s, 1e7, 0.0, 1.0, CERTAIN, 1.0, times, opportunistic=opportunistic)
 

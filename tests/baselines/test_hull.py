@@ -25,7 +25,7 @@ def test_a_configuration_that_is_not_allowed_is_left_out():
     points=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=12, unique=True),
     price_of_time=st.floats(0.001, 50.0),
 )
-def test_for_every_price_of_time_a_hull_point_is_best(points: list[tuple[int, int]], price_of_time: float):
+def test_for_every_price_of_time_a_hull_point_is_best(points, price_of_time):
     tau, price = (np.array(values, dtype=float) for values in zip(*points, strict=True))
     hull = hull_of(tau.tolist(), price.tolist())
     value = price + price_of_time * tau

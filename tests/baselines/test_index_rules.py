@@ -24,7 +24,6 @@ TWO_POINT = EpochDistribution(np.array([0.0, 0.1, 1.0]), np.array([1.0, 0.4]))  
 def a_job(
     distribution: EpochDistribution, weight: float, epochs: float = 10.0, tau: float = HOUR, due: float = 0.0
 ) -> Job:
-    """Make a job that runs on one GPU."""
     return Job(0.0, due, weight, epochs, distribution, epochs, {ONE: tau})
 
 

@@ -114,14 +114,14 @@ def executed(case: Case, plan: Plan) -> tuple[float, float]:
 
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
-def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(case: Case):
+def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(case):
     plan = case.priced()
     assert plan.expected_cost_eur == pytest.approx(linear_program(case), rel=1e-7, abs=1e-7 * (1.0 + case.weight))
 
 
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
-def test_the_plan_executed_in_time_costs_what_it_states(case: Case):
+def test_the_plan_executed_in_time_costs_what_it_states(case):
     plan = case.priced()
     energy, tardiness = executed(case, plan)
     near = 1e-9 * (1.0 + case.weight * case.tau.max()) * case.largest
@@ -138,7 +138,7 @@ def test_the_plan_executed_in_time_costs_what_it_states(case: Case):
 
 @settings(max_examples=300, deadline=None)
 @given(case=cases())
-def test_a_huge_weight_gives_the_plan_that_is_in_time_and_none_the_cheapest_one(case: Case):
+def test_a_huge_weight_gives_the_plan_that_is_in_time_and_none_the_cheapest_one(case):
     guaranteed = case.solve(None)
     if guaranteed.status != "late" and case.distribution.survival[-1] > 0.0 and case.time_left > 0.0:
         strict = case.solve(1e9)

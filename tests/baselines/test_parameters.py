@@ -70,7 +70,6 @@ ALLOWED = {
 
 
 def named(value: object) -> str:
-    """Return a name that is the same in every process."""
     return getattr(value, "__name__", "made") if callable(value) else str(value)
 
 

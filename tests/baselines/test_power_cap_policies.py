@@ -123,7 +123,7 @@ def limited(seed: int, share: float) -> Instance:
 @pytest.mark.parametrize("name", [*NAMES, "edf", "sts-x"])
 @settings(max_examples=4, deadline=None)
 @given(seed=st.integers(0, 1000), share=st.floats(0.4, 0.9))
-def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name: str, seed: int, share: float):
+def test_the_audit_agrees_that_the_cap_is_kept(tmp_path_factory, name, seed, share):
     result = simulate(limited(seed, share), make_policy(name))
     folder = tmp_path_factory.mktemp("run") / "run"
     assert audited(result, folder) == []

@@ -217,7 +217,7 @@ def test_no_enumerated_plan_costs_less(seed):
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.0, 600.0), st.booleans())
-def test_a_plan_is_feasible_and_costs_no_more_than_without_regard_to_prices(seed: int, restart_s: float, runs: bool):
+def test_a_plan_is_feasible_and_costs_no_more_than_without_regard_to_prices(seed, restart_s, runs):
     case = replace(random_problem(seed), restart_s=restart_s, runs=runs)
     plan = solve_priced_job(case)
     epochs = [s for period in plan.periods for s in period.segments]
@@ -233,7 +233,7 @@ def test_a_plan_is_feasible_and_costs_no_more_than_without_regard_to_prices(seed
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000), st.floats(0.1, 10.0))
-def test_all_prices_times_a_number_are_the_cost_times_it(seed: int, factor: float):
+def test_all_prices_times_a_number_are_the_cost_times_it(seed, factor):
     case = random_problem(seed)
     more = replace(case, price=case.price * factor)
     assert solve_priced_job(more).expected_cost_eur == pytest.approx(factor * solve_priced_job(case).expected_cost_eur)
@@ -241,7 +241,7 @@ def test_all_prices_times_a_number_are_the_cost_times_it(seed: int, factor: floa
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10_000))
-def test_whole_periods_of_slack_more_never_cost_more(seed: int):
+def test_whole_periods_of_slack_more_never_cost_more(seed):
     case = random_problem(seed)
     more = replace(
         case,

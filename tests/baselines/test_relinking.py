@@ -21,7 +21,6 @@ LEFT = np.array([2.0, 4.0, 2.0])
 
 
 def placed(*pairs: tuple[int, int]) -> View:
-    """Open the first round and place (job, configuration) in turn."""
     state = begin_run(three_jobs())
     for job, config in pairs:
         assert state.view.place(job, config)

@@ -89,10 +89,7 @@ def test_a_job_that_follows_its_plan_keeps_what_it_has_when_others_come():
 def test_types_are_ranked_by_expected_cost_or_as_published():
     """Both types meet the due date on one GPU: the published rank gives both cost 0, and takes the first."""
     of = instance(job(10.0))
-    swapped = replace(
-        of,
-        gpu_types=(replace(of.gpu_types[0], gpu_power_w=2000.0), of.gpu_types[1]),
-    )
+    swapped = replace(of, gpu_types=(replace(of.gpu_types[0], gpu_power_w=2000.0), of.gpu_types[1]))
     assert rounds(swapped, 1, Sts()) == [(0.0, [DEAR1])]
     assert rounds(swapped, 1, Sts("published")) == [(0.0, [CHEAP1])]
 

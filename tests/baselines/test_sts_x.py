@@ -224,7 +224,7 @@ def test_planning_a_round_changes_only_memory_and_timers():
     restart_s=st.sampled_from([0.0, 7.5, 300.0]),
     kinds=st.booleans(),
 )
-def test_jobs_do_not_take_turns_for_ever(seed: int, span_s: float, restart_s: float, kinds: bool):
+def test_jobs_do_not_take_turns_for_ever(seed, span_s, restart_s, kinds):
     instance = random_instance(seed, jobs=25, nodes=3, span_s=span_s, restart_s=restart_s, kinds=kinds)
 
     def check(state: State) -> None:

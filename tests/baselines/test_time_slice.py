@@ -17,7 +17,6 @@ CRITICAL = 1.0
 
 
 def job(seconds: float, at_s: float = 0.0, weight: float = 0.01, due_s: float = 1e6, **costs: float | None) -> Job:
-    """Make a job with its seconds on any GPU."""
     return Job(at_s, due_s, weight, 1.0, CERTAIN, 1.0, {ONE: seconds, OTHER: seconds}, **costs)
 
 

@@ -193,10 +193,7 @@ def test_a_forecast_of_what_is_certain(name, on):
 
 HOUR = 3600.0
 NOW_S = MadeUpSlurm().now_s
-CHEAP_LATER = {
-    "start_s": [0.0, NOW_S - ORIGIN_S + HOUR],
-    "eur_per_kwh": [2.0, 0.02],
-}
+CHEAP_LATER = {"start_s": [0.0, NOW_S - ORIGIN_S + HOUR], "eur_per_kwh": [2.0, 0.02]}
 LIVE_MECHANISMS: dict[str, dict[str, Any]] = {
     "none": {},
     "prices": {"prices": {"series": CHEAP_LATER}},

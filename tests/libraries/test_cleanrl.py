@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 
 HOW = "a checkout of vwxyzjn/cleanrl, tyro and tensorboard; CLEANRL=its folder in the environment"
-SHORT = {
-    "ppo": ("--num-envs", "2", "--num-steps", "64"),
-    "dqn": ("--learning-starts", "100", "--buffer-size", "1000"),
-}
+SHORT = {"ppo": ("--num-envs", "2", "--num-steps", "64"), "dqn": ("--learning-starts", "100", "--buffer-size", "1000")}
 
 
 @pytest.fixture

@@ -31,7 +31,6 @@ ON_ADAPTATION = {
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Let the small networks not wait for threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -28,13 +28,11 @@ def priced(instance: Instance, eur_per_kwh: np.ndarray, **more: Any) -> Instance
 
 
 def first_features(instance: Instance) -> dict[str, float]:
-    """Return the features of prices at the first decision, by name."""
     observation, _ = GpuClusterEnv(instance=instance, price_features=True).reset(seed=0)
     return dict(zip(PRICE_FEATURES, observation["prices"].tolist(), strict=True))
 
 
 def starting(of: dict[str, float], text: str) -> float:
-    """Return the one feature whose name begins with a text."""
     return next(value for name, value in of.items() if name.startswith(text))
 
 
@@ -120,7 +118,6 @@ def random_series(seed: int, **more: Any) -> PriceSeries:
 
 
 def instance_of(seed: int) -> Instance:
-    """Make an instance of a few days at random prices."""
     demand = DemandCharge(8.0, months_s=(40 * HOUR,)) if seed % 2 else None
     return replace(random_instance(seed, jobs=5, span_s=2e5), prices=random_series(seed, demand=demand))
 
@@ -163,7 +160,7 @@ def test_every_step_has_the_features_that_follow_from_what_is_published_by_then(
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 1_000), share=st.floats(0.0, 0.9))
-def test_nothing_that_is_not_published_is_in_an_observation(seed: int, share: float):
+def test_nothing_that_is_not_published_is_in_an_observation(seed, share):
     instance = instance_of(seed)
     series = instance.prices
     time_s = share * 2e5

@@ -56,7 +56,6 @@ def opened(stack: ExitStack, place: str, first: bytes, many: int) -> list[socket
 
 
 def is_ended(connection: socket.socket) -> bool:
-    """Wait for its end, for up to five minutes."""
     try:
         return connection.recv(1) == b""
     except ConnectionError:

@@ -185,7 +185,6 @@ def imports(process: subprocess.Popen[str], _folder: Path) -> bool:
 
 
 def runs(_process: subprocess.Popen[str], folder: Path) -> bool:
-    """Return whether its workers have finished a run."""
     return (folder / "r" / "cells.csv").exists()
 
 

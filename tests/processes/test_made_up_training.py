@@ -17,7 +17,6 @@ from waiting import eventually
 def started(
     folder: Path, training: MadeUpTraining, restarts: int = 0, gpus: str = "0,1", job: str = "7"
 ) -> subprocess.Popen[bytes]:
-    """Start a training as Slurm would."""
     path = training.save(folder / "training.json")
     variables = {
         "SLURM_JOB_ID": job,
@@ -31,7 +30,6 @@ def started(
 
 
 def kinds(folder: Path) -> list[str]:
-    """Return the kinds of all events."""
     return [event.kind for event in run_events(folder)]
 
 

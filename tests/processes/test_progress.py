@@ -16,7 +16,6 @@ from waiting import eventually
 
 @pytest.fixture
 def job(monkeypatch, tmp_path):
-    """Be in a job."""
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_RESTART_COUNT", "2")
     monkeypatch.setenv("SLURM_SUBMIT_DIR", str(tmp_path))

@@ -43,7 +43,6 @@ class Service:
 
     @property
     def url(self) -> str:
-        """Return where it is."""
         found = re.search(r"http://127\.0\.0\.1:\d+", self.line)
         assert found, self.line
         return found[0]

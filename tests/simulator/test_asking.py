@@ -60,12 +60,7 @@ def test_settings_never_change():
 
 def test_a_state_asks_as_it_is_told():
     asking = Asking(
-        preemption=False,
-        job_order="due",
-        milestones=7,
-        idle_review_s=60.0,
-        due_date_timers=True,
-        consolidation=True,
+        preemption=False, job_order="due", milestones=7, idle_review_s=60.0, due_date_timers=True, consolidation=True
     )
     board = State(three_jobs(), asking, review_s=5.0).board
     columns = [at.PREEMPTION, at.ORDER, at.MILESTONES, at.DUE_DATE_TIMERS, at.CONSOLIDATES]

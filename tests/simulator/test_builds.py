@@ -79,7 +79,6 @@ def test_policies_environment_and_forecast_are_the_same_in_the_smallest_build_an
 
 
 def forecast_of(instance: Instance) -> dict[str, Any]:
-    """Forecast from the first round."""
     state, policy = State(instance, record=False), recorded.policy("edf")
     state.advance()
     made = forecast(state, policy, np.random.default_rng(0), ForecastSettings(samples=3))

@@ -27,7 +27,6 @@ ACTIONS = 5
 
 
 def cluster(*nodes: int, jobs: int = 2, restart_s: float | Sequence[float] = 0.0) -> Instance:
-    """Make jobs of ten hours, asked in the order of their numbers."""
     configurations = (ONE, TWO, HALF, Configuration("V", max(nodes), nodes=2))
     seconds = dict.fromkeys(configurations, 10.0 * HOUR)
     restarts = np.broadcast_to(restart_s, jobs).tolist()
@@ -161,7 +160,7 @@ def test_what_fits_nowhere_lets_no_place_go():
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_asking_whether_a_job_should_leave_its_place_changes_nothing(seed: int):
+def test_asking_whether_a_job_should_leave_its_place_changes_nothing(seed):
     env = play(cluster(*[4] * 3, jobs=8), np.random.default_rng(seed).integers(0, ACTIONS, (3, 8)), consolidation=True)
     view = env.view
     before = view.jobs.tobytes(), view.nodes.tobytes(), view.capacity.tobytes()
@@ -181,12 +180,10 @@ class Turn:
     keeps: bool
 
     def switches_on(self) -> bool:
-        """Return whether one node was switched on for it."""
         single = self.action in {ON_ONE, ON_TWO, ON_HALF} and self.node >= 0
         return single and self.nodes[self.node, at.FREE] == self.nodes[self.node, at.NODE_GPUS]
 
     def capacity_in_use(self) -> bool:
-        """Return whether a node that was on had free GPUs for it."""
         on = self.nodes[self.nodes[:, at.FREE] < self.nodes[:, at.NODE_GPUS]]
         used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(board_of(nodes=self.nodes))]
         half_free = self.action == ON_HALF and bool(((used > 0) & (used <= at.UNITS // 2)).any())
@@ -194,7 +191,6 @@ class Turn:
 
 
 def turns(seed: int, consolidation: bool, restart_s: float = 0.0) -> list[Turn]:
-    """Play five rounds of eight jobs at random, on six equal nodes."""
     instance = cluster(*[4] * 6, jobs=8, restart_s=restart_s)
     env = AnyInstance(instance, job_order="submission", milestones=0, consolidation=consolidation)
     env.reset()
@@ -212,7 +208,7 @@ def turns(seed: int, consolidation: bool, restart_s: float = 0.0) -> list[Turn]:
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 60.0]))
-def test_no_job_has_a_node_switched_on_while_an_equal_one_in_use_has_room(seed: int, restart_s: float):
+def test_no_job_has_a_node_switched_on_while_an_equal_one_in_use_has_room(seed, restart_s):
     for turn in turns(seed, True, restart_s):
         stays = restart_s > 0.0 and turn.keeps
         assert stays or not (turn.switches_on() and turn.capacity_in_use())

@@ -58,7 +58,7 @@ def test_it_is_a_time_from_zero_on(interval_s):
     seed=st.integers(0, 20),
     name=st.sampled_from(["edf", "sts", "sts-x"]),
 )
-def test_no_round_is_off_the_multiples(interval_s: float, seed: int, name: str):
+def test_no_round_is_off_the_multiples(interval_s, seed, name):
     instance = make_instance(load_scenario("tiny").replace({"decision_interval_s": interval_s, "jobs.count": 12}), seed)
     times = []
     result = simulate(instance, make_policy(name), on_round=lambda state: times.append(state.board.clock[at.NOW]))

@@ -169,7 +169,6 @@ def test_a_job_that_is_faster_than_planned_is_not_asked_again_and_again():
 
 
 def alone(seed: int, restart_s: float) -> Instance:
-    """Make an instance with one job that needs all its epochs."""
     instance = random_instance(seed, jobs=1, restart_s=restart_s, kinds=seed % 2 == 1, interference=seed % 4 == 3)
     return replace(instance, jobs=replace(instance.jobs, epochs_needed=instance.jobs.max_epochs))
 
@@ -202,9 +201,7 @@ def assert_in_time(state: State) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0, 50.0]), paused=st.booleans())
-def test_a_job_that_waits_until_it_is_asked_and_takes_the_cheapest_meets_its_due_date(
-    seed: int, restart_s: float, paused: bool
-):
+def test_a_job_that_waits_until_it_is_asked_and_takes_the_cheapest_meets_its_due_date(seed, restart_s, paused):
     """It needs all its epochs. With `paused` it ran for two seconds before, and coming back costs a restart."""
     state = State(alone(seed, restart_s))
     state.advance()
@@ -230,7 +227,7 @@ def test_a_job_that_waits_until_it_is_asked_and_takes_the_cheapest_meets_its_due
     which=st.integers(0, 99),
 )
 def test_a_job_that_runs_too_slowly_until_it_is_asked_and_changes_over_meets_its_due_date(
-    seed: int, restart_s: float, again: bool, which: int
+    seed, restart_s, again, which
 ):
     """It needs all its epochs. With `again` it ran for two seconds before: its slow time begins by a restart."""
     state = State(alone(seed, restart_s))
@@ -256,9 +253,7 @@ def test_a_job_that_runs_too_slowly_until_it_is_asked_and_changes_over_meets_its
     restart_s=st.sampled_from([0.0, 5.0]),
     milestones=st.sampled_from([0, 4]),
 )
-def test_episodes_with_wake_ups_end_and_no_two_rounds_crowd(
-    seed: int, preemption: bool, kinds: bool, restart_s: float, milestones: int
-):
+def test_episodes_with_wake_ups_end_and_no_two_rounds_crowd(seed, preemption, kinds, restart_s, milestones):
     """Jobs mostly go on as they are, so that many are asked again because of their due dates."""
     instance = random_instance(seed, restart_s=restart_s, kinds=kinds, interference=kinds)
     env = AnyInstance(instance, preemption=preemption, milestones=milestones, due_date_timers=True)

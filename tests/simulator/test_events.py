@@ -67,7 +67,7 @@ def test_reviews_are_events_at_multiples_of_their_interval():
 
 
 @given(st.floats(0.001, 1e4), st.integers(0, 10**6))
-def test_the_next_review_is_always_later(interval: float, number: int):
+def test_the_next_review_is_always_later(interval, number):
     now = number * interval
     assert now < next_multiple(now, interval) <= now + 2 * interval
 

@@ -50,7 +50,6 @@ def cluster(memory: HostMemory | None, jobs: int = 2) -> Instance:
 def completions_s(
     tmp_path: Path, memory: HostMemory | None, steps: dict[float, dict[int, Place]], jobs: int = 1
 ) -> list[float]:
-    """Do the steps, audit the run, and return when the jobs ended."""
     result = simulate(cluster(memory, jobs), Scripted(steps))
     assert audited(result, tmp_path / "run") == []
     return [pytest.approx(each) for each in result.completion_s.tolist()]
@@ -150,7 +149,7 @@ def switched(seed: int, **settings: object) -> Instance:
 
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1000))
-def test_the_audit_agrees_on_drawn_workloads(tmp_path_factory: pytest.TempPathFactory, seed: int):
+def test_the_audit_agrees_on_drawn_workloads(tmp_path_factory, seed):
     folder = tmp_path_factory.mktemp("run")
     result = simulate(switched(seed, pool_gib=1.0, gpus_per_link=2), make_policy("time-slice"), seed=seed)
     assert audited(result, folder / "run") == []

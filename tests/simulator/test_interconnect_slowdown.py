@@ -111,8 +111,7 @@ def energy_eur(instance: Instance) -> float:
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "cpu_machines", "working"),
-    [(0, 2, 2), (0, 9, 4), (1, 2, 2), (3, 2, 1), (4, 2, 0)],
+    ("neighbours", "cpu_machines", "working"), [(0, 2, 2), (0, 9, 4), (1, 2, 2), (3, 2, 1), (4, 2, 0)]
 )
 def test_cpu_machines_draw_power_while_nodes_that_are_on_do_not_suffice(neighbours, cpu_machines, working):
     """One on four nodes can use four: neighbours first. Each draws 500 W, at 1 €/kWh, until the job ends."""

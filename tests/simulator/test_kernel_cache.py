@@ -70,7 +70,6 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def forget() -> None:
-    """Let the package be imported anew, as in a fresh interpreter."""
     for name in [name for name in sys.modules if name.partition(".")[0] == "tiny"]:
         del sys.modules[name]
     for cached in (own._records, own._package, own._text):

@@ -61,7 +61,6 @@ from instances import HOUR, three_jobs
 
 @lean_kernel
 def empty_again(board: Board, config: int) -> bool:
-    """Empty the cluster, and say whether a configuration fits."""
     clear(board, board.active[: board.count[at.ACTIVE]])
     let_empty_cells_go(board)
     survey(board)
@@ -71,7 +70,6 @@ def empty_again(board: Board, config: int) -> bool:
 
 @kernel
 def place_and_release(board: Board, job: int, config: int, results: np.ndarray) -> None:
-    """Call all that places, and write what it says."""
     results[0], results[1] = can_place(board, job, config), powers_on_node(board, job, config)
     results[2], results[3] = should_consolidate(board, job, config)
     results[4] = place(board, job, config)
@@ -117,7 +115,6 @@ def board() -> Board:
 
 @kernel
 def look_at_prices(board: Board, results: np.ndarray) -> None:
-    """Call the functions of prices, and write their results."""
     results[0], results[1] = period_at(board.prices, 1.5 * HOUR), period_end(board.prices, 1) / HOUR
     results[2], results[3] = known_until_s(board) / HOUR, mean_price(board, 0.0, 2.0 * HOUR)
     results[4], results[5] = forecast_of(board, 2), tenants_with_quotas(board)

@@ -40,7 +40,7 @@ def measured(nodes: np.ndarray) -> Board:
 
 @settings(max_examples=60, deadline=None)
 @given(facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80), data=st.data())
-def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tuple[int, int, int, int]], data):
+def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts, data):
     board = measured(make_nodes(facts))
     nodes = board.nodes
     for _ in range(10):
@@ -65,7 +65,7 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
     gpu_type=st.integers(0, 1),
     data=st.data(),
 )
-def test_nodes_rank_as_best_fit_ranks_them(facts: list[tuple[int, int, int, int]], gpus: int, gpu_type: int, data):
+def test_nodes_rank_as_best_fit_ranks_them(facts, gpus, gpu_type, data):
     board = measured(make_nodes(facts))
     preferred = data.draw(st.integers(-1, len(facts) - 1))
     keys = {n: fit_key(board, n, gpu_type, gpus, preferred) for n in range(len(facts))}

@@ -45,7 +45,7 @@ def altered_after(instance: Instance, result: Result, time_s: float, seed: int) 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9))
-def test_the_past_does_not_depend_on_epochs_to_be_done_and_on_jobs_to_come(name: str, seed: int, share: float):
+def test_the_past_does_not_depend_on_epochs_to_be_done_and_on_jobs_to_come(name, seed, share):
     instance = random_instance(seed, jobs=10, nodes=3, kinds=bool(seed % 2), interference=bool(seed % 4 == 3))
     first = simulate(instance, POLICIES[name])
     time_s = float(first.completion_s.max() * share)
@@ -68,7 +68,6 @@ class ByPrice:
     name, preemption = "by-price", False
 
     def decide(self, view: View, rng: np.random.Generator) -> None:
-        """Wait, if the next hour costs more than the mean."""
         edges = view.now_s + 300.0 * np.arange(13.0)
         ahead = np.empty(12)
         forecast_prices(view.board, edges, ahead)

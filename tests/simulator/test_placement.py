@@ -95,11 +95,9 @@ class Round:
         return self.nodes[:, at.FREE].tolist()
 
     def used(self, node: int) -> list[float]:
-        """Return what is used of every shared GPU of a node."""
         return (self.nodes[node, at.NODE_COLUMNS : at.NODE_COLUMNS + 4] / at.UNITS).tolist()
 
     def next_round(self) -> None:
-        """Begin another round, from an empty cluster, with every job active."""
         self.board.count[at.ACTIVE] = len(self.jobs)
         begin_round(self.board, True)
 
@@ -227,7 +225,7 @@ steps = st.lists(st.tuples(st.integers(0, 7), st.integers(-1, 5), st.booleans())
 
 @settings(max_examples=200, deadline=None)
 @given(gpus=st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=5), steps=steps)
-def test_after_any_sequence_the_books_agree_with_what_is_held(gpus: list[int], steps: list[tuple[int, int, bool]]):
+def test_after_any_sequence_the_books_agree_with_what_is_held(gpus, steps):
     now = Round.of(*gpus, jobs=8)
     for job, config, anew in steps:
         if anew:

@@ -145,7 +145,7 @@ POLICIES = ("edf", "edf-preemptive", "greedy-fill", "sts", "sts-x")
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=8, deadline=None)
 @given(seed=st.integers(0, 1000), share=st.floats(0.5, 0.9))
-def test_the_site_is_never_above_a_hard_cap_after_a_round(name: str, seed: int, share: float):
+def test_the_site_is_never_above_a_hard_cap_after_a_round(name, seed, share):
     def check(state: State) -> None:
         clock = state.board.clock
         nodes = state.board.nodes

@@ -89,7 +89,6 @@ def test_where_gpus_idle_a_limit_saves_while_they_work():
 
 
 def drawn(seed: int) -> Instance:
-    """Make an instance of one of several kinds with power limits."""
     instance = random_instance(seed, jobs=8, kinds=seed % 3 > 0, spread=seed % 5 == 4, restart_s=3.0 * (seed % 2))
     if seed % 3 == 2:
         instance = by_utilisation(instance)
@@ -113,7 +112,7 @@ def test_an_own_account_finds_the_same_costs_and_the_bounds_hold(name, seed, tmp
 
 @settings(max_examples=20, deadline=None)
 @given(seed=st.integers(0, 10_000))
-def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed: int):
+def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed):
     instance = random_instance(seed, kinds=bool(seed % 2), restart_s=5.0 * (seed % 3))
     limited = with_power_limits(instance, seed)
     seconds = limited.jobs.seconds_per_epoch.copy()

@@ -40,7 +40,6 @@ def priced(instance: Instance | None = None, **changes: Any) -> Instance:
 
 
 def run(**changes: Any) -> Result:
-    """Run the three jobs, one after the other."""
     return simulate(priced(**changes), OneAfterTheOther())
 
 
@@ -121,7 +120,7 @@ def test_a_constant_series_costs_what_the_constant_price_costs(name):
 
 @given(at=st.floats(0.01, 5.0), period=st.integers(0, 2))
 @settings(max_examples=30, deadline=None)
-def test_splitting_a_period_changes_nothing(at: float, period: int):
+def test_splitting_a_period_changes_nothing(at, period):
     starts = np.sort(np.append(EDGES, EDGES[period] + at * HOUR if period == 2 else EDGES[period] + at / 6 * HOUR))
     of = np.searchsorted(EDGES, starts, side="right") - 1
     split = run(start_s=starts, eur_per_kwh=SERIES.eur_per_kwh[of], g_per_kwh=SERIES.g_per_kwh[of])

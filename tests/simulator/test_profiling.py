@@ -41,7 +41,6 @@ class ShareIfOpen:
     preemption: bool = True
 
     def decide(self, view, rng):
-        """Place each job, and ask for a round at the pause."""
         paused = self.pause_s <= view.now_s < self.pause_s + 10.0
         for job in view.active:
             view.set_timer(

@@ -19,7 +19,6 @@ CERTAIN = EpochDistribution.certain()
 
 
 def job(tenant: int, gpus: int = 2, seconds: float = 100.0, *, at_s: float = 0.0, kind: str = "V100") -> Job:
-    """Make a job of one epoch on so many GPUs, and no others."""
     return Job(at_s, 1e6, 1e-3, 1.0, CERTAIN, 1.0, {Configuration(kind, gpus): seconds}, tenant=tenant)
 
 
@@ -114,7 +113,7 @@ def most_held(instance: Instance, name: str, seed: int) -> np.ndarray:
 
 @given(st.data())
 @settings(max_examples=15, deadline=None)
-def test_no_policy_gets_a_tenant_beyond_its_quota(data: st.DataObject) -> None:
+def test_no_policy_gets_a_tenant_beyond_its_quota(data):
     jobs = []
     for _ in range(data.draw(st.integers(2, 8))):
         gpus = data.draw(st.integers(1, 4))

@@ -11,17 +11,7 @@ from any_instance import AnyInstance
 from first_rounds import begin_run
 from fixed import Fixed
 from gpusched_baselines import make_policy
-from gpusched_env import (
-    Configuration,
-    GpuType,
-    Instance,
-    Job,
-    Node,
-    Result,
-    UtilisationModel,
-    rollout,
-    simulate,
-)
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, Result, UtilisationModel, rollout, simulate
 from gpusched_env.mechanisms.shares.slowdown import speed_by_utilisation
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -135,12 +125,9 @@ DEMANDS = st.lists(
 
 @settings(max_examples=300, deadline=None)
 @given(
-    demand=DEMANDS,
-    overhead=st.sampled_from([0.001, 0.03, 0.5]),
-    filled=st.floats(0.0, 1.0),
-    least=st.floats(0.01, 1.0),
+    demand=DEMANDS, overhead=st.sampled_from([0.001, 0.03, 0.5]), filled=st.floats(0.0, 1.0), least=st.floats(0.01, 1.0)
 )
-def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhead: float, filled: float, least: float):
+def test_a_gpu_never_works_more_than_all_of_its_time(demand, overhead, filled, least):
     model = UtilisationModel(np.ones((1, 1)), overhead, filled, least * overhead / (1.0 + overhead))
     sharing = np.zeros(at.SHARING_COLUMNS)
     sharing[[at.OVERHEAD, at.LEAST_SPEED]] = model.overhead, model.least_speed
@@ -154,7 +141,7 @@ def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhe
 
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), power=st.booleans(), name=st.sampled_from(["edf", "sts-x", "edf-preemptive"]))
-def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(seed: int, power: bool, name: str):
+def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(seed, power, name):
     instance, policy = by_utilisation(random_instance(seed, kinds=True), power=power), make_policy(name)
     slowest = []
     direct = simulate(

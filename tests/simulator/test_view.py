@@ -237,7 +237,6 @@ class LastNode:
         return Choice(view.configurations.index(kind), node=node, gpu=gpu)
 
     def decide(self, view: View, rng: np.random.Generator) -> None:
-        """Do what is chosen, job by job."""
         for job in view.active.tolist():
             choice = self.choose(view, job)
             view.apply(job, choice)

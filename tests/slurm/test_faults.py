@@ -44,13 +44,11 @@ def lasting(most: float, **more: object) -> TrialJob:
 
 
 def held(trial: Trial) -> list[str]:
-    """Return the jobs that are held."""
     lines = trial.cluster.run("squeue", "--noheader", "--format=%i %r").splitlines()
     return [line.split()[0] for line in lines if "held" in line or "JobHeld" in line]
 
 
 def release_all(trial: Trial) -> None:
-    """Let Slurm go on alone with what a driver left."""
     words = ["slurm", "release", "--partition", "gpu", "--state", str(trial.state)]
     subprocess.run(
         [sys.executable, "-m", "gpusched_experiments", *words], env=trial.environment, check=True, capture_output=True

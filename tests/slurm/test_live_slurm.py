@@ -73,7 +73,6 @@ def test_rewards_sum_to_the_cost_of_the_run_which_the_audit_accepts(slurm, tmp_p
 
 
 def module_of(path: Path) -> Any:
-    """Import a file."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
     assert spec.loader is not None

@@ -43,7 +43,6 @@ def nothing(instance: Instance) -> NDArray[np.float32]:
 
 
 def randomised(instance: Instance, seed: int, scale: float = 1.0) -> NDArray[np.float32]:
-    """Draw weights."""
     return np.random.default_rng(seed).normal(0.0, scale, len(nothing(instance))).astype(np.float32)
 
 
@@ -88,7 +87,6 @@ class InThisProcess:
         self.calls = 0
 
     def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
-        """Call a function, and give what it returned."""
         self.calls += 1
         future: Future[Any] = Future()
         future.set_result(function(*arguments))

@@ -31,7 +31,6 @@ def network(kind: str, hidden: int = HIDDEN) -> dict[str, Any]:
 
 
 def controls_description(**changes: Any) -> AgentDescription:
-    """Describe an agent that takes exactly two GPU types."""
     return description(**({"spec": spec("controls"), "config": {"network": network("controls")}} | changes))
 
 

@@ -77,7 +77,6 @@ class Buddies:
         self._is_free[level].add(start)
 
     def _piece(self, start: int) -> int:
-        """Return the start of the piece in which a GPU lies."""
         low, high = 0, len(self._starts) - 1
         while low < high:
             middle = (low + high + 1) // 2

@@ -19,7 +19,6 @@ class Compiled(event.Listener):
         self.names: list[str] = []
 
     def on_start(self, event: Any) -> None:
-        """Note a kernel that is not on the disk."""
         function = event.data["dispatcher"].py_func
         if (function.__module__ or "").partition(".")[0] in self.packages:  # None for what stands in no file
             self.names.append(f"{function.__module__}.{function.__qualname__}")
@@ -39,5 +38,4 @@ def nothing_compiled_of(packages: tuple[str, ...]) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def nothing_compiled() -> Iterator[None]:
-    """Fail a test that compiles a kernel of our packages."""
     yield from nothing_compiled_of(PACKAGES)

@@ -17,7 +17,6 @@ class Whatever:
     name: str = "whatever"
 
     def decide(self, view: View, rng: np.random.Generator) -> None:
-        """Place jobs in any order."""
         for job in rng.permutation(view.active if self.preemption else view.waiting).tolist():
             tried = rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist()
             held = int(view.jobs[job, at.OLD_CONFIG])

@@ -30,14 +30,12 @@ def processor_s() -> float:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> Generator[None]:
-    """Note when a test begins."""
     item.stash[_BEGIN] = processor_s()
     return (yield)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> Generator[None]:
-    """Note how long it took."""
     try:
         return (yield)
     finally:
@@ -60,7 +58,6 @@ class Durations:
         self.seconds: dict[str, float] = {}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Take the time of a test that ended."""
         if report.when == "teardown":
             self.seconds[report.nodeid] = dict(report.user_properties).get(PROPERTY, 0.0)
 

@@ -5,7 +5,6 @@ from gpusched_env.simulator import State
 
 
 def begin_run(instance: Instance, *, preemption: bool = True, **settings: object) -> State:
-    """Begin a run, and open its first round."""
     state = State(instance, **settings)
     state.advance()
     state.begin_round(preemption)

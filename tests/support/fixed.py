@@ -12,6 +12,5 @@ class Fixed:
     preemption: bool = True
 
     def decide(self, view, rng):
-        """Place each job, by index."""
         for job in view.active:
             view.place(int(job), self.configs[job])

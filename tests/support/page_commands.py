@@ -31,7 +31,6 @@ class PageCommand:
 
     @property
     def words(self) -> list[str]:
-        """Its arguments."""
         return shlex.split(self.text)
 
 

@@ -28,7 +28,6 @@ LIVE = ROOT / "tests/operations/live/data"
 
 
 def write_files(folder: Path) -> None:
-    """Write the files into a folder, which is that of the commands."""
     (folder / "jobs.csv").write_text(JOBS, encoding="utf-8")
     (folder / "cluster_log.csv").write_text(HELIOS, encoding="utf-8")
     (folder / "jobs.txt").write_text(SACCT, encoding="utf-8")

@@ -82,7 +82,6 @@ class PlayedCluster:
         return cluster_of(self.squeue(), self.nodes(), self.now_s)
 
     def wait(self, seconds: float) -> None:
-        """Let time pass."""
         self.now_s += seconds
         self.steady_s += seconds
 

@@ -34,15 +34,12 @@ class JobByJob:
 
     @property
     def preemption(self) -> bool:
-        """Whether a round begins from an empty cluster."""
         return self.policy.preemption
 
     def memory_columns(self, instance: Instance) -> int:
-        """Return the columns of memory that the other one needs."""
         return memory_columns(self.policy, instance)
 
     def decide(self, view: View, rng: Generator) -> None:
-        """Ask for every job in turn."""
         for job in ask_order(view, self.policy.job_order, waiting_only=not self.preemption).tolist():
             choice = self.policy.choose(view, job)
             view.apply(job, choice)

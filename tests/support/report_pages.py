@@ -69,20 +69,16 @@ class Page(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Take an element."""
         self.elements.append((tag, dict(attrs)))
         if tag not in self._ALONE:
             self.unclosed.append(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """Close the last element, which must be this one."""
         assert self.unclosed.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        """Take a text."""
         if self.unclosed[-1:] not in (["script"], ["style"]):
             self.text += data
 
     def all(self, tag: str) -> list[dict[str, str | None]]:
-        """Return the attributes of every element of this name."""
         return [attributes for name, attributes in self.elements if name == tag]

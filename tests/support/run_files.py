@@ -13,7 +13,6 @@ from gpusched_env.formats import load_instance, save_instance, write_run
 
 
 def audited(result: Result, folder: Path) -> list[Difference]:
-    """Write a run to a folder, and audit it."""
     write_run(result, folder)
     return audit(folder)
 
@@ -26,7 +25,6 @@ def loaded_again(instance: Instance, folder: Path) -> Instance:
 
 @contextmanager
 def edited(path: Path) -> Iterator[Any]:
-    """Give the document of a JSON file to change, and write it back."""
     document = json.loads(path.read_text(encoding="utf-8"))
     yield document
     path.write_text(json.dumps(document), encoding="utf-8")
@@ -34,7 +32,6 @@ def edited(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def csv_rows(path: Path) -> Iterator[list[dict[str, str]]]:
-    """Give the rows of a CSV file to change, and write them back."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     columns = list(rows[0])

@@ -21,7 +21,6 @@ class Scripted:
     preemption: bool = True
 
     def decide(self, view: View, _: Generator) -> None:
-        """Do the last step whose time has come, and ask for the next one."""
         times = sorted(self.steps)
         present = max(time for time in times if time <= view.now_s)
         for job, (config, node, gpu) in self.steps[present].items():

@@ -64,7 +64,6 @@ class SimulatedCluster:
             self.truth.begin_round(preemption=False)
 
     def _write_intervals(self) -> None:
-        """Write what jobs hold from now on, where it changed."""
         board, now_s = self.truth.board, float(self.truth.board.clock[at.NOW])
         for job in board.active[: board.count[at.ACTIVE]].tolist():
             held = None

@@ -67,7 +67,6 @@ def seen_s(trial: Trial) -> dict[str, float]:
 
 
 def driven(trial: Trial) -> Schedule:
-    """Return the schedule that jobs wrote down themselves."""
     place = {name: i for i, name in enumerate(trial.jobs)}
     zero_s = min(seen_s(trial).values())
     held: dict[int, list[str]] = defaultdict(list)
@@ -154,7 +153,6 @@ def simulated(trial: Trial, policy: str, folder: Path) -> Schedule:
 
 
 def agreement(one: Schedule, other: Schedule) -> Agreement:
-    """Compare two schedules of the same jobs."""
     jobs = sorted(one.configurations)
     first = [job for job in jobs if one.configurations[job][0] == other.configurations[job][0]]
     apart = [job for job in jobs if job not in first]

@@ -18,7 +18,6 @@ COSTS = {
 
 
 def standings_folder(folder: Path, costs: dict[str, dict[str, int]] = COSTS) -> Path:
-    """Write a leaderboard of five seeds."""
     same = {"energy_eur": 1.0, "tardiness_eur": 2.0, "late_jobs": 1, "jobs": 9}
     rows = (
         (

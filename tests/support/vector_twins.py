@@ -12,7 +12,6 @@ from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario, load_scen
 
 
 def few_jobs(jobs: int = 3, nodes: int = 2, **more: object) -> Scenario:
-    """Make a scenario whose episodes are short."""
     values = {"jobs.count": jobs, "cluster.nodes": nodes, "cluster.gpu_types": ["V100", "T4"]}
     return load_scenario("tiny").replace({"epochs.library_size": 2} | values | more)
 
@@ -77,7 +76,6 @@ class Twins:
         self.episodes = 0
 
     def reset(self, **arguments: Any) -> dict[str, Any]:
-        """Reset both, compare them, and give the infos."""
         given = arguments.pop("options", None)
         mine = self.native.reset(options=given, **arguments)
         assert_same(mine, self.sync.reset(options=None if given is None else dict(given), **arguments))
@@ -97,7 +95,6 @@ class Twins:
         return infos
 
     def play(self, steps: int, rng: np.random.Generator, infos: dict[str, Any]) -> dict[str, Any]:
-        """Play random actions, most of them valid ones."""
         for _ in range(steps):
             if self.native.autoreset_mode is AutoresetMode.DISABLED and self.ended.any():
                 infos = self.reset(options={"reset_mask": self.ended.copy()})

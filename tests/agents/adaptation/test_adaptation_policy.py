@@ -22,7 +22,6 @@ from vector_twins import few_jobs
 
 
 def with_quotas() -> Instance:
-    """Make an instance with quotas and whole GPUs."""
     instances = map(mixed_instance, range(200))
     return next(made for made in instances if made.tenants and made.interference is None and not made.most_spread)
 

@@ -42,7 +42,6 @@ LISTED = 4  # validation workloads that are not randomised
 
 
 def smaller(patch: pytest.MonkeyPatch) -> None:
-    """Train in this process, with few randomised validation workloads."""
     patch.setattr("gpusched_env.child_processes.ProcessPoolExecutor", InThisProcess)
     patch.setattr("gpusched_agents.training.workloads.RANDOMISED_VALIDATION", range(20_000, 20_003))
     patch.setattr("gpusched_agents.training.workloads.MOST_RANDOMISED", 12)
@@ -60,13 +59,11 @@ def train(folder: Path, config: TrainingConfig = CONFIG, **more: Any) -> Adaptat
 
 
 def points(folder: Path) -> list[dict[str, str]]:
-    """Read the curve, without seconds."""
     with (folder / "curve.csv").open(newline="", encoding="utf-8") as file:
         return [{name: value for name, value in row.items() if name != "seconds"} for row in csv.DictReader(file)]
 
 
 def outcome(folder: Path) -> dict[str, Any]:
-    """Return all that a finished run must reproduce."""
     description, weights = load_agent(folder / "agent")
     last = Checkpoint.read(folder / "checkpoint.safetensors")
     progress = {name: value for name, value in last.facts["progress"].items() if name not in {"seconds", "curve"}}
@@ -82,7 +79,6 @@ def outcome(folder: Path) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of a run that was never interrupted."""
     folder = tmp_path_factory.mktemp("whole") / "run"
     with pytest.MonkeyPatch.context() as patch:
         smaller(patch)

@@ -48,7 +48,6 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _saves(groups: Any, pool: Any, seed: int, controls: str) -> dict[str, Any]:  # noqa: ARG001 - as the search
-    """Find constants that save."""
     names = control_names([v.name for v in groups[0][0].gpu_types])
     return {"constants": dict.fromkeys(names, 0.5), "unseen": [0.9, 0.01], "saves": True}
 

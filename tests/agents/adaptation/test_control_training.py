@@ -10,14 +10,7 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
 from stable_baselines3.common.callbacks import BaseCallback
 
-from gpusched_agents import (
-    AdaptationConfig,
-    ControlTraining,
-    EsConfig,
-    NetworkConfig,
-    TrainingConfig,
-    make_training,
-)
+from gpusched_agents import AdaptationConfig, ControlTraining, EsConfig, NetworkConfig, TrainingConfig, make_training
 from gpusched_agents.files.storage import load_agent, save_agent
 from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.policy import load_policy

@@ -17,7 +17,6 @@ GOAL, ALL = np.array([0.5, -0.25, 1.0]), np.ones(3)
 
 
 def at(weights: np.ndarray) -> Evolution:
-    """Return the first state, at arbitrary weights."""
     return Evolution(weights.copy(), weights.copy(), np.zeros_like(weights), np.zeros_like(weights))
 
 

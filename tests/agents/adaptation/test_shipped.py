@@ -12,7 +12,6 @@ SEEDS = tuple(range(20_008, 20_018))
 
 
 def ratio(name: str, scenario: str) -> float:
-    """Return the cost of an agent over that of STS-X on ten workloads."""
     loaded = load_scenario(scenario)
     instances = [make_instance(loaded, seed) for seed in SEEDS]
     costs = [[simulate(one, policy).total_eur for one in instances] for policy in (load_policy(name), StsX())]

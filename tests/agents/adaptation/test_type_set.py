@@ -28,7 +28,6 @@ NAMES = ("A100", "T4")
 
 
 def network(seed: int, known: int = 0, hidden: int = 0) -> TypeSetActor:
-    """Make an actor with random weights."""
     rng = np.random.default_rng(seed)
 
     def head(inputs: int, outputs: int) -> MlpActor:

@@ -29,12 +29,10 @@ def time_got(of, x):
 
 
 def soonest(of, x):
-    """Return the reciprocal of the time by which all are done."""
     return (of.speed * x).sum(axis=-1) / of.left
 
 
 def fair_finish(of, x):
-    """Return minus the ratios of finish-time fairness."""
     share = np.minimum(of.capacity / (len(of.job) * of.size[:, None]), 1.0)
     share = share / np.maximum(1.0, share.sum(axis=1, keepdims=True))
     alone = of.isolated_s + of.left / (of.speed * share).sum(axis=1)

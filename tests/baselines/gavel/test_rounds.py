@@ -21,7 +21,6 @@ NAMES = [name for name in policy_names() if name.startswith("gavel")]
 
 
 def on_one_gpu(*jobs: tuple[float, float]) -> Instance:
-    """Make jobs of (submission, seconds) on one GPU."""
     made = [Job(begin, 1e9, 1.0, 1.0, CERTAIN, 1.0, {ONE: seconds}) for begin, seconds in jobs]
     return Instance.from_jobs([GpuType("V", 100.0, 0.0, 16.0, 1)], [Node("V", 1)], made)
 
@@ -31,7 +30,6 @@ def two_thirds_to_the_second(demand, _rng):
 
 
 def turns(instance: Instance, policy) -> list[int]:
-    """List the jobs that run, round by round."""
     frame = simulate(instance, policy).intervals()
     rounds = []
     for job, start, end in zip(frame["job"], frame["start_s"], frame["end_s"], strict=True):

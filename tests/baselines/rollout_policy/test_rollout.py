@@ -10,14 +10,7 @@ from gpusched_baselines import StsX
 from gpusched_baselines.registry import make_policy
 from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.rollout_policy.samples import Order, deviations, plan_of, same_plan
-from gpusched_baselines.rollout_policy.simulation import (
-    BASES,
-    CONFIG,
-    TIMER,
-    SimulationCopy,
-    new_copy,
-    simulate_copy,
-)
+from gpusched_baselines.rollout_policy.simulation import BASES, CONFIG, TIMER, SimulationCopy, new_copy, simulate_copy
 from gpusched_env import Instance, Result, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -30,7 +23,6 @@ QUICK = RolloutPolicy(QUICK_LOOK)
 
 
 def begun(instance: Instance) -> tuple[State, SimulationCopy]:
-    """Open the first round, and make its simulation copy."""
     state = begin_run(instance)
     return state, new_copy(state.board, 0)
 
@@ -86,7 +78,6 @@ def test_simulations_leave_the_run_as_it_is():
 
 
 def until(result: Result, time_s: float) -> list[list[float]]:
-    """List what began before a time."""
     return result.log[result.log[:, at.LOG_START] < time_s][:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG]].tolist()
 
 

@@ -6,17 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import AntMan, Fill, Pack, make_policy
-from gpusched_env import (
-    Configuration,
-    GpuType,
-    Instance,
-    Interference,
-    Job,
-    Node,
-    Policy,
-    UtilisationModel,
-    simulate,
-)
+from gpusched_env import Configuration, GpuType, Instance, Interference, Job, Node, Policy, UtilisationModel, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import CERTAIN, by_utilisation, random_instance

@@ -49,7 +49,6 @@ def points_off_the_knots(program: SmoothedProgram, rng: np.random.Generator) -> 
 
 
 def differences(function, x: np.ndarray, step: float) -> np.ndarray:
-    """Return central differences, one row for each variable."""
     units = np.eye(len(x)) * step
     return np.array([(function(x + unit) - function(x - unit)) / (2 * step) for unit in units])
 

@@ -177,10 +177,7 @@ def test_runs_of_another_workload_are_never_replaced(tmp_path, monkeypatch):
     own = ("--seeds", "0", "-w", 1, "-p", "edf")
     assert gpusched("compare", "-s", "tiny", *own, "--out", "a").exit_code == 0
     before = (tmp_path / "a/cells.csv").read_bytes()
-    for other, words in {
-        ("-s", "burst"): "holds runs of tiny (",
-        ("-s", "tiny", "--jobs", 3): "jobs.count",
-    }.items():
+    for other, words in {("-s", "burst"): "holds runs of tiny (", ("-s", "tiny", "--jobs", 3): "jobs.count"}.items():
         done = gpusched("compare", *other, *own, "--out", "a")
         assert (done.exit_code, "another folder (--out)" in done.stderr, words in done.stderr) == (2, True, True)
     instance = make_instance(load_scenario("tiny"), 0)

@@ -39,7 +39,6 @@ def evaluate(agent, *arguments):
 
 
 def cells(done):
-    """Give the cells of the table by policy."""
     assert done.exit_code == 0, done.output
     lines = [line.split(maxsplit=6) for line in done.stdout.splitlines()]
     rows = [line for line in lines if line and line[0] in {"agent:mine", "edf", "sts", "fifo"}]

@@ -47,7 +47,6 @@ def trained(tmp_path_factory):
 
 
 def evaluated(done) -> list[int]:
-    """Return the steps of the evaluations that were shown."""
     return [int(line.split()[0]) for line in done.stderr.splitlines() if "tardiness" in line]
 
 

@@ -60,7 +60,6 @@ class Changed(ImportGraph):
 
 @pytest.fixture
 def graph(monkeypatch) -> Changed:
-    """Stand in for the packages whose version is asked."""
     made = Changed.installed()
     modules = made.modules_of(module._run_modules())
     monkeypatch.setattr(module, "_graph", lambda: made)
@@ -70,7 +69,6 @@ def graph(monkeypatch) -> Changed:
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """Return our modules that some runs load in a process of their own."""
     plain = os.environ | {"NUMBA_DISABLE_JIT": "1"}
     done = subprocess.run([sys.executable, "-c", RUN], env=plain, capture_output=True, text=True, check=True)
     return set(json.loads(done.stdout))

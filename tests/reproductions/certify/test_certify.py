@@ -119,8 +119,7 @@ def test_an_instance_with_a_bound_of_nothing_has_no_gap():
 
 
 @pytest.mark.parametrize(
-    ("gap", "text"),
-    [(0.0, "+0.00%"), (-1e-9, "+0.00%"), (0.1234, "+12.34%"), (11.0, "12 x"), (12345.0, "12,346 x")],
+    ("gap", "text"), [(0.0, "+0.00%"), (-1e-9, "+0.00%"), (0.1234, "+12.34%"), (11.0, "12 x"), (12345.0, "12,346 x")]
 )
 def test_gaps_are_written_as_percentages_or_multiples(gap, text):
     assert gap_text(gap) == text

@@ -26,7 +26,6 @@ DEMANDS = FOLDER.parents[1] / "gavel_policies" / "demands_and_answers.json.gz"
 
 @pytest.fixture
 def instance(tmp_path: Path) -> Path:
-    """Copy an instance and its answers."""
     if not FOLDER.is_dir():
         pytest.skip(f"the published answers are not in {FOLDER}")
     for name in ("high-10-0.csv", "results.csv"):
@@ -35,7 +34,6 @@ def instance(tmp_path: Path) -> Path:
 
 
 def without(instance: Path, *methods: str) -> None:
-    """Take these methods out of the published answers."""
     results = instance.parent / "results.csv"
     rows = results.read_text(encoding="utf-8").splitlines()
     kept = [row for row in rows if row.split(",")[3] not in methods]

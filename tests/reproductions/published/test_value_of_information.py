@@ -127,7 +127,6 @@ def test_each_question_has_a_figure_with_its_tracks_in_falling_order_of_the_firs
 
 @pytest.fixture
 def small(monkeypatch):
-    """Two small tracks in the place of the suite."""
     scenario = load_scenario("tiny")
     tracks = {
         name: Track(name=name, hard="nothing", weights="none", scenario=scenario.replace({"jobs.count": jobs}))

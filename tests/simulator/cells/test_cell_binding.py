@@ -17,7 +17,6 @@ CERTAIN = EpochDistribution.certain()
 
 
 def job(name: str, gpus: int, seconds: float = 3600.0, at_s: float = 0.0) -> Job:
-    """Make a job of one epoch on so many GPUs of a type."""
     times = {Configuration(name, gpus): seconds}
     return Job(at_s, 1e7, 0.0, 1.0, CERTAIN, 1.0, times, tenant="ab".find(name[0]) if name[1] == "/" else 0)
 

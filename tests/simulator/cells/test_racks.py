@@ -124,11 +124,7 @@ def test_in_cells_every_job_ends_as_in_a_private_cluster_of_its_tenant(seed):
 
 
 @pytest.mark.parametrize(
-    ("changes", "field"),
-    [
-        ({"racks": (0, 0, 1)}, "racks"),
-        ({"racks": (0, 0, 1, -1)}, "racks[3]"),
-    ],
+    ("changes", "field"), [({"racks": (0, 0, 1)}, "racks"), ({"racks": (0, 0, 1, -1)}, "racks[3]")]
 )
 def test_racks_that_cannot_be_are_refused(changes, field):
     with refused(field):

@@ -36,7 +36,6 @@ def cluster(pinned: str = "", **promised: tuple[int, ...]) -> CellCluster:
 
 
 def nodes(answer: Allocation) -> list[str]:
-    """List the node of each pod."""
     return [node for node, _ in answer.places]
 
 

@@ -53,7 +53,6 @@ def test_a_configuration_names_nodes_gpus_and_pinned_cells(tmp_path):
 
 
 def read_cluster_with(folder: Path, text: str) -> dict[str, object]:
-    """Read a configuration from a text."""
     (folder / "other.yaml").write_text(text, encoding="utf-8")
     found: dict[str, object] = read_cluster(folder / "other.yaml")
     return found
