@@ -138,13 +138,9 @@ def test_a_period_cut_in_two_of_the_same_price_changes_nothing(instance, prices_
     assert priced_bound(instance, finer_s, finer) == pytest.approx(before, rel=1e-9, abs=1e-12 * spent)
 
 
-def test_in_a_full_cluster_it_is_tighter_than_the_clairvoyant_bound():
+def test_in_a_full_cluster_it_is_tighter_than_the_clairvoyant_bound_by_prices_of_what_is_scarce():
     instance = full_cluster()
     assert capacity_bound(instance) > 1.02 * clairvoyant_bound(instance)
-
-
-def test_its_prices_give_it_and_are_those_of_what_is_scarce():
-    instance = full_cluster()
     found = capacity_prices(instance)
     assert found.bound_eur == priced_bound(instance, found.grid_s, found.eur_per_gpu_s)
     assert found.bound_eur == capacity_bound(instance)

@@ -1,11 +1,14 @@
 """The exact solver: plans against their own costs, solved again half way, and by hand; `solvers` has other solvers."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import Plan, solve_single_job
+from gpusched_baselines.planning.plan import lower_hull
 from gpusched_env import EpochDistribution
 from single_job import SingleJob, random_single_job
 
@@ -81,17 +84,14 @@ def test_a_worked_example():
     assert [(s.configuration, s.start_epoch, s.end_epoch) for s in plan.segments] == [(0, 0, 2.5), (1, 2.5, 4)]
 
 
-def test_slack_takes_the_cheapest_and_late_the_fastest():
+def test_slack_takes_the_cheapest_late_the_fastest_and_epochs_that_no_job_reaches_are_run_fast_for_nothing():
     distribution = EpochDistribution.from_masses([1, 1])
     slack = solve_single_job([10, 5], [1, 2], distribution, 4.0, 40.0)
     assert (slack.status, [s.configuration for s in slack.segments]) == ("slack", [0])
     late = solve_single_job([10, 5], [1, 2], distribution, 4.0, 19.9)
     assert (late.status, [s.configuration for s in late.segments]) == ("late", [1])
     assert late.expected_cost_eur == pytest.approx(2 * (2 + 0.5 * 2))
-
-
-def test_epochs_that_no_job_reaches_are_run_at_full_speed_for_nothing():
-    """S is 0 in the second half: all the time that must be saved is saved there, at no expected cost."""
+    # S is 0 in the second half: all the time that must be saved is saved there, at no expected cost.
     distribution = EpochDistribution(np.array([0, 0.5, 1]), np.array([1.0, 0.0]))
     plan = solve_single_job([10, 5], [1, 2], distribution, 4.0, 30.0)
     assert plan.expected_cost_eur == pytest.approx(2.0)
@@ -116,3 +116,28 @@ def test_a_job_on_a_bin_edge_begins_to_speed_up_at_the_epoch_it_is_at():
         assert plan.segments[-1].configuration == 1
         assert plan.segments[-1].start_epoch == pytest.approx(done, abs=1e-14)
         assert plan.worst_case_s == pytest.approx(100.0 - done, abs=3e-14)
+
+
+def hull_of(tau: list[float], price: list[float]) -> list[int]:
+    capacity = np.empty(len(tau), dtype=np.int64)
+    points = lower_hull(np.array(tau), np.array(price), capacity)
+    return capacity[:points].tolist()
+
+
+def test_a_configuration_that_is_not_allowed_is_left_out():
+    assert hull_of([np.inf, 3.0], [0.0, 2.0]) == [1]
+    assert hull_of([np.inf], [0.0]) == []
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    points=st.lists(st.tuples(st.integers(1, 40), st.integers(1, 40)), min_size=1, max_size=12, unique=True),
+    price_of_time=st.floats(0.001, 50.0),
+)
+def test_for_every_price_of_time_a_hull_point_is_best(points, price_of_time):
+    tau, price = (np.array(values, dtype=float) for values in zip(*points, strict=True))
+    hull = hull_of(tau.tolist(), price.tolist())
+    value = price + price_of_time * tau
+    assert value[hull].min() == value.min()
+    slopes = [(price[b] - price[a]) / (tau[a] - tau[b]) for a, b in itertools.pairwise(hull)]
+    assert np.all(np.diff(slopes) > 0)

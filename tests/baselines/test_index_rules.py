@@ -48,22 +48,16 @@ def indices(state: State, policy: IndexRule) -> np.ndarray:
     return rank_jobs(state.board, rule, prices(state.board, rule.gpu_price)).key
 
 
-def test_the_gittins_index_of_two_points_by_hand():
+def test_the_gittins_index_by_hand():
     """A tenth of the way completes 60 %: 1/6 per completion; all of it takes 0.1 + 0.4 · 0.9 = 0.46 for one."""
     curve = DistributionTable.of([TWO_POINT]).curve(0)
     assert best_quantum(curve, 0.0, 0.0) == pytest.approx((0.1 / 0.6, 0.1))
     assert best_quantum(curve, 0.05, 0.0) == pytest.approx((0.05 / 0.6, 0.1))
     assert best_quantum(curve, 0.1, 0.0) == pytest.approx((0.9, 1.0))
     assert best_quantum(curve, 0.0, 0.5) == pytest.approx((0.96, 1.0))  # not (0.1 + 0.5) / 0.6: a restart pays for all
-
-
-def test_of_equal_quanta_the_longest_is_taken():
     halves = EpochDistribution(np.array([0.0, 0.25, 0.5, 1.0]), np.array([1.0, 0.5, 0.25]))
     curve = DistributionTable.of([halves]).curve(0)
     assert best_quantum(curve, 0.0, 0.0) == pytest.approx((0.5, 1.0))
-
-
-def test_a_job_that_should_be_dead_is_taken_to_need_all_that_is_left():
     curve = DistributionTable.of([EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.0]))]).curve(0)
     assert best_quantum(curve, 0.6, 0.0) == pytest.approx((0.4, 1.0))
 
@@ -121,13 +115,10 @@ def four_gpus(*, due_h: float = 0.0, restart_s: float = 0.0) -> State:
     return in_a_round(kilowatt_cluster([job], [4], [ONE, TWO, FOUR]))
 
 
-def test_prices_are_those_of_power_and_of_gpus_that_others_want():
+def test_prices_are_those_of_power_and_of_gpus_that_others_want_and_gpu_seconds_where_energy_is_free():
     board = four_gpus().board
     np.testing.assert_allclose(prices(board, 0.0) * HOUR, [[1.0, 2.0, 4.0]])
     np.testing.assert_allclose(prices(board, 2.0) * HOUR, [[3.0, 6.0, 12.0]])
-
-
-def test_where_energy_is_free_gpu_seconds_count():
     free = replace(four_gpus().instance, energy_price_eur_per_kwh=0.0)
     board = in_a_round(free).board
     np.testing.assert_allclose(prices(board, 1.0), [[1.0, 2.0, 4.0]])

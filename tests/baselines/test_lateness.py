@@ -177,16 +177,13 @@ def test_a_worked_example(hours, weight, segments, cost, tardiness):
     assert plan.expected_tardiness_eur == pytest.approx(tardiness)
 
 
-def test_tardiness_that_there_has_been_is_not_counted_again():
+def test_the_status_says_whether_time_is_left_and_is_needed_and_past_tardiness_is_not_counted_again():
     now, before = (
         solve_single_job(*two_speeds(time_left).arguments, tardiness_weight_eur_per_s=1 / HOUR)
         for time_left in (0.0, -7 * HOUR)
     )
     assert now == before
     assert now.status == "late"
-
-
-def test_the_status_says_whether_time_is_left_and_is_needed():
     hours = (5.0, 3.5, 1.0, 0.0, -1.0)
     plans = [solve_single_job(*two_speeds(h * HOUR).arguments, tardiness_weight_eur_per_s=1e-3) for h in hours]
     assert [plan.status for plan in plans] == ["slack", "tight", "tight", "late", "late"]

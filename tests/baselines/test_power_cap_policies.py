@@ -51,19 +51,17 @@ def tight(kilowatts: float) -> Instance:
     return two_jobs(kilowatts, second_due_h=1.3)
 
 
-def test_with_room_for_both_no_job_has_a_limit():
+def test_with_room_for_both_no_job_has_a_limit_else_all_have_one_or_one_waits():
     for name in NAMES[:2] + NAMES[3:]:
         assert limits_at_once(tight(2.0), name) == {0: 1.0, 1: 1.0}
+    assert limits_at_once(tight(1.5), "cap-uniform") == {0: 0.5, 1: 0.5}
+    assert limits_at_once(two_jobs(1.5, limits=False, second_due_h=1.3), "sts-x-cap") == {0: 1.0}
 
 
 def test_polca_begins_at_four_fifths_of_the_cap():
     """Both draw 2 kW: below 0.80 of 2.6 kW; above that of 2.4 kW, where the job with slack is limited."""
     assert limits_at_once(tight(2.6), "polca") == {0: 1.0, 1: 1.0}
     assert limits_at_once(tight(2.4), "polca") == {0: 1.0, 1: 0.5}
-
-
-def test_one_limit_for_all_slows_the_job_without_slack_too():
-    assert limits_at_once(tight(1.5), "cap-uniform") == {0: 0.5, 1: 0.5}
 
 
 @pytest.mark.parametrize("name", ["cap-priority", "sts-x-cap"])
@@ -93,10 +91,6 @@ def test_the_simulator_gives_the_lowest_limit_before_it_pauses():
     assert (1, "Vx1@0.5") in names
     assert result.completion_s[0] == HOUR
     assert result.cap_forced_s == pytest.approx(0.5 * HOUR)
-
-
-def test_without_limits_what_does_not_fit_waits():
-    assert limits_at_once(two_jobs(1.5, limits=False, second_due_h=1.3), "sts-x-cap") == {0: 1.0}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -83,35 +83,30 @@ def cost_of(case: PricedJobProblem, epochs: np.ndarray) -> float:
     return path_cost(own, PricedPath(at, np.full(len(seconds), CONTINUES)), seconds * (1.0 + 1e-9), price)
 
 
-def test_a_job_waits_for_the_two_cheapest_hours():
+def test_a_job_waits_for_the_two_cheapest_hours_and_buys_speed_in_them():
     plan = solve_priced_job(problem(3, [3.0, 1.0, 2.0]))
     assert plan.expected_cost_eur == pytest.approx(3.0)
     assert [period.run_s for period in plan.periods] == [0.0, HOUR, HOUR]
     assert [period.restarts for period in plan.periods] == [False, True, False]
     assert plan.status == "slack"
+    # 1 epoch an hour for 1 kWh, or 2 for 1.5 kWh each: a second epoch costs 2 € in the hour at 1 €, else 3 €.
+    plan = solve_priced_job(problem(2, [3.0, 1.0], (1.0, 2.0), (1.0, 1.5)))
+    assert plan.expected_cost_eur == pytest.approx(3.0)
+    assert plan.periods[0].segments == ()
+    assert solve_priced_job(problem(2, [-5.0, 1.0])).expected_cost_eur == pytest.approx(1.0)
 
 
-def test_it_pauses_between_cheap_hours_and_a_restart_is_paid_for():
+def test_it_pauses_between_cheap_hours_and_a_restart_is_paid_for_once():
     """Of 4 h at 1, 9, 1, 1 €: without restarts 2 €. With one of 6 min the third hour has time for 0.9 epochs."""
     assert solve_priced_job(problem(4, [1.0, 9.0, 1.0, 1.0], runs=True)).expected_cost_eur == pytest.approx(2.0)
     slow = problem(4, [1.0, 9.0, 3.0, 1.0], runs=True, restart_s=360.0)
     plan = solve_priced_job(slow, 400)  # 1 in the first hour; 0.9 + restart in the third, 0.1 at 1 in the last
     assert plan.expected_cost_eur == pytest.approx(1.0 + 3.0 * 0.1 + 1.0 * 1.0, rel=1e-2)
     assert [period.restarts for period in plan.periods] == [False, False, True, False]
-
-
-def test_a_job_that_runs_on_restarts_once():
-    """Half an hour to restart and two of work fit into the three hours at 1 €, if only the first has a restart."""
+    # Half an hour to restart and two of work fit into the three hours at 1 €, if only the first has a restart.
     plan = solve_priced_job(problem(4, [9.0, 1.0, 1.0, 1.0], restart_s=0.5 * HOUR), 400)
     assert plan.expected_cost_eur == pytest.approx(2.5, rel=1e-2)
     assert [period.restarts for period in plan.periods] == [False, True, False, False]
-
-
-def test_speed_is_bought_in_cheap_hours():
-    """1 epoch an hour for 1 kWh, or 2 for 1.5 kWh each: a second epoch costs 2 € in the hour at 1 €, else 3 €."""
-    plan = solve_priced_job(problem(2, [3.0, 1.0], (1.0, 2.0), (1.0, 1.5)))
-    assert plan.expected_cost_eur == pytest.approx(3.0)
-    assert plan.periods[0].segments == ()
 
 
 def test_epochs_that_few_jobs_need_are_left_to_costly_hours():
@@ -139,10 +134,6 @@ def test_a_due_date_that_no_plan_meets_gets_the_fastest_configuration():
     assert [s.configuration for period in plan.periods for s in period.segments] == [1]
     past = problem(-1.0, [1.0], tardiness_weight_eur_per_s=1.0 / HOUR)
     assert solve_priced_job(past).expected_cost_eur == pytest.approx(2.0 * (1.0 + 1.0))
-
-
-def test_negative_prices_count_as_none():
-    assert solve_priced_job(problem(2, [-5.0, 1.0])).expected_cost_eur == pytest.approx(1.0)
 
 
 @pytest.mark.parametrize("seed", range(12))

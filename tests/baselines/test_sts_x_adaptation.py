@@ -58,20 +58,18 @@ def test_an_adaptation_of_0_changes_nothing(more):
     assert simulate(instance, Given(deferrable={0: 1.0})).log.tobytes() == expected
 
 
-def test_a_critical_job_leaves_a_type_with_a_higher_price():
+def test_a_job_leaves_a_type_with_a_higher_price_for_jobs_like_it_which_costs_what_it_costs():
     instance = two_types(1.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
     assert held(simulate(instance, Given(critical={0: 1.6}))) == ["Wx1"]
     assert held(simulate(instance, Given(critical={0: 1.4}))) == ["Vx1"]
     assert held(simulate(instance, Given(deferrable={0: 1.6}))) == ["Vx1"]
-
-
-def test_a_deferrable_job_leaves_a_type_with_a_higher_price_for_deferrable_ones():
     instance = two_types(9.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
     assert held(simulate(instance, Given(deferrable={0: 1.6}))) == ["Wx1"]
     assert held(simulate(instance, Given(deferrable={0: 1.4}))) == ["Vx1"]
     assert held(simulate(instance, Given(critical={0: 1.6}))) == ["Vx1"]
+    assert simulate(two_types(1.0), Given(critical={0: 1.6})).energy_eur == pytest.approx(1.5)
 
 
 def test_a_job_that_waits_follows_later_prices():
@@ -118,10 +116,6 @@ def test_a_running_job_with_a_higher_restart_penalty_stays_if_what_fits_is_not_w
 def held_by(result: Result, job: int) -> list[str]:
     intervals = result.intervals()
     return intervals.filter(intervals["job"] == job).sort("start_s")["configuration"].to_list()
-
-
-def test_what_is_called_costly_costs_what_it_costs():
-    assert simulate(two_types(1.0), Given(critical={0: 1.6})).energy_eur == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize("control", [ORDER, WEIGHT])

@@ -69,11 +69,15 @@ def test_a_file_of_another_form_is_one_clear_error(tmp_path, text):
         load_tuned(tmp_path / "none.json")
 
 
-def test_a_constant_out_of_range_is_named(tmp_path):
+def test_a_constant_and_a_number_of_the_search_out_of_range_are_named(tmp_path):
     path = tmp_path / "mine.json"
     save_tuned(path, {"patience": 1.5})
     with refused(f"{path}: patience", 1.5, "from -1 to 1"):
         load_tuned(path)
+    with refused("evaluations", -1):
+        search(lambda _: 1.0, 2, -1, 0)
+    with refused("seed", -1):
+        search(lambda _: 1.0, 2, 1, -1)
 
 
 def test_the_search_comes_near_the_minimum_and_asks_as_often_as_it_may():
@@ -91,10 +95,3 @@ def test_the_search_comes_near_the_minimum_and_asks_as_often_as_it_may():
     again, _ = search(cost, 3, 199, 1, first=cost(np.zeros(3)))
     assert np.array_equal(again, best)
     assert search(cost, 3, 1, 1)[1] == cost(np.zeros(3))
-
-
-def test_numbers_of_the_search_are_checked():
-    with refused("evaluations", -1):
-        search(lambda _: 1.0, 2, -1, 0)
-    with refused("seed", -1):
-        search(lambda _: 1.0, 2, 1, -1)

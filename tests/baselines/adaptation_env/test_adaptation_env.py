@@ -110,9 +110,6 @@ def test_waste_by_hand():
     assert (info["total_energy_eur"], info["total_tardiness_eur"]) == pytest.approx((1.0, 1.0))
     assert sum(rewards) == pytest.approx(0.0, abs=1e-12)
     assert env.reward_scale_eur == pytest.approx(1.0)
-
-
-def test_two_jobs_on_one_gpu_waste_the_tardiness_of_the_second():
     job = hours_job(1.0, {ONE: 1.0}, 2.0)
     env = GpuAdaptationEnv(instance=kilowatt_cluster([job, job], [1], [ONE]), reward="waste")
     rewards, info = episode(env, lambda _: np.zeros(len(env.controls)))
@@ -208,6 +205,11 @@ def test_the_controls_are_logarithms_of_factors():
         assert controls.deferrable[c] == pytest.approx(np.exp(-MOST_OF_TYPE * (v == 1)))
     assert controls.priced
     assert not controls_of(np.zeros(control_count(types)), configs, types).priced
+    assert control_names(["V", "W"])[:6] == (
+        "price of V, critical", "price of W, critical", "price of V, deferrable", "price of W, deferrable",
+        "price by log2(GPUs), critical", "price by log2(GPUs), deferrable",
+    )  # fmt: skip
+    assert len(control_names(["V"], "jobs")) == control_count(1, "jobs") == 45
 
 
 def test_a_type_with_a_higher_price_is_used_less():
@@ -224,14 +226,6 @@ def test_a_type_with_a_higher_price_is_used_less():
         used.append(np.where(np.array(v100)[log[:, 2].astype(int)], log[:, 5] - log[:, 3], 0.0).sum())
         assert "jobs" in env.render()
     assert used[0] > 1.5 * used[1]
-
-
-def test_names_of_the_controls():
-    assert control_names(["V", "W"])[:6] == (
-        "price of V, critical", "price of W, critical", "price of V, deferrable", "price of W, deferrable",
-        "price by log2(GPUs), critical", "price by log2(GPUs), deferrable",
-    )  # fmt: skip
-    assert len(control_names(["V"], "jobs")) == control_count(1, "jobs") == 45
 
 
 @pytest.mark.parametrize(
@@ -263,7 +257,10 @@ def test_bad_actions_and_options_are_refused():
             env.reset(options=options)
 
 
-def test_one_instance_is_no_workload_of_a_seed_and_its_state_goes_on():
+def test_numbers_beyond_1_are_clipped_and_an_instance_is_no_workload_of_a_seed():
+    env = small()
+    ends = [episode(env, lambda _, size=size: np.full(len(env.controls), size))[1]["total_eur"] for size in (1.0, 7.0)]
+    assert ends[0] == ends[1]
     env = GpuAdaptationEnv(instance=make_instance(load_scenario("default").replace(SMALL), 3))
     observation, info = env.reset()
     assert info["workload"] == -1
@@ -272,12 +269,6 @@ def test_one_instance_is_no_workload_of_a_seed_and_its_state_goes_on():
     env.reset(seed=9)
     env.set_state(state)
     np.testing.assert_array_equal(env._observe(), observation)
-
-
-def test_numbers_beyond_1_are_clipped():
-    env = small()
-    ends = [episode(env, lambda _, size=size: np.full(len(env.controls), size))[1]["total_eur"] for size in (1.0, 7.0)]
-    assert ends[0] == ends[1]
 
 
 @pytest.mark.parametrize("identifier", ["gpusched_env/GpuAdaptation-v0", "gpusched_env/SlackAdaptation-v0"])
