@@ -52,10 +52,49 @@ def places(instance: Instance, *rounds: Sequence[int], consolidation: bool = Tru
     return [tuple(row) for row in held.astype(int).tolist()]
 
 
-def test_a_job_whose_node_is_off_goes_to_the_one_in_use():
-    rounds = (ON_TWO, ON_ONE), (ON_ONE, ON_ONE)
-    assert places(cluster(2, 2), *rounds) == [(0, -1), (0, -1)]
-    assert places(cluster(2, 2), *rounds, consolidation=False) == [(0, -1), (1, -1)]
+# nodes, restart_s, rounds, places with consolidation, and without it where they differ
+MOVES = {
+    "whose node is off goes to the one in use": (
+        (2, 2), 0.0, ((ON_TWO, ON_ONE), (ON_ONE, ON_ONE)), [(0, -1), (0, -1)], [(0, -1), (1, -1)],
+    ),
+    "stays where the node in use has no room": (
+        (2, 2), 0.0, ((ON_TWO, ON_ONE), (ON_TWO, ON_ONE)), [(0, -1), (1, -1)], None,
+    ),
+    "that would pay a restart for nothing but the move stays": (
+        (2, 2), 60.0, ((ON_TWO, ON_ONE), (ON_ONE, ON_ONE)), [(0, -1), (1, -1)], None,
+    ),
+    "that would pay a restart for nothing but the move of its share stays": (
+        (2, 2), 60.0, ((ON_TWO, ON_HALF), (ON_HALF, ON_HALF)), [(0, 0), (1, 0)], None,
+    ),
+    "that pays a restart anyway moves, from two GPUs to one": (
+        (2, 2), 60.0, ((ON_TWO, ON_TWO), (ON_ONE, ON_ONE)), [(0, -1), (0, -1)], [(0, -1), (1, -1)],
+    ),
+    "that was paused has no node to leave": (
+        (2, 2), 60.0, ((ON_TWO, ON_ONE), (ON_ONE, WAIT), (ON_ONE, ON_ONE)), [(0, -1), (0, -1)], None,
+    ),
+    "joins with a share a shared GPU of the node in use, which has half a GPU left": (
+        (2, 2), 0.0, ((ON_TWO, WAIT, ON_HALF), (ON_HALF, ON_ONE, ON_HALF)),
+        [(0, 0), (0, -1), (0, 0)], [(0, 0), (0, -1), (1, 0)],
+    ),
+    "opens with a share a free GPU of the node in use": (
+        (2, 2), 0.0, ((ON_TWO, ON_HALF), (ON_ONE, ON_HALF)), [(0, -1), (0, 0)], [(0, -1), (1, 0)],
+    ),
+    "that takes several nodes, the last two, goes back to its own": (
+        (2, 2, 2), 0.0, ((ON_TWO, ON_TWO_NODES), (ON_ONE, ON_TWO_NODES)), [(0, -1), (1, -1)], None,
+    ),
+    "that goes from several nodes to one counts the first as its own": (
+        (2, 2, 2), 0.0, ((ON_TWO, ON_TWO_NODES), (ON_ONE, ON_ONE)), [(0, -1), (0, -1)], [(0, -1), (1, -1)],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("job", MOVES)
+def test_a_job(job):
+    nodes, restart_s, rounds, expected, otherwise = MOVES[job]
+    instance = cluster(*nodes, jobs=len(expected), restart_s=restart_s)
+    assert places(instance, *rounds) == expected
+    if otherwise:
+        assert places(instance, *rounds, consolidation=False) == otherwise
 
 
 @pytest.mark.parametrize(("consolidation", "rate"), [(True, 3.0), (False, 4.0)])
@@ -64,10 +103,6 @@ def test_the_node_that_it_left_costs_nothing_any_more(consolidation, rate):
     env = play(cluster(2, 2), [(ON_TWO, ON_ONE), (ON_ONE, ON_ONE), (ON_ONE, ON_ONE)], consolidation)
     assert env.view.clock[at.NOW] == 3 * HOUR
     assert env.view.clock[at.BILL] == pytest.approx(5.0 + 2 * rate)
-
-
-def test_a_job_stays_where_the_node_in_use_has_no_room():
-    assert places(cluster(2, 2), (ON_TWO, ON_ONE), (ON_TWO, ON_ONE)) == [(0, -1), (1, -1)]
 
 
 def test_a_job_whose_own_node_is_on_stays_although_another_one_fits_better():
@@ -85,36 +120,6 @@ def test_a_job_that_comes_anew_goes_to_the_best_fit_as_always():
         assert places(instance, (ON_TWO, ON_ONE, ON_ONE), consolidation=consolidation) == [(1, -1), (0, -1), (0, -1)]
 
 
-def test_a_job_that_would_pay_a_restart_for_nothing_but_the_move_stays():
-    assert places(cluster(2, 2, restart_s=60.0), (ON_TWO, ON_ONE), (ON_ONE, ON_ONE)) == [(0, -1), (1, -1)]
-    assert places(cluster(2, 2, restart_s=60.0), (ON_TWO, ON_HALF), (ON_HALF, ON_HALF)) == [(0, 0), (1, 0)]
-
-
-def test_a_job_that_pays_a_restart_anyway_moves():
-    """B goes from two GPUs to one, which takes a restart wherever it runs then."""
-    rounds = (ON_TWO, ON_TWO), (ON_ONE, ON_ONE)
-    assert places(cluster(2, 2, restart_s=60.0), *rounds) == [(0, -1), (0, -1)]
-    assert places(cluster(2, 2, restart_s=60.0), *rounds, consolidation=False) == [(0, -1), (1, -1)]
-
-
-def test_a_job_that_was_paused_has_no_node_to_leave():
-    rounds = (ON_TWO, ON_ONE), (ON_ONE, WAIT), (ON_ONE, ON_ONE)
-    assert places(cluster(2, 2, restart_s=60.0), *rounds) == [(0, -1), (0, -1)]
-
-
-def test_a_share_joins_a_shared_gpu_of_the_node_in_use():
-    """Half a GPU is all that the first node has left."""
-    rounds = (ON_TWO, WAIT, ON_HALF), (ON_HALF, ON_ONE, ON_HALF)
-    assert places(cluster(2, 2, jobs=3), *rounds) == [(0, 0), (0, -1), (0, 0)]
-    assert places(cluster(2, 2, jobs=3), *rounds, consolidation=False) == [(0, 0), (0, -1), (1, 0)]
-
-
-def test_a_share_opens_a_free_gpu_of_the_node_in_use():
-    rounds = (ON_TWO, ON_HALF), (ON_ONE, ON_HALF)
-    assert places(cluster(2, 2), *rounds) == [(0, -1), (0, 0)]
-    assert places(cluster(2, 2), *rounds, consolidation=False) == [(0, -1), (1, 0)]
-
-
 def test_a_share_whose_own_node_is_on_stays_on_its_gpu():
     """E's half is on the first node, beside A. Then D leaves half of the GPU that C shares on the second node."""
     first = (ON_TWO, ON_ONE, ON_HALF, ON_HALF, WAIT)
@@ -122,18 +127,6 @@ def test_a_share_whose_own_node_is_on_stays_on_its_gpu():
     instance = cluster(3, 3, jobs=5, restart_s=(60.0, 60.0, 60.0, 60.0, 0.0))
     assert places(instance, first, second)[2:] == [(1, 0), (1, 0), (0, 0)]
     assert places(instance, first, second, third)[2:] == [(1, 0), (-1, -1), (0, 0)]
-
-
-def test_a_job_that_takes_several_nodes_goes_back_to_its_own():
-    """B holds the last two nodes. Then A leaves a GPU of the first one free, and the others are off."""
-    rounds = (ON_TWO, ON_TWO_NODES), (ON_ONE, ON_TWO_NODES)
-    assert places(cluster(2, 2, 2), *rounds) == [(0, -1), (1, -1)]
-
-
-def test_a_job_that_goes_from_several_nodes_to_one_counts_the_first_as_its_own():
-    rounds = (ON_TWO, ON_TWO_NODES), (ON_ONE, ON_ONE)
-    assert places(cluster(2, 2, 2), *rounds) == [(0, -1), (0, -1)]
-    assert places(cluster(2, 2, 2), *rounds, consolidation=False) == [(0, -1), (1, -1)]
 
 
 def test_another_gpu_type_in_use_does_not_count():

@@ -61,39 +61,33 @@ ROOM, NONE = HostMemory(15.0), HostMemory(9.0)
 @pytest.mark.parametrize(("memory", "expected"), [(None, 115.0), (ROOM, 115.0), (NONE, 120.0)])
 def test_a_paused_job_continues_only_if_its_state_had_room(tmp_path, memory, expected):
     """47 s are done at 50 s; back at 60 s it goes on at 62 s, or after a restart at 67 s."""
-    steps: dict[float, dict[int, Place]] = {0.0: {A: HERE}, 50.0: {}, 60.0: {A: HERE}}
+    steps = {0.0: {A: HERE}, 50.0: {}, 60.0: {A: HERE}}
     assert completions_s(tmp_path, memory, steps) == [expected]
 
 
-def test_of_two_that_pause_the_first_one_gets_the_room(tmp_path):
-    steps: dict[float, dict[int, Place]] = {0.0: {A: HERE, B: HERE}, 50.0: {}, 60.0: {A: HERE, B: HERE}}
-    assert completions_s(tmp_path, ROOM, steps, 2) == [115.0, 120.0]
+STEPS = {
+    "of two that pause the first one gets the room": (
+        ROOM, {0.0: {A: HERE, B: HERE}, 50.0: {}, 60.0: {A: HERE, B: HERE}}, [115.0, 120.0],
+    ),  # the next: A is away from 50 s to 60 s, B from 60 s to 70 s; both continue
+    "a job that begins again leaves its room to the one that pauses": (
+        ROOM, {0.0: {A: HERE, B: HERE}, 50.0: {B: HERE}, 60.0: {A: HERE}, 70.0: {A: HERE, B: HERE}}, [115.0, 115.0],
+    ),
+    "every node has a pool of its own": (
+        ROOM, {0.0: {A: HERE, B: ELSEWHERE}, 50.0: {}, 60.0: {A: HERE, B: ELSEWHERE}}, [115.0, 115.0],
+    ),
+    "a state on several nodes is not kept": (HostMemory(1000.0), {0.0: {A: BOTH}, 50.0: {}, 60.0: {A: BOTH}}, [120.0]),
+}  # fmt: skip
 
 
-def test_a_job_that_begins_again_leaves_its_room_to_the_one_that_pauses(tmp_path):
-    """A is away from 50 s to 60 s, B from 60 s to 70 s; both continue."""
-    steps: dict[float, dict[int, Place]] = {
-        0.0: {A: HERE, B: HERE},
-        50.0: {B: HERE},
-        60.0: {A: HERE},
-        70.0: {A: HERE, B: HERE},
-    }
-    assert completions_s(tmp_path, ROOM, steps, 2) == [115.0, 115.0]
-
-
-def test_every_node_has_a_pool_of_its_own(tmp_path):
-    steps: dict[float, dict[int, Place]] = {0.0: {A: HERE, B: ELSEWHERE}, 50.0: {}, 60.0: {A: HERE, B: ELSEWHERE}}
-    assert completions_s(tmp_path, ROOM, steps, 2) == [115.0, 115.0]
-
-
-def test_a_state_on_several_nodes_is_not_kept(tmp_path):
-    steps: dict[float, dict[int, Place]] = {0.0: {A: BOTH}, 50.0: {}, 60.0: {A: BOTH}}
-    assert completions_s(tmp_path, HostMemory(1000.0), steps) == [120.0]
+@pytest.mark.parametrize("rule", STEPS)
+def test_who_gets_the_room(tmp_path, rule):
+    memory, steps, expected = STEPS[rule]
+    assert completions_s(tmp_path, memory, steps, len(expected)) == expected
 
 
 def test_a_job_that_ran_again_after_its_state_was_dropped_continues_again(tmp_path):
     """Ready again at 67 s, it is away from 80 s to 90 s, when B, which has ended, leaves room: but none is needed."""
-    steps: dict[float, dict[int, Place]] = {
+    steps = {
         0.0: {A: HERE, B: HERE},
         50.0: {},
         60.0: {B: HERE},  # restarts, and is ready at 67 s
@@ -104,7 +98,7 @@ def test_a_job_that_ran_again_after_its_state_was_dropped_continues_again(tmp_pa
 
 
 def test_a_pause_before_it_was_ready_elsewhere_needs_room_where_the_state_is(tmp_path):
-    steps: dict[float, dict[int, Place]] = {0.0: {A: HERE}, 50.0: {A: ELSEWHERE}, 53.0: {}, 60.0: {A: HERE}}
+    steps = {0.0: {A: HERE}, 50.0: {A: ELSEWHERE}, 53.0: {}, 60.0: {A: HERE}}
     assert completions_s(tmp_path, ROOM, steps) == [115.0]
     assert completions_s(tmp_path / "none", NONE, steps) == [120.0]
 
@@ -117,7 +111,7 @@ def test_a_pause_before_it_was_ready_elsewhere_needs_room_where_the_state_is(tmp
 def test_gpus_of_a_link_send_one_after_the_other(tmp_path, place, gpus_per_link, bandwidth, expected):
     """A second GPU on the link takes 1 s more; no more than a restart is needed."""
     memory = HostMemory(gpus_per_link=gpus_per_link, bandwidth_gb_per_s=bandwidth)
-    steps: dict[float, dict[int, Place]] = {0.0: {A: place}, 50.0: {}, 60.0: {A: place}}
+    steps = {0.0: {A: place}, 50.0: {}, 60.0: {A: place}}
     assert completions_s(tmp_path, memory, steps) == [expected]
 
 

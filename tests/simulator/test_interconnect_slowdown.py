@@ -78,15 +78,12 @@ def test_policies_plan_without_help():
     assert state.view.jobs[0, at.MIN_TAU] == HOUR
 
 
-def test_parameter_servers_run_on_cpu_machines_alone():
+def test_parameter_servers_run_on_cpu_machines_alone_and_what_happens_inside_a_machine_is_not_shortened():
     """Three CPU machines for four nodes: 4/3 of the model each; nodes that are on are no servers."""
     servers = replace(cluster(4, cpu_machines=3).synchronisation, backend="parameter-server")
     assert completions_h(replace(cluster(4), synchronisation=servers))[0] == pytest.approx(2 * (0.5 + 4 / 3) / 2)
     two = replace(servers, cpu_machines=2)
     assert completions_h(replace(cluster(4), synchronisation=two))[0] == 2.0, "better on the job's own nodes"
-
-
-def test_spare_machines_do_not_shorten_what_happens_inside_a_machine():
     own = replace(cluster(4).synchronisation, inside_s=np.array([[1.2]]))
     assert completions_h(replace(cluster(4), synchronisation=own))[0] == pytest.approx(2 * (0.5 + 1.2) / 2)
 

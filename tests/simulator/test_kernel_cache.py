@@ -149,7 +149,7 @@ def test_the_cache_of_a_kernel_carries_its_digest():
     assert [name.partition(".py3")[0] for name in names] == ["placement.place"] * 3, "a line above it moves no file"
 
 
-def test_a_kernel_without_a_cache_file_is_a_kernel_all_the_same(monkeypatch):
+def test_a_kernel_without_a_cache_file_or_a_file_of_its_own_is_a_kernel_all_the_same(monkeypatch):
     """So the private attribute is no more than asked for."""
 
     def compiler(**_):
@@ -157,9 +157,6 @@ def test_a_kernel_without_a_cache_file_is_a_kernel_all_the_same(monkeypatch):
 
     monkeypatch.setattr(numba, "njit", compiler)
     assert kernel(lambda x: 2.0 * x)(1.0) == 2.0
-
-
-def test_a_kernel_that_stands_in_no_file_is_compiled_too_but_not_kept():
     names = {"kernel": kernel}
     exec("@kernel\ndef twice(x):\n    return 2.0 * x", names)  # noqa: S102 - as in an interpreter
     assert names["twice"](1.0) == 2.0

@@ -41,19 +41,8 @@ class Round:
     @classmethod
     def of(cls, *gpus: int, jobs: int = 3) -> Round:
         table = np.zeros((jobs, at.JOB_COLUMNS))
-        table[
-            :,
-            [
-                at.CONFIG,
-                at.NODE,
-                at.SLOT,
-                at.OLD_CONFIG,
-                at.OLD_NODE,
-                at.OLD_SLOT,
-                at.PREFERRED_NODE,
-                at.PREFERRED_SLOT,
-            ],
-        ] = -1.0
+        old, preferred = [at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT], [at.PREFERRED_NODE, at.PREFERRED_SLOT]
+        table[:, [at.CONFIG, at.NODE, at.SLOT, *old, *preferred]] = -1.0
         nodes = np.zeros((len(gpus), at.NODE_COLUMNS + 8), dtype=np.int64)
         for column in (at.NODE_GPUS, at.USABLE, at.FREE, at.OLD_FREE):
             nodes[:, column] = gpus
@@ -63,17 +52,8 @@ class Round:
         measure(board)
         return cls(board)
 
-    @property
-    def jobs(self) -> np.ndarray:
-        return self.board.jobs
-
-    @property
-    def nodes(self) -> np.ndarray:
-        return self.board.nodes
-
-    @property
-    def capacity(self) -> np.ndarray:
-        return self.board.capacity
+    def __getattr__(self, name: str) -> np.ndarray:
+        return getattr(self.board, name)
 
     def place(self, job: int, config: int) -> bool:
         return place(self.board, job, config)

@@ -119,12 +119,9 @@ def test_policies_see_the_cap_and_the_next_one_from_its_notice_on():
     ]
 
 
-def test_of_several_changes_of_the_cap_that_are_told_the_next_is_seen():
+def test_of_several_changes_of_the_cap_the_next_is_seen_and_those_to_come_are_not_on_the_board():
     clock = State(two_jobs(PowerCap((0.0, HOUR, 2.0 * HOUR), (2.0, 1.0, 1.5), (0.0, 0.0, 0.0)))).board.clock
     assert (clock[at.NEXT_CAP_S], clock[at.NEXT_CAP_KW]) == (HOUR, 1.0)
-
-
-def test_a_board_does_not_have_the_caps_to_come():
     one, other = (State(two_jobs(PowerCap((0.0, HOUR), (2.0, kw)))) for kw in (1.0, 1.5))
     for name, array in one.board.__getstate__().items():
         if name != "facts":

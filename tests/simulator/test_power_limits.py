@@ -38,16 +38,13 @@ def test_a_gpu_at_half_its_power_costs_half_for_longer():
     assert result.energy_eur == pytest.approx(0.625)
 
 
-def test_a_change_of_the_limit_alone_takes_no_restart_and_is_no_switch():
+def test_a_change_of_the_limit_alone_takes_no_restart_and_is_no_switch_unlike_one_of_the_node():
     """Half an hour at full power, then the other half of the epoch at half the power; a restart would take 600 s."""
     steps = {0.0: {0: (0, 0, None)}, 0.5 * HOUR: {0: (1, 0, None)}}
     result = simulate(cluster(TIMES, restart_s=600.0), Scripted(steps))
     assert result.completion_s == pytest.approx([0.5 * HOUR + 0.625 * HOUR])
     assert result.energy_eur == pytest.approx(0.5 + 0.625 * 0.5)
     assert result.switches.tolist() == [0]
-
-
-def test_a_change_of_limit_and_node_takes_a_restart():
     steps = {0.0: {0: (0, 0, None)}, 0.5 * HOUR: {0: (1, 1, None)}}
     result = simulate(cluster(TIMES, restart_s=600.0), Scripted(steps))
     assert result.completion_s == pytest.approx([0.5 * HOUR + 600.0 + 0.625 * HOUR])

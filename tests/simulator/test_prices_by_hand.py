@@ -43,16 +43,12 @@ def run(**changes: Any) -> Result:
     return simulate(priced(**changes), OneAfterTheOther())
 
 
-def test_energy_is_billed_at_the_price_of_each_period():
+def test_energy_is_billed_at_the_price_of_each_period_and_kwh_and_kg_are_metered_by_the_same_integral():
     """1 kW: 1 h at 1 €, 2 h at 3 €, 3 h at 0.50 €; job 0 has 1 h of the first and 1 h of the second, and so on."""
     result = run()
     assert result.completion_s.tolist() == [2 * HOUR, 4 * HOUR, 6 * HOUR]
     assert result.energy_eur == pytest.approx(1.0 + 6.0 + 1.5)
     assert result.job_energy_eur == pytest.approx([1.0 + 3.0, 3.0 + 0.5, 1.0])
-
-
-def test_kwh_and_kg_are_metered_by_the_same_integral():
-    result = run()
     assert result.energy_kwh == pytest.approx(6.0)
     assert result.co2_kg == pytest.approx(0.1 + 2 * 0.2 + 3 * 1.0)
 

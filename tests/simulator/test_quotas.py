@@ -28,13 +28,10 @@ def cluster(*jobs: Job, nodes: int = 2, quota: tuple[int, int] = (1, 1), tenancy
     return Instance.from_jobs([V100], [Node("V100", 4)] * nodes, jobs, tenants=tenants, tenancy=tenancy)
 
 
-def test_a_tenant_waits_at_its_quota_though_gpus_are_free():
+def test_a_tenant_waits_at_its_quota_though_gpus_are_free_but_names_alone_hold_nobody_back():
     instance = cluster(job(0), job(0), job(0), job(1))
     result = simulate(instance, make_policy("fifo"))
     assert result.completion_s.tolist() == [100.0, 100.0, 200.0, 100.0]
-
-
-def test_names_alone_hold_nobody_back():
     instance = cluster(job(0), job(0), job(0), job(1), tenancy="none")
     assert simulate(instance, make_policy("fifo")).completion_s.tolist() == [100.0] * 4
 

@@ -75,14 +75,10 @@ def test_the_name_and_the_kind_say_that_it_is_spread():
             Configuration("V", spread=True, **wrong)
 
 
-def test_a_spread_job_runs_where_no_node_has_enough_free_gpus():
+def test_a_spread_job_runs_where_no_node_has_enough_free_gpus_and_pays_its_part_of_each():
     result = simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1)))
     rows = [row for row in result.intervals().select("job", "node", "gpus", "end_s").rows() if row[0] == 2]
     assert rows == [(2, 0, 2, 2 * HOUR), (2, 1, 2, 2 * HOUR)]
-
-
-def test_a_spread_job_pays_its_part_of_each_of_its_nodes():
-    result = simulate(TWO_BESIDE, Scripted((0, 0), (0, 1), (2, -1)))
     # Hour 1: two nodes of 5 kW, half of each. Hour 2: 3 kW alone on the first, half of the second. Hour 3: 3 kW.
     assert result.job_energy_eur.tolist() == pytest.approx([2.5, 2.5 + 2.5 + 3.0, 5.0 + 3.0 + 2.5])
     assert result.energy_eur == pytest.approx(10.0 + 8.0 + 3.0)

@@ -51,11 +51,8 @@ def test_with_one_priority_the_time_is_shared_fairly():
     assert run(jobs_of((0.4, 0.6), (HALF,)), 0, 0).completion_s == pytest.approx([1000.0, 1000.0])
 
 
-def test_a_guest_alone_is_as_fast_as_alone():
+def test_a_guest_alone_is_as_fast_as_alone_and_beside_a_full_host_never_dead():
     assert run(jobs_of((0.8,), (GUARANTEED, OPPORTUNISTIC)), 1).completion_s == pytest.approx([1000.0])
-
-
-def test_a_guest_beside_a_host_that_fills_the_gpu_is_never_quite_dead():
     result = run(jobs_of((1.0, 1.0), (GUARANTEED, OPPORTUNISTIC)), 0, 1)
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.02])
 
@@ -68,9 +65,6 @@ def test_power_follows_utilisation_where_it_is_asked_for():
     guest = together * (1.2 * 0.4 + 0.8 * 0.8 * 0.53125) + alone * (1.2 + 0.8 * 0.8)
     assert result.job_energy_eur == pytest.approx([host, guest])
     assert result.energy_eur == pytest.approx(host + guest)
-
-
-def test_power_by_utilisation_holds_for_whole_gpus_too():
     result = run(jobs_of((0.25,), (ONE,), idle_power_w=np.array([200.0])), 0)
     assert result.energy_eur == pytest.approx((1.0 + 0.2 + 0.8 * 0.25) * 1000.0 / 3600.0)
 

@@ -184,7 +184,7 @@ def test_a_job_is_placed_on_the_node_that_was_chosen():
     assert state.view.nodes[:, at.FREE].tolist() == [0, 2, 1, 0]
 
 
-def test_a_job_that_does_not_fit_on_the_chosen_node_is_placed_as_if_it_came_anew():
+def test_what_does_not_fit_where_it_was_put_goes_where_it_fits_best():
     state = four_nodes()
     assert put(state, 0, ONE, node=2) == [2.0, -1.0]
     state.board.jobs[1, at.PREFERRED_NODE] = 3.0  # where it was before
@@ -193,9 +193,6 @@ def test_a_job_that_does_not_fit_on_the_chosen_node_is_placed_as_if_it_came_anew
     assert put(state, 0, HALF, node=2, gpu=0) == [2.0, 0.0]
     assert put(state, 1, HALF, node=2, gpu=0) == [2.0, 0.0]
     assert put(state, 2, HALF, node=2, gpu=0) == [0.0, 0.0]
-
-
-def test_a_share_without_a_gpu_goes_where_it_fits_best():
     state = four_nodes()
     assert put(state, 0, HALF, node=1) == [1.0, 0.0]
     assert put(state, 1, HALF, node=0) == [1.0, 0.0]  # the fullest shared GPU
