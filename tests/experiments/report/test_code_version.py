@@ -113,13 +113,10 @@ def test_tables_decide(graph, table):
     assert code_version.__wrapped__() != before
 
 
-def test_no_other_module_of_a_run_imports_by_a_name_that_no_source_spells_out():
+def test_the_present_code_has_a_version_and_its_modules_import_by_names_that_a_source_spells_out():
     graph = module._graph()
     found = {name for name in module._run_modules() if re.search(r"import_module\((?![\"'])", graph.source(name))}
     assert found <= NAMES_AT_RUN_TIME
-
-
-def test_the_present_code_has_a_version_and_the_machine_a_name():
     assert re.fullmatch("[0-9a-f]{16}", code_version())
     assert f"{usable_cores()} cores" in machine()
 
