@@ -73,11 +73,20 @@ def test_another_bad_value_is_named(field, changes):
         AdaptationConfig(**changes)
 
 
-def test_what_may_be_none_or_auto():
+def test_a_training_has_the_defaults_that_suit_the_environment_and_writes_them_down():
     assert AdaptationConfig("ppo", {"target_kl": None, "final_learning_rate": None}).settings["target_kl"] is None
     assert AdaptationConfig("sac", {"ent_coef": 0.1}).settings["ent_coef"] == 0.1
     assert AdaptationConfig("sac", {"ent_coef": "auto_0.1", "target_entropy": -3}).settings["ent_coef"] == "auto_0.1"
     assert AdaptationConfig("td3", {"action_noise": None}).settings["action_noise"] is None
+    written = json.loads(json.dumps(TrainingConfig(agent=AdaptationConfig("sac", {"gamma": 0.8})).as_dict()))
+    assert written["network"] | {"layers": 1, "rounds": 16, "controls": "round"} == written["network"]
+    assert (written["agent"]["algorithm"], written["agent"]["settings"]["gamma"]) == ("sac", 0.8)
+    config = TrainingConfig(agent=AdaptationConfig())
+    assert (config.steps, config.envs, config.evaluate_every) == (20_000, 8, 2_048)
+    assert config.network == NetworkConfig("controls", hidden=32)
+    own = TrainingConfig(agent=AdaptationConfig(), steps=500_000, envs=32, evaluate_every=50_000)
+    assert (own.steps, own.envs, own.evaluate_every) == (500_000, 32, 50_000)
+    assert (TrainingConfig().steps, TrainingConfig().evaluate_every) == (500_000, 50_000)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -87,24 +96,9 @@ def test_every_algorithm_has_its_settings(algorithm):
     assert made.algorithm == algorithm
 
 
-def test_a_training_has_the_defaults_that_suit_the_environment():
-    config = TrainingConfig(agent=AdaptationConfig())
-    assert (config.steps, config.envs, config.evaluate_every) == (20_000, 8, 2_048)
-    assert config.network == NetworkConfig("controls", hidden=32)
-    own = TrainingConfig(agent=AdaptationConfig(), steps=500_000, envs=32, evaluate_every=50_000)
-    assert (own.steps, own.envs, own.evaluate_every) == (500_000, 32, 50_000)
-    assert (TrainingConfig().steps, TrainingConfig().evaluate_every) == (500_000, 50_000)
-
-
 @pytest.mark.parametrize(
     ("agent", "kind"), [(AdaptationConfig(), "control-set"), (AdaptationConfig("sac"), "control-set")]
 )
 def test_a_network_that_does_not_fit_is_named(agent, kind):
     with refused("network.kind", kind, "controls, for "):
         TrainingConfig(agent=agent, network=NetworkConfig(kind))
-
-
-def test_networks_write_down_how_they_set_controls():
-    written = json.loads(json.dumps(TrainingConfig(agent=AdaptationConfig("sac", {"gamma": 0.8})).as_dict()))
-    assert written["network"] | {"layers": 1, "rounds": 16, "controls": "round"} == written["network"]
-    assert (written["agent"]["algorithm"], written["agent"]["settings"]["gamma"]) == ("sac", 0.8)

@@ -103,7 +103,13 @@ def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(nam
     same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
 
 
-def test_a_finished_run_is_left_as_it_is(whole_runs):
+def test_seconds_add_up_over_sessions_and_a_finished_run_is_left_as_it_is(tmp_path, whole_runs):
+    with pytest.raises(Stopped):
+        ControlTraining(BASE, tmp_path / "run", on_progress=stop_after(6)).run()
+    ControlTraining(BASE, tmp_path / "run").run()
+    seconds = [float(point["seconds"]) for point in curve(tmp_path / "run")]
+    assert seconds == sorted(seconds)
+    assert seconds[-1] > 0.0
     folder = whole_runs("ppo")
     before = outcome(folder)
     ControlTraining(CASES["ppo"], folder).run()
@@ -189,15 +195,6 @@ def test_the_run_is_written_down(tmp_path):
     assert described == load_description(tmp_path / "run" / "agent")
     assert described.name == "mine"
     assert list((tmp_path / "run" / "logs").iterdir())
-
-
-def test_seconds_add_up_over_sessions(tmp_path):
-    with pytest.raises(Stopped):
-        ControlTraining(BASE, tmp_path / "run", on_progress=stop_after(6)).run()
-    ControlTraining(BASE, tmp_path / "run").run()
-    seconds = [float(point["seconds"]) for point in curve(tmp_path / "run")]
-    assert seconds == sorted(seconds)
-    assert seconds[-1] > 0.0
 
 
 STILL = AdaptationConfig("ppo", PPO | {"learning_rate": 1e-12, "final_learning_rate": 1e-12}, workloads=6)

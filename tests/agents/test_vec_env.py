@@ -191,12 +191,25 @@ def test_what_a_caller_writes_into_a_result_changes_nothing_else(make):
         last = observations
 
 
-def test_a_vector_environment_in_another_mode_is_refused():
+def test_what_is_not_its_own_is_refused():
     vector = SyncVectorEnv([single])
     with refused("vector.metadata['autoreset_mode']", allowed="AutoresetMode.SAME_STEP"):
         vec_env.SchedulerVecEnv(vector)
     with refused("vector", allowed="a gymnasium.vector.VectorEnv"):
         vec_env.SchedulerVecEnv(single())
+    env = over_native()
+    with refused("state", allowed=f"episode_returns and episode_lengths, both ({ENVS},)"):
+        env.set_state({})
+    with refused("vector", "SyncVectorEnv", "a GpuClusterVectorEnv"):
+        over_single().get_state()
+    env = over_native()
+    env.set_attr("spec", "of mine")
+    assert env.get_attr("spec") == ["of mine"] * ENVS
+    with refused("indices", [0]):
+        env.set_attr("spec", None, indices=[0])
+    for name in ("colour", "job"):
+        with refused("attr_name", name):
+            env.set_attr(name, 1)
 
 
 @INTERFACES
@@ -247,17 +260,6 @@ def now(env, i):
     return float(env.get_attr("view", indices=i)[0].clock[at.NOW])
 
 
-def test_what_all_share_is_set_for_all_or_not_at_all():
-    env = over_native()
-    env.set_attr("spec", "of mine")
-    assert env.get_attr("spec") == ["of mine"] * ENVS
-    with refused("indices", [0]):
-        env.set_attr("spec", None, indices=[0])
-    for name in ("colour", "job"):
-        with refused("attr_name", name):
-            env.set_attr(name, 1)
-
-
 def test_evaluation_takes_it_for_monitored_and_finds_the_costs():
     env = over_native()
     env.seed(0)
@@ -284,14 +286,6 @@ def test_a_state_goes_on_exactly_where_it_was_kept():
         actions = allowed(env.action_masks(), rng)
         (*mine, infos), (*expected, their_infos) = later.step(actions), env.step(actions)
         assert all(same(*pair) for pair in zip([*mine, *infos], [*expected, *their_infos], strict=True))
-
-
-def test_the_state_of_something_else_is_refused():
-    env = over_native()
-    with refused("state", allowed=f"episode_returns and episode_lengths, both ({ENVS},)"):
-        env.set_state({})
-    with refused("vector", "SyncVectorEnv", "a GpuClusterVectorEnv"):
-        over_single().get_state()
 
 
 def test_native_environments_stand_behind_the_maker():

@@ -99,14 +99,11 @@ def test_a_run_changes_its_weights_and_evaluates_them_on_the_way(whole):
     assert result["progress"]["phase"] == "done"
 
 
-def test_it_begins_as_sts_x(whole):
+def test_it_begins_as_sts_x_and_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(whole):
     first = points(whole)[0]
     costs = validation_costs(CONFIG, make_policy("sts-x"))[:LISTED]
     assert float(first["relative"]) == pytest.approx(1.0, abs=0.005)  # not exactly, where jobs slow each other down
     assert float(first["total_eur"]) == pytest.approx(costs.mean(), rel=1e-12)
-
-
-def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(whole):
     curve = points(whole)
     best = min(curve, key=lambda point: float(point["relative"]))
     agent = load_policy(f"agent:{whole / 'agent'}")
@@ -187,16 +184,13 @@ def test_a_run_that_is_interrupted_over_and_over_ends_as_if_it_had_not_been(whol
     assert outcome(tmp_path / "run") == outcome(whole)
 
 
-def test_a_finished_run_goes_on_to_more_steps(whole, tmp_path):
+def test_a_finished_run_is_left_as_it_is_or_goes_on_to_more_steps(whole, tmp_path):
     shutil.copytree(whole, tmp_path / "run")
     training = train(tmp_path / "run", replace(CONFIG, steps=1_500))
     before = Checkpoint.read(whole / "checkpoint.safetensors").facts["progress"]
     assert training.progress.steps >= 1_500 > before["steps"]
     assert training.progress.phase == "done"
     assert training.progress.curve[: len(before["curve"])] == before["curve"]
-
-
-def test_a_finished_run_is_left_as_it_is(whole):
     before = outcome(whole)
     assert train(whole).progress.phase == "done"
     assert outcome(whole) == before

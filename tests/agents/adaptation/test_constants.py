@@ -184,7 +184,7 @@ def test_an_agent_continues_from_one_of_the_same_size(tmp_path):
         make_training(other, tmp_path / "other")
 
 
-def test_ppo_begins_as_the_imitator(tmp_path, monkeypatch):
+def test_ppo_begins_as_the_imitator_and_continues_from_no_agent(tmp_path, monkeypatch):
     pytest.importorskip("stable_baselines3")
     monkeypatch.setattr(module, "_search", _saves)
     agent = AdaptationConfig("ppo", {"n_steps": 8, "batch_size": 8}, begin="constants")
@@ -193,9 +193,6 @@ def test_ppo_begins_as_the_imitator(tmp_path, monkeypatch):
     description = training.run()
     assert description.curve[0]["steps"] == 0
     assert description.curve[0]["relative"] != 1.0
-
-
-def test_ppo_continues_from_no_agent():
     with refused("agent.begin", "agent:default"):
         AdaptationConfig("ppo", begin="agent:default")
 

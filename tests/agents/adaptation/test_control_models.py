@@ -204,7 +204,7 @@ def test_a_model_of_other_gpu_types_is_refused(tmp_path):
         simulate(make_instance(load_scenario("published-high"), 0), by_job)
 
 
-def test_what_is_no_such_model_is_refused(tmp_path):
+def test_what_is_no_such_model_or_archive_is_refused(tmp_path):
     assert is_agent("sb3:model.zip")
     with refused("archive"):
         make_any_policy(f"sb3:{tmp_path / 'none.zip'}")
@@ -215,9 +215,6 @@ def test_what_is_no_such_model_is_refused(tmp_path):
     other.save(tmp_path / "pendulum.zip")
     with pytest.warns(UnsafeLoadWarning), refused("model.action_space", allowed="adaptation"):
         make_any_policy(f"sb3:{tmp_path / 'pendulum'}")
-
-
-def test_an_archive_with_other_data_is_refused(tmp_path):
     sb3.PPO("MlpPolicy", GpuAdaptationEnv("default", settings=SMALL), device="cpu").save(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as good, zipfile.ZipFile(tmp_path / "bad.zip", "w") as bad:
         for name in good.namelist():

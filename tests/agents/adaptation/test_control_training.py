@@ -105,7 +105,7 @@ def test_episodes_run_on_training_workloads_alone(tmp_path, monkeypatch):
     assert first_workloads(config_of(seed=1), agent) != first_workloads(config_of(seed=2), agent)
 
 
-def test_callbacks_watch_it(tmp_path):
+def test_callbacks_watch_it_and_settings_of_another_training_are_refused(tmp_path):
     counts = []
 
     class Counts(BaseCallback):
@@ -115,6 +115,10 @@ def test_callbacks_watch_it(tmp_path):
 
     make_training(config_of(), tmp_path / "run", callbacks=[Counts()]).run()
     assert counts == list(range(4, 68, 4))
+    with refused("agent", "es", "an AdaptationConfig"):
+        ControlTraining(TrainingConfig(agent=EsConfig()), tmp_path / "other")
+    assert not (tmp_path / "other").exists()
+    assert first_agent(config_of()) == "sts-x itself"
 
 
 def test_scenarios_share_the_environments_and_count_alike(tmp_path):
@@ -140,10 +144,3 @@ def test_what_does_not_fit_is_one_error_and_leaves_nothing(field, changes, tmp_p
     with refused(field):
         ControlTraining(config_of(**changes), tmp_path / "run")
     assert not list(tmp_path.iterdir())
-
-
-def test_settings_of_another_training_are_refused(tmp_path):
-    with refused("agent", "es", "an AdaptationConfig"):
-        ControlTraining(TrainingConfig(agent=EsConfig()), tmp_path / "run")
-    assert not (tmp_path / "run").exists()
-    assert first_agent(config_of()) == "sts-x itself"

@@ -24,11 +24,8 @@ def test_far_from_its_training_the_default_agent_is_sts_x(scenario):
     assert simulate(instance, load_policy("agent:default")).log.tobytes() == simulate(instance, StsX()).log.tobytes()
 
 
-def test_the_default_agent_saves_where_it_was_trained():
+def test_the_default_agent_saves_where_it_was_trained_and_there_are_ten_of_single_tracks():
     assert ratio("agent:default", "track:surge") < 0.97
-
-
-def test_there_are_ten_agents_of_single_tracks():
     assert len(track_agents()) == 10
 
 

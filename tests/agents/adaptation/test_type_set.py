@@ -52,7 +52,7 @@ def test_it_sets_the_controls_of_any_number_of_gpu_types(types):
     assert np.abs(said).max() <= 1.0
 
 
-def test_the_prices_of_gpu_types_change_places_with_them():
+def test_the_prices_of_gpu_types_change_places_with_them_and_only_the_names_of_its_training_count():
     actor, seen = network(1), observation(3)
     swapped = seen.copy()
     swapped[WHOLE:] = seen[WHOLE:].reshape(3, TYPES)[[2, 0, 1]].ravel()
@@ -60,6 +60,9 @@ def test_the_prices_of_gpu_types_change_places_with_them():
     moved = actor.for_types(["T4", "A100", "other"]).act(swapped)
     np.testing.assert_allclose(moved[:6].reshape(2, 3), said[:6].reshape(2, 3)[:, [2, 0, 1]], atol=1e-6)
     np.testing.assert_allclose(moved[6:], said[6:], atol=1e-6)
+    actor, seen = network(2), observation(2)
+    assert (actor.for_types(["A100", "x"]).act(seen) != actor.for_types(["x", "x"]).act(seen)).any()
+    assert actor.for_types(["y", "z"]).act(seen).tolist() == actor.for_types(["x", "x"]).act(seen).tolist()
 
 
 def test_the_context_has_what_belongs_to_no_type_then_mean_and_largest_of_the_types():
@@ -71,12 +74,6 @@ def test_the_context_has_what_belongs_to_no_type_then_mean_and_largest_of_the_ty
     )
     assert types[0, :, :TYPES].tolist() == rows.tolist()
     assert types[0, :, -2:].tolist() == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
-
-
-def test_only_the_names_of_its_training_count():
-    actor, seen = network(2), observation(2)
-    assert (actor.for_types(["A100", "x"]).act(seen) != actor.for_types(["x", "x"]).act(seen)).any()
-    assert actor.for_types(["y", "z"]).act(seen).tolist() == actor.for_types(["x", "x"]).act(seen).tolist()
 
 
 def test_controls_fade_from_the_radius_to_twice_the_radius():
