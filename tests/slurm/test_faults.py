@@ -48,13 +48,6 @@ def held(trial: Trial) -> list[str]:
     return [line.split()[0] for line in lines if "held" in line or "JobHeld" in line]
 
 
-def release_all(trial: Trial) -> None:
-    words = ["slurm", "release", "--partition", "gpu", "--state", str(trial.state)]
-    subprocess.run(
-        [sys.executable, "-m", "gpusched_experiments", *words], env=trial.environment, check=True, capture_output=True
-    )
-
-
 def test_driver_killed_at_twenty_random_moments(trial):
     for job in drawn_jobs(24, 2, 0.0):
         trial.submit(job)
