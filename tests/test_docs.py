@@ -87,13 +87,10 @@ def test_the_environments_page_names_every_feature_in_order(key, features):
     assert rows == [(str(i), name) for i, name in enumerate(features)]
 
 
-def test_the_environments_page_says_where_rows_of_other_jobs_differ_from_that_of_the_current_one():
+def test_the_environments_page_names_every_number_key_and_parameter():
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", section("docs/environment.md", "### `jobs`"), re.MULTILINE)
     new = [(str(i), name) for i, name in enumerate(JOBS_FEATURES) if name not in JOB_FEATURES]
     assert rows == new
-
-
-def test_the_environments_page_names_every_feature_of_prices_and_of_the_cap():
     text = section("docs/environment.md", "### Prices, the cap and power limits")
     prices, caps = re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE)
     rows = re.findall(r"^\| (\d+) \| (.*) \|$", prices, re.MULTILINE)
@@ -102,18 +99,12 @@ def test_the_environments_page_names_every_feature_of_prices_and_of_the_cap():
     assert "| 1 to 36 | squash(price from k h to k + 1 h from now / m - 1), published or forecast |" in prices
     assert [name.replace("from 7 h to 8 h", "from k h to k + 1 h") for name in hours][7] in prices
     assert re.findall(r"^\| (\d+) \| (.*) \|$", caps, re.MULTILINE) == [(str(i), n) for i, n in enumerate(CAP_FEATURES)]
-
-
-def test_the_environments_page_gives_the_shapes_of_the_observation():
     groups = {f"{name}_features": True for name in ("price", "cap", "limit")}
     env = GpuClusterEnv("tiny", job_features=3, **groups)
     sizes = {"C": len(env.configurations), "V": len(env.instance.gpu_types), "K": 3}
     rows = re.findall(r"^\| `(\w+)` \| \((.*),\) \|", section("docs/environment.md", "## Observation"), re.MULTILINE)
     shapes = {key: (int(np.prod([sizes.get(f) or int(f) for f in text.split(" · ")])),) for key, text in rows}
     assert shapes == {key: box.shape for key, box in env.observation_space.spaces.items()}
-
-
-def test_the_environments_page_names_every_key_of_info_and_every_parameter():
     env = gymnasium.make(ENVIRONMENT_ID, scenario="tiny")
     _, info = env.reset(seed=0)
     named = set(re.findall(r"`(\w+)`", section("docs/environment.md", "## Info").strip().split("\n\n")[0]))
@@ -122,14 +113,11 @@ def test_the_environments_page_names_every_key_of_info_and_every_parameter():
     assert parameters == set(signature(GpuClusterEnv).parameters)
 
 
-def test_the_pages_name_every_policy_and_every_scenario():
+def test_the_pages_name_everything_public():
     for name in policy_names():
         assert f"`{name}`" in read("docs/policies.md")
     for name in builtin_scenarios():
         assert f"`{name}`" in read("docs/your-cluster.md")
-
-
-def test_the_reference_names_everything_public():
     package = read("docs/reference/gpusched_env.md")
     assert [n for n in gpusched_env.__all__ if f"`{n}`" not in package] == []
     baselines = read("docs/reference/baselines.md")
@@ -227,14 +215,11 @@ def test_pages_link_to_files_and_headings_that_are_there(page):
             )
 
 
-def test_the_pages_are_short_enough_to_be_read():
+def test_the_pages_are_short_enough_to_be_read_and_results_small():
     pages = [page for page in PAGES if page.startswith("docs")]
     assert len(pages) <= 46
     words = sum(len(re.sub(r"\||:?-{3,}:?", " ", read(page)).split()) for page in pages)
     assert words <= 60_000
-
-
-def test_results_are_tables_records_and_figures_of_few_megabytes():
     files = [path for path in (ROOT / "docs/results").rglob("*") if path.is_file()]
     assert {path.suffix for path in files} == {".md", ".csv", ".json", ".svg", ".toml"}
     assert not [path for path in files if path.name == "cells.csv"]

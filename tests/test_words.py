@@ -67,7 +67,7 @@ def test_the_list_is_read():
     assert ("steering" in parts("GpuSteeringEnv"), "pace" in parts("least_pace")) == (True, True)
 
 
-def test_no_public_name_has_such_a_word():
+def test_no_public_name_has_such_a_word_or_is_given_twice():
     singular = {word.removesuffix("s") for word in WORDS} | WORDS
     found = {
         f"{module.relative_to(ROOT)}: {name}"
@@ -76,9 +76,6 @@ def test_no_public_name_has_such_a_word():
         if {part.removesuffix("s") for part in parts(name)} & singular or name in WORDS
     }
     assert found == set()
-
-
-def test_no_two_public_classes_have_one_name():
     places: dict[str, set[Path]] = {}
     for module in MODULES:
         for node in ast.parse(module.read_text(encoding="utf-8")).body:
