@@ -1,7 +1,5 @@
 """`gpusched trace`, and comparisons against the schedule that really ran."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path
@@ -62,11 +60,7 @@ def test_the_same_as_json_and_with_the_options_that_were_given(trace):
     done = gpusched("trace", trace, "--json", "--where", "gpus <= 4", "--nodes", 3, "--trace-format", "helios")
     said = json.loads(done.stdout)
     assert (said["format"], said["jobs"], said["left_out"]) == ("helios", 1, 3)
-    assert said["skipped"] == {
-        "not gpus <= 4": 1,
-        "asked for no GPU": 1,
-        "never ran, or had not ended": 1,
-    }
+    assert said["skipped"] == {"not gpus <= 4": 1, "asked for no GPU": 1, "never ran, or had not ended": 1}
     assert said["columns"]["gpus"] == "gpu_num"
     assert said["load"] is None
     assert shlex.split(said["command"])[2:10] == [
