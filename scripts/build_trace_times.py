@@ -20,14 +20,15 @@ import numpy as np
 
 ON_A_NODE, GPUS = 4, (1, 2, 3, 4, 6, 8, 10, 12, 14, 16, 24, 32, 48)
 TARGET = Path(__file__).parents[1] / "gpusched_env" / "workload" / "tables" / "data" / "trace_times.csv"
-Row = tuple[str, str, str, int, str]
+Row = tuple[str, str, str, int, str, str]
 
 
 def of_gavel(folder: Path) -> Iterator[Row]:
     throughputs = json.loads((folder / "simulation_throughputs.json").read_text())["v100"]
     for key, steps_per_s in throughputs.items():
         kind, gpus = re.fullmatch(r"\('(.*)', (\d+)\)", key).groups()  # type: ignore[union-attr]
-        yield "gavel", kind, "", int(gpus), f"{1.0 / steps_per_s['null']:.6g}"
+        source = f"gavel/simulation_throughputs.json v100 {key} null"
+        yield "gavel", kind, "", int(gpus), f"{1.0 / steps_per_s['null']:.6g}", source
 
 
 def of_pollux(folder: Path) -> Iterator[Row]:
@@ -51,7 +52,9 @@ def of_pollux(folder: Path) -> Iterator[Row]:
                 local = batch / gpus / parts
                 if local >= sizes[0]:
                     spent = iterations * parts * float(np.interp(local, sizes, seconds))
-                    yield "pollux", place.name, str(batch), gpus, f"{spent:.6g}"
+                    times = "placements" if gpus in known else "scalability"
+                    source = f"pollux/{place.name}/{file.name} and {times}.csv"
+                    yield "pollux", place.name, str(batch), gpus, f"{spent:.6g}", source
 
 
 def read(path: Path) -> list[dict[str, str]]:
@@ -63,6 +66,6 @@ if __name__ == "__main__":
     data = Path(sys.argv[1])
     with TARGET.open("w", encoding="utf-8", newline="") as written:
         table = csv.writer(written, lineterminator="\n")
-        table.writerow(("trace", "kind", "batch", "gpus", "seconds"))
+        table.writerow(("trace", "kind", "batch", "gpus", "seconds", "source"))
         table.writerows(of_gavel(data / "gavel"))
         table.writerows(of_pollux(data / "pollux"))
