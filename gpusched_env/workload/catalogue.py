@@ -152,12 +152,17 @@ def _added(built_in: Application | None, own: Application) -> Application:
 
 
 def _like(application: Application, own: OwnGpuType, *, replaces: bool) -> Application:
-    """Copy to a GPU type the times of the type that it is `like`: in place of its own, or where it has none."""
-    if own.like is None:
+    """Copy to a GPU type the times of the type that it is `like`: in place of its own, or where it has none.
+
+    Of a type that it is `part_of` it has the times on one GPU: a job cannot use several parts together.
+    """
+    if own.source is None:
         return application
 
     def moved(table: Mapping[Any, float]) -> dict[Any, float]:
-        alike = {(own.name, *key[1:]): seconds / own.speed for key, seconds in table.items() if key[0] == own.like}
+        times = {key: seconds for key, seconds in table.items() if key[0] == own.source}
+        times = {key: seconds for key, seconds in times.items() if own.part_of is None or key[1:] == (1,)}
+        alike = {(own.name, *key[1:]): seconds / own.factor for key, seconds in times.items()}
         return alike | {key: seconds for key, seconds in table.items() if not replaces or key[0] != own.name}
 
     times, whole_nodes = moved(application.seconds_per_epoch), moved(application.whole_nodes_s)

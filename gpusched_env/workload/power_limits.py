@@ -122,7 +122,7 @@ def with_power(
 
 
 def _base_types(scenario: Scenario) -> Mapping[str, str]:
-    return {v.name: v.like for v in scenario.gpu_types if v.like is not None}
+    return {v.name: v.source for v in scenario.gpu_types if v.source is not None}
 
 
 def _drawn(application: str, gpu_type: str) -> tuple[float, PowerCurve]:

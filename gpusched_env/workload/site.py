@@ -54,7 +54,9 @@ class Site:
         cluster, jobs = scenario.cluster, scenario.jobs
         known = scenario.known_gpu_types()
         gpu_types, nodes = _built(cluster, {name: _with_figures(cluster, known[name]) for name in cluster.gpu_types})
+        parts = {own.name for own in scenario.gpu_types if own.part_of is not None}
         single = [c for c in single_node_configurations(gpu_types, nodes) if c.gpus_per_node in jobs.gpu_counts]
+        single = [c for c in single if c.gpus_per_node == 1 or c.gpu_type not in parts]
         if not single:
             most = max(node.gpus for node in nodes)
             raise InputError("jobs.gpu_counts", list(jobs.gpu_counts), f"at least one that a node has (1 to {most})")

@@ -23,8 +23,8 @@ from gpusched_env.formats.run_folder import write_run
 from gpusched_env.parsing import unpack
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import load_scenario, read_trace
-from gpusched_env.workload.tables.hourly_prices import read_prices
 from gpusched_env.workload.tables.own_applications import read_applications
+from gpusched_env.workload.tables.price_file import read_prices
 from gpusched_env.workload.traces.seen_jobs import SeenCluster
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
 from gpusched_operations.html_report import folder_report, report_html

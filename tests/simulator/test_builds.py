@@ -1,17 +1,16 @@
 """Every build of the compiled code gives the same, to the last bit, on what the smallest one covers."""
 
-from __future__ import annotations
-
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
 import recorded_runs as recorded
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms import BUILDS
 from gpusched_env.model import Cells, Instance, Tenant
@@ -27,11 +26,6 @@ from gpusched_operations.live.env import LiveSlurmEnv
 from instances import by_utilisation, random_instance, with_host_memory, with_switching
 from simulated_cluster import SimulatedCluster
 from vector_twins import assert_same, few_jobs, helped, priced, profiled, random_actions
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpusched_env import Scenario
 
 BOARDS = [built(Board, names) for names in BUILDS.values()]
 PlainBoard, NodesBoard, EnergyBoard, SharedBoard, Everything = BOARDS
@@ -86,7 +80,6 @@ def test_policies_environment_and_forecast_are_the_same_in_the_smallest_build_an
 
 
 def forecast_of(instance: Instance) -> dict[str, Any]:
-    """Forecast from the first round."""
     state, policy = State(instance, record=False), recorded.policy("edf")
     state.advance()
     made = forecast(state, policy, np.random.default_rng(0), ForecastSettings(samples=3))

@@ -1,7 +1,5 @@
 """What runs have in common is worked out once for each cluster."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

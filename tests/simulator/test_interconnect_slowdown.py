@@ -1,7 +1,5 @@
 """Jobs on several nodes that spare machines help to synchronise (BytePS): by hand, and what holds for every run."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -48,7 +46,7 @@ def completions_h(instance: Instance) -> list[float]:
         (6, 2.0 * (0.5 + 1.0) / 2.0),  # more help nothing
     ],
 )
-def test_neighbours_and_cpu_machines_help_alike(spare: int, hours: float):
+def test_neighbours_and_cpu_machines_help_alike(spare, hours):
     assert completions_h(cluster(spare))[0] == pytest.approx(hours, rel=1e-12)
     assert completions_h(cluster(0, cpu_machines=spare))[0] == pytest.approx(hours, rel=1e-12)
 
@@ -80,15 +78,12 @@ def test_policies_plan_without_help():
     assert state.view.jobs[0, at.MIN_TAU] == HOUR
 
 
-def test_parameter_servers_run_on_cpu_machines_alone():
+def test_parameter_servers_run_on_cpu_machines_alone_and_what_happens_inside_a_machine_is_not_shortened():
     """Three CPU machines for four nodes: 4/3 of the model each; nodes that are on are no servers."""
     servers = replace(cluster(4, cpu_machines=3).of(Synchronisation), backend="parameter-server")
     assert completions_h(cluster(4).with_mechanisms(servers))[0] == pytest.approx(2 * (0.5 + 4 / 3) / 2)
     two = replace(servers, cpu_machines=2)
     assert completions_h(cluster(4).with_mechanisms(two))[0] == 2.0, "better on the job's own nodes"
-
-
-def test_spare_machines_do_not_shorten_what_happens_inside_a_machine():
     own = replace(cluster(4).of(Synchronisation), inside_s=np.array([[1.2]]))
     assert completions_h(cluster(4).with_mechanisms(own))[0] == pytest.approx(2 * (0.5 + 1.2) / 2)
 
@@ -111,8 +106,7 @@ def energy_eur(instance: Instance) -> float:
 
 
 @pytest.mark.parametrize(
-    ("neighbours", "cpu_machines", "working"),
-    [(0, 2, 2), (0, 9, 4), (1, 2, 2), (3, 2, 1), (4, 2, 0)],
+    ("neighbours", "cpu_machines", "working"), [(0, 2, 2), (0, 9, 4), (1, 2, 2), (3, 2, 1), (4, 2, 0)]
 )
 def test_cpu_machines_draw_power_while_nodes_that_are_on_do_not_suffice(neighbours, cpu_machines, working):
     """One on four nodes can use four: neighbours first. Each draws 500 W, at 1 €/kWh, until the job ends."""

@@ -1,7 +1,5 @@
 """A node that is up, one that is free and one that is busy are three things: nothing is placed on one that is down."""
 
-from __future__ import annotations
-
 import importlib
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Named arrays and kernels over them, in a file that other processes can import."""
 
-from __future__ import annotations
-
 from typing import Annotated
 
 import numpy as np
@@ -35,7 +33,6 @@ def new_outer(first: float = 0.0) -> Outer:
 
 @kernel
 def weigh(outer: Outer) -> float:
-    """Sum all numbers, each with a weight that says where it is."""
     total, table, cube = 0.0, outer.table, outer.cube
     for i in range(outer.inner.numbers.shape[0]):
         total += i * outer.inner.numbers[i]

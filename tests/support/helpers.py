@@ -1,7 +1,5 @@
 """Random instances in which spare machines help jobs on several nodes."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

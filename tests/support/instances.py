@@ -1,9 +1,7 @@
 """Instances that several tests share."""
 
-from __future__ import annotations
-
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +18,6 @@ from gpusched_env import (
     UtilisationModel,
 )
 from gpusched_env.model import single_node_configurations
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HOUR = 3600.0
 CERTAIN = EpochDistribution.certain()

@@ -1,7 +1,5 @@
 """Drivers on a made-up Slurm, jobs for them, and policies that answer as a script says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -68,7 +68,8 @@ class _Part:
         if scenario is None:
             return ()
         off = () if scenario.trace is None else ALWAYS_OF_A_TRACE
-        return (*self.billing.said(), *modelled(scenario, self.trace), *off, *self._free_restarts())
+        said = (*self.billing.said(), *self.workload.notes(), *modelled(scenario, self.trace))
+        return (*said, *off, *self._free_restarts())
 
     def _free_restarts(self) -> tuple[str, ...]:
         restart_s = self.make(self.first).jobs.restart_s

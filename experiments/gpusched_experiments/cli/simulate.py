@@ -77,8 +77,9 @@ def simulate_command(
     workload = given.workload(options.scenario_or_track(scenario, track))
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
+    notes, facts = workload.notes(), workload.facts()
     if out is not None:
-        check_same(out, Path(out) / "run.json", workload.facts() | {"policy": chosen_policy.name, "seed": seed})
+        check_same(out, Path(out) / "run.json", facts | {"policy": chosen_policy.name, "seed": seed})
     with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
         result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
         bar.show(len(made.jobs))
@@ -91,8 +92,10 @@ def simulate_command(
         if hours is not None:
             drafts.enter_context(_draft(hours)).write_text(_hours(result), encoding="utf-8")
         if out is not None:
-            write_run(result, out, facts=workload.facts())
+            write_run(result, out, facts=facts | ({"modelled": notes} if notes else {}))
     _print(result, workload)
+    for note in notes:
+        typer.echo(f"note: {note}", err=True)
     for path in (out, gantt, gif, hours):
         if path is not None:
             typer.echo(f"wrote {path}")

@@ -26,6 +26,8 @@ from gpusched_env.parsing import parse_toml
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Policy
 from gpusched_env.workload import InstanceMaker, Scenario, scenario_toml
+from gpusched_env.workload.mixture import variants_of
+from gpusched_env.workload.priced import price_notes
 from gpusched_experiments.report.cell import NO_TEXT
 from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.comparison_folder import (
@@ -66,6 +68,11 @@ class Workload:
         if self.instance is not None:
             return Replay(self.instance).make
         return InstanceMaker(self.scenario or Scenario()).make
+
+    def notes(self) -> tuple[str, ...]:
+        """Return what was filled in or left out of files of prices, a sentence each."""
+        variants = () if self.scenario is None else variants_of(self.scenario)
+        return tuple(dict.fromkeys(note for each in variants for note in price_notes(each.prices)))
 
     def facts(self) -> dict[str, Any]:
         if self.scenario is not None:

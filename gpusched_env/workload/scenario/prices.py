@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from dataclasses import fields, replace
 from datetime import datetime
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BeforeValidator, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, peak_kw
@@ -16,15 +17,17 @@ from gpusched_env.model.mechanism import model_of
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
     Duration,
+    Many,
     NotNegative,
     Part,
     Positive,
     Seconds,
     Settings,
+    number,
     number_range,
     setting,
 )
-from gpusched_env.workload.tables import PRICE_SERIES
+from gpusched_env.workload.tables import PRICE_FIELDS, PRICE_SERIES
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -32,6 +35,11 @@ if TYPE_CHECKING:
 DEFAULTS = {each.name: each.default for each in fields(Instance)}
 RANDOM = "random"
 VALIDATION_SEEDS, TEST_SEEDS = range(20_000, 30_000), range(30_000, 40_000)
+_FLOOR = "a number >= 0: at negative prices it would be best to waste energy"
+
+
+def is_price_file(series: str) -> bool:
+    return bool(PurePath(series).suffix) or PurePath(series).name != series
 
 
 class Prices(Settings):
@@ -47,9 +55,14 @@ class Prices(Settings):
     )
     series: str | None = setting(
         None,
-        "Prices by period: a CSV file, or de-lu, caiso or ercot (2020 to 2024), or one year of them, as de-lu-2024. By "
+        "Prices by period: a file, or de-lu, caiso or ercot (2020 to 2024), or one year of them, as de-lu-2024. By "
         "default the one price.",
     )
+    columns: dict[str, str] = Field(
+        default_factory=dict, description="Columns of the file where they have other names: field = column."
+    )
+    where: Many[str] = setting((), 'Conditions that rows of the file must meet, such as "LMP_TYPE = LMP".')
+    time_zone: str | None = setting(None, "Time zone of times without an offset, such as Europe/Berlin.")
     start: str = setting(
         RANDOM,
         "Local time of the market at which the run begins, as 2024-03-01T00:00; random: a day drawn by the seed.",
@@ -64,7 +77,7 @@ class Prices(Settings):
         0.0, "Levies and charges that are added to the price of the series [€/kWh]."
     )
     carbon_eur_per_t: NotNegative = setting(0.0, "Price of emissions, added too [€/t CO₂].")
-    floor_eur_per_kwh: NotNegative = setting(
+    floor_eur_per_kwh: Annotated[float, number(_FLOOR, lambda x: x >= 0.0)] = setting(
         0.005, "Least price that is billed [€/kWh]: at negative prices it would be best to waste energy."
     )
     known: Literal["day-ahead", "all", "none"] = setting(
@@ -83,8 +96,11 @@ class Prices(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.series is not None and not self.series.endswith(".csv") and self.series not in PRICE_SERIES:
-            raise InputError("series", self.series, f"a .csv file, or one of {', '.join(PRICE_SERIES)}")
+        if self.series is not None and not is_price_file(self.series) and self.series not in PRICE_SERIES:
+            raise InputError("series", self.series, f"a file, such as prices.csv, or one of {', '.join(PRICE_SERIES)}")
+        for field in self.columns:
+            if field not in PRICE_FIELDS:
+                raise InputError("columns", field, f"the fields {', '.join(PRICE_FIELDS)}")
         if self.start != RANDOM:
             _local("start", self.start)
         for name in ("first_month", "last_month", "validation_from", "test_from"):

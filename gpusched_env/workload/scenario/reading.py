@@ -11,7 +11,7 @@ from gpusched_env.workload.scenario.comparison import TrackHeader
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS
 from gpusched_env.workload.scenario.places import text_of
 from gpusched_env.workload.scenario.scenario import changed_description
-from gpusched_env.workload.tables import MLPERF, PUBLISHED
+from gpusched_env.workload.tables import MLPERF, PRICE_SERIES, PUBLISHED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
 def _resolve(data: dict[str, Any], folder: Path) -> None:
     _from_folder(data, "applications", folder, NAMED_TABLES)
     _from_folder(data.get("trace"), "path", folder)
-    _from_folder(data.get("prices"), "series", folder, only=".csv")
+    _from_folder(data.get("prices"), "series", folder, PRICE_SERIES)
     for setting in ("library", "runs"):
         _from_folder(data.get("epochs"), setting, folder, (PUBLISHED, MLPERF))
     for variant in data["mixture"] if isinstance(data.get("mixture"), list) else ():

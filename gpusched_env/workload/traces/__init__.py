@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import Literal, get_args
 
-TraceFormat = Literal["philly", "itp", "helios", "acme", "pai", "openb", "sacct", "journal", "generic"]
+TraceFormat = Literal[
+    "philly", "itp", "helios", "acme", "pai", "openb", "dlrm", "gavel", "pollux", "swf", "sacct", "slurmdbd", "journal",
+    "generic",
+]  # fmt: skip
 FORMATS: tuple[TraceFormat, ...] = get_args(TraceFormat)
 UTF_8 = "utf-8"
 

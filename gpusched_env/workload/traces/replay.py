@@ -222,7 +222,7 @@ def gpu_types_named(scenario: Scenario, trace: Trace) -> dict[str, str | None]:
     of_name: dict[str, str] = {"": reference}
     alike: dict[str, list[str]] = {}
     for own in scenario.gpu_types:
-        if own.name in types and own.like is not None and own.speed == 1.0:
+        if own.name in types and own.like is not None and own.factor == 1.0:
             alike.setdefault(own.like.casefold(), []).append(own.name)
     of_name |= {name: found[0] for name, found in alike.items() if len(found) == 1}
     of_name |= {name.casefold(): name for name in types}
