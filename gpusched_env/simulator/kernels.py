@@ -38,6 +38,7 @@ from gpusched_env.simulator.builds import share_units
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import MISSED_S, due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
+from gpusched_env.simulator.hooks import copy_arrays
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.held_nodes import chain_of, gpus_on, next_node, same_gpus
@@ -135,6 +136,7 @@ __all__ = [
     "check_order",
     "clear",
     "clear_preferred_node",
+    "copy_arrays",
     "count_fitting",
     "curve_of",
     "due_date_timer_s",
