@@ -149,7 +149,7 @@ def test_an_answer_can_be_sent_back_as_the_current_schedule_though_it_names_no_g
 
 @pytest.mark.parametrize("method", ["FIFO", "EDF", "PS", "G", "RG", "STS", "sts-x", "STS-X", "greedy"])
 def test_every_method_and_every_policy_of_the_service_can_be_chosen(answered, method: str):
-    status, answer = answered(form({"a": job(50, 4)}, method=method))
+    status, answer = answered(form({"a": job(50, 120)}, method=method))
     assert (status, list(answer["jobs"])) == (201, ["a"])
 
 
