@@ -42,7 +42,7 @@ def settle_put_off(board: Board, least_eur: float) -> Floats:
         (A, COLUMNS); NaN of jobs that run, or wait because nothing is free for them.
     """
     active, jobs = board.active[: board.count[at.ACTIVE]], board.jobs
-    found, free_s = np.full((active.shape[0], COLUMNS), np.nan), _free_s(board, active)
+    found, ends_s = np.full((active.shape[0], COLUMNS), np.nan), _ends_s(board, active)
     for stopped in (True, False):
         for i in range(active.shape[0]):
             job = active[i]
@@ -51,12 +51,17 @@ def settle_put_off(board: Board, least_eur: float) -> Floats:
             config, rate, now = _cheapest_now(board, job)
             if config < 0:
                 continue
-            found[i] = _cheapest_later(board, job, config, rate, now, free_s)
+            row, v, end_s = _cheapest_later(board, job, config, rate, now, _first(ends_s))
+            found[i] = row
             found[i, SAVES] = now[SAVES] - found[i, SAVES]
             if not found[i, SAVES] >= least_eur:
                 place(board, job, config)
                 jobs[job, at.TIMER_S] = np.inf
                 found[i] = np.nan
+            elif least_eur > -np.inf:
+                jobs[job, at.TIMER_S] = min(jobs[job, at.TIMER_S], found[i, UNTIL_S])
+                if v >= 0:  # the next one waits for the next GPUs
+                    ends_s[np.argmin(ends_s[:, v]), v] = end_s
     return found
 
 
@@ -84,18 +89,21 @@ def _cheapest_now(board: Board, job: int) -> tuple[int, float, Floats]:
 
 
 @kernel
-def _cheapest_later(board: Board, job: int, config: int, rate: float, now: Floats, free_s: Floats) -> Floats:
+def _cheapest_later(
+    board: Board, job: int, config: int, rate: float, now: Floats, free_s: Floats
+) -> tuple[Floats, int, float]:
     """Return when a job would cost least, that cost, and its energy at the reference price and tardiness [€], a row.
 
     It has the configuration that it could have now in cheaper periods, or one that becomes free, alone on its node;
-    else it is as if it ran `now`.
+    else it is as if it ran `now`. With the row come the GPU type that it waits for, -1 for none, and its end then [s].
 
     Args:
         rate: By how much the bill rises with that configuration [€/s].
         now: The row of `_cheapest_now`.
         free_s: When GPUs of each type are expected to become free [s], (V,).
     """
-    best, weight, left = now.copy(), board.jobs[job, at.WEIGHT], expected_left(board, job)
+    best, wanted, end_s = now.copy(), -1, np.inf
+    weight, left = board.jobs[job, at.WEIGHT], expected_left(board, job)
     own, tau = int(board.jobs[job, at.APPLICATION]), board.tau[job]
     pause = board.jobs[job, at.STARTING_S] if np.isnan(board.jobs[job, at.START_S]) else longest_switch_s(board, job)
     length = pause + left * tau[config]
@@ -114,18 +122,30 @@ def _cheapest_later(board: Board, job: int, config: int, rate: float, now: Float
         cost = alone * length * _price(board, c, alone, free_s[v], free_s[v] + length) + late
         if cost < best[SAVES]:
             best[UNTIL_S], best[SAVES], best[ENERGY], best[TARDINESS] = free_s[v], cost, alone * length, late
-    return best
+            wanted, end_s = v, free_s[v] + length
+    return best, wanted, end_s
 
 
 @kernel
-def _free_s(board: Board, active: Ints) -> Floats:
-    """Return when a job that runs on each GPU type is first expected to end [s], (V,); inf if none does."""
-    found, now = np.full(board.capacity.shape[0], np.inf), board.clock[at.NOW]
-    for job in active:
-        config = int(board.jobs[job, at.CONFIG])
+def _ends_s(board: Board, active: Ints) -> Floats:
+    """Return when each active job that runs is expected to end, in the column of its GPU type [s], (A, V); else inf."""
+    found, now = np.full((active.shape[0], board.capacity.shape[0]), np.inf), board.clock[at.NOW]
+    for i in range(active.shape[0]):
+        job, config = active[i], int(board.jobs[active[i], at.CONFIG])
         if config >= 0:
-            v, begin = int(board.facts.configs[config, at.CONFIG_TYPE]), max(now, board.jobs[job, at.READY_S])
-            found[v] = min(found[v], begin + board.tau[job, config] * expected_left(board, job))
+            begin = max(now, board.jobs[job, at.READY_S])
+            end = begin + board.tau[job, config] * expected_left(board, job)
+            found[i, int(board.facts.configs[config, at.CONFIG_TYPE])] = end
+    return found
+
+
+@kernel
+def _first(ends_s: Floats) -> Floats:
+    """Return the first end on each GPU type [s], (V,)."""
+    found = np.full(ends_s.shape[1], np.inf)
+    for i in range(ends_s.shape[0]):
+        for v in range(found.shape[0]):
+            found[v] = min(found[v], ends_s[i, v])
     return found
 
 

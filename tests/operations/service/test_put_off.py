@@ -66,9 +66,20 @@ def test_a_job_waits_for_a_cheaper_gpu_if_that_saves_a_cent_and_says_until_when(
     told = asked["jobs"][1]
     assert (told["waits_until_s"], told["saves_eur"]) == (HOUR, pytest.approx(8.0))
     assert told["why"] == "waits until 3600 s, in 1.0 h, to save 8.00 EUR"
+    assert asked["ask_again_in_s"] == HOUR
     assert (told["expected_energy_eur"], told["expected_tardiness_eur"]) == (pytest.approx(4.0), 0.0)
     assert asked["expected_cost_eur"] == pytest.approx(1.0 + 4.0)
     assert (asked["running"], asked["waiting"]) == (1, 1)
+
+
+def test_jobs_that_wait_for_one_gpu_wait_for_each_other():
+    """Each needs it for four hours, so the second can have it after five; who is due before runs on a fast GPU."""
+    holds = job("a", epochs_done=3.0, **on("Cx1", "c1"))
+    late = job("d", due_s=8.0 * HOUR, tardiness_weight_eur_per_s=20.0 / HOUR)
+    asked = answer_to(holds, job("b"), job("c", due_s=900.0 * HOUR), late, restart_s=60.0)
+    assert actions(asked)[:3] == ["keep", "wait", "wait"]
+    assert [each["waits_until_s"] for each in asked["jobs"][1:3]] == [HOUR, 5.0 * HOUR]
+    assert asked["jobs"][3]["action"] == "start"
 
 
 def test_a_job_does_not_wait_for_a_gpu_that_is_free_too_late():
