@@ -17,6 +17,7 @@ LogLevelOption = Annotated[
     str, typer.Option("--log-level", help="Least that is logged on stderr: debug, info, warning or error.")
 ]
 LogFormatOption = Annotated[str, typer.Option("--log-format", help="Lines of the log: text or json.")]
+DEFAULT_POLICY = "by default STS-X in which no job waits (sts-x:no-waiting), or sts-x where prices change"
 QUIET = "error"
 """The level of commands that say on stdout what they do."""
 

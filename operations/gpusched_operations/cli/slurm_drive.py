@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from gpusched_env.errors import InputError
-from gpusched_operations.cli.live_options import QUIET, LogFormatOption, LogLevelOption, live_metrics
+from gpusched_operations.cli.live_options import DEFAULT_POLICY, QUIET, LogFormatOption, LogLevelOption, live_metrics
 from gpusched_operations.cli.slurm_release import state_folder
 
 LEAST_LEASE_MIN = 0.25
@@ -22,7 +22,9 @@ LEAST_LEASE_MIN = 0.25
 
 def slurm_drive_command(
     partition: Annotated[str, typer.Option("--partition", "-p", help="The partition.")],
-    policy: Annotated[str, typer.Option("--policy", help="A policy or agent: sts-x, agent:default.")] = "sts-x",
+    policy: Annotated[
+        str | None, typer.Option("--policy", help=f"A policy or agent, such as agent:default; {DEFAULT_POLICY}.")
+    ] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="A file that says what jobs are (TOML).")] = None,
     every: Annotated[float, typer.Option("--every", help="Longest time between two rounds [s].")] = 30.0,
     state: Annotated[
@@ -53,7 +55,7 @@ def slurm_drive_command(
     They are held, placed, resized and stopped only as they allow; no other job is touched. Ctrl-C undoes all: jobs that
     run go on, nothing stays held. Begin with **--dry-run**.
 
-    Example: **gpusched slurm drive --partition gpu --policy sts-x --dry-run**
+    Example: **gpusched slurm drive --partition gpu --dry-run**
     """
     from gpusched_operations.live import asking, driving  # noqa: PLC0415 - they take long to import
     from gpusched_operations.live.acting import DriveSettings  # noqa: PLC0415
@@ -68,6 +70,7 @@ def slurm_drive_command(
     if min(every, poll) > 20.0 * lease:
         raise InputError("--poll", poll, f"seconds <= {20.0 * lease:g}: a third of --lease, which each look renews")
     folder, known = state_folder(state, partition), JobRules.load(rules)
+    policy = known.default_policy if policy is None else policy
     if out is not None:
         from gpusched_env.files import check_new_folder  # noqa: PLC0415
         from gpusched_env.formats.run_folder import MAY_HOLD  # noqa: PLC0415

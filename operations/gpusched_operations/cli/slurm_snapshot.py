@@ -16,6 +16,7 @@ from gpusched_env.provenance import provenance
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.table import Table
+from gpusched_operations.cli.live_options import DEFAULT_POLICY
 from gpusched_operations.live.comment import seconds_of_due
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.kubernetes_objects import objects_of
@@ -63,8 +64,14 @@ def slurm_snapshot_command(
         str | None, typer.Option("--rules", metavar="FILE", help="What jobs are, and prices, as TOML.")
     ] = None,
     policies: Annotated[
-        str, typer.Option("--policies", "-p", help="Policies with commas.", autocompletion=completion.policies)
-    ] = "edf,sts,sts-x",
+        str | None,
+        typer.Option(
+            "--policies",
+            "-p",
+            help=f"Policies with commas; edf, sts and {DEFAULT_POLICY}.",
+            autocompletion=completion.policies,
+        ),
+    ] = None,
     partition: Annotated[str | None, typer.Option("--partition", help="Only this partition; default: all.")] = None,
     forecast: Annotated[
         int, typer.Option("--forecast", metavar="N", help="Rollouts for how long jobs wait; 0: none.")
@@ -87,6 +94,7 @@ def slurm_snapshot_command(
     if forecast < 0:
         raise InputError("--forecast", forecast, "a whole number >= 0")
     jobs = JobRules.load(None if rules is None else Path(rules))
+    policies = f"edf,sts,{jobs.default_policy}" if policies is None else policies
     decider = Decider(PolicyCatalogue.of(policies), secrets.token_bytes(32))
     cluster = _cluster(squeue, nodes, kueue or [], kai, at)
     taken = take_snapshot(cluster, jobs, decider.policies.names, decider, partition=partition, samples=forecast)

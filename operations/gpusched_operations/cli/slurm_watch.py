@@ -25,6 +25,7 @@ from gpusched_experiments.report.comparison_writing import SCENARIO, Workload, w
 from gpusched_experiments.report.recorded_times import AS_TRACED
 from gpusched_experiments.report.table import markdown
 from gpusched_operations.cli.live_options import (
+    DEFAULT_POLICY,
     QUIET,
     LogFormatOption,
     LogLevelOption,
@@ -61,8 +62,11 @@ def slurm_watch_command(
         str | None, typer.Option("--journal", metavar="DIR", help="Folder of the journal; one that is there goes on.")
     ] = None,
     policy: Annotated[
-        str, typer.Option("--policy", "-p", help="The policy that is asked.", autocompletion=completion.a_policy)
-    ] = "sts-x",
+        str | None,
+        typer.Option(
+            "--policy", "-p", help=f"The policy that is asked; {DEFAULT_POLICY}.", autocompletion=completion.a_policy
+        ),
+    ] = None,
     partition: Annotated[str | None, typer.Option("--partition", help="Only this partition; default: all.")] = None,
     rules: Annotated[
         str | None, typer.Option("--rules", metavar="FILE", help="What jobs are, and prices, as TOML.")
@@ -104,6 +108,7 @@ def slurm_watch_command(
     - **gpusched slurm watch --report yesterday --out results/yesterday**
     """
     jobs = JobRules.load(None if rules is None else Path(rules))
+    policy = jobs.default_policy if policy is None else policy
     if report is not None:
         if journal is not None:
             raise InputError("--journal", journal, "nothing beside --report, which takes the journal itself")

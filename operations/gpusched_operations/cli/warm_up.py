@@ -80,8 +80,9 @@ def _forecasts() -> None:
 
 
 def _decisions() -> None:
-    instance, decide = tiny_instance(), Decider(PolicyCatalogue.of("edf"), b"warm-up")
-    simulate(instance, ServicePolicy("", "edf", instance, post=lambda _, body: decide(body)), record=False)
+    instance, decide = tiny_instance(), Decider(PolicyCatalogue.of("edf,sts-x"), b"warm-up")
+    for name in ("edf", "sts-x"):
+        simulate(instance, ServicePolicy("", name, instance, post=lambda _, body: decide(body)), record=False)
 
 
 def _place() -> str:

@@ -1,13 +1,15 @@
-"""Asking a policy: in this process, or a service over HTTP."""
+"""Asking a policy, in this process or a service over HTTP, and which jobs its answer puts off."""
 
 from __future__ import annotations
 
 import os
 import secrets
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from gpusched_operations.live.state import Clock
 from gpusched_operations.service.client import asked
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
 
@@ -37,6 +39,19 @@ def key_of(folder: Path) -> bytes:
 
 def decider_of(policy: str, key: bytes) -> Decider:
     return Decider(PolicyCatalogue.of(policy), key)
+
+
+def put_off(answer: Mapping[str, Any], clock: Clock) -> dict[str, str]:
+    """Return until when jobs wait beside idle GPUs, and what that saves, by id."""
+    return {
+        job["id"]: f"waits until {_time(clock.unix_s(job['waits_until_s']))}, to save {job['saves_eur']:.2f} EUR"
+        for job in answer["jobs"]
+        if job.get("waits_until_s") is not None
+    }
+
+
+def _time(unix_s: float) -> str:
+    return f"{datetime.fromtimestamp(unix_s, UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def ask_service(url: str) -> Ask:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_operations.live.acting import DriveSettings
-from gpusched_operations.live.asking import Ask
+from gpusched_operations.live.asking import Ask, put_off
 from gpusched_operations.live.driver import Driver
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import Journal, log_line
@@ -73,10 +73,12 @@ def dry_run(settings: DriveSettings, rules: JobRules, ask: Ask, folder: Path, pr
     driver = Driver(settings, rules, commands, ask, folder, on_event, ProgressReports(progress))
     request = driver.observe()
     driver.apply(driver.decide(request))
+    waits = put_off(driver.answer, driver.rules.clock)
     keeps = [
-        f"{job['action']} {job['id']}: {job.get('configuration') or job.get('why') or 'no GPUs now'}"
+        f"{job['action']} {job['id']}: "
+        f"{waits.get(job['id']) or job.get('configuration') or job.get('why') or 'no GPUs now'}"
         for job in driver.answer["jobs"]
-        if job["action"] in ("keep", "wait")
+        if job["action"] in ("keep", "wait") or job["id"] in waits
     ]
     return [*commands.not_run, *events, *keeps, *driver.actions.lines()]
 
@@ -125,7 +127,7 @@ def _say_left_alone(say: Callable[[str], None], kind: str, fields: Mapping[str, 
 
 
 def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -> None:
-    failures, settings = 0, driver.settings
+    failures, settings, waits = 0, driver.settings, dict[str, str]()
     Lease.mine(settings.lease_s).save(options.folder)
     while True:
         if options.watchdog:
@@ -142,6 +144,10 @@ def _rounds(driver: Driver, options: DriveOptions, say: Callable[[str], None]) -
         Lease.mine(settings.lease_s).save(options.folder)
         for line in driver.actions.lines():
             say(line)
+        former, waits = waits, put_off(driver.answer, driver.rules.clock)
+        for name, text in waits.items():
+            if name not in former:
+                say(f"{name} {text}")
         if options.until_idle and driver.idle():
             return
         driver.wait(settings.every_s, looked=lambda: _renew(options.folder, settings.lease_s))

@@ -19,6 +19,7 @@ from gpusched_operations.live.comment import JobSpec, seconds_of_due, spec_of_co
 from gpusched_operations.live.gpu_names import built_in_gpu_type
 from gpusched_operations.live.rules_file import RulesFile
 from gpusched_operations.live.state import Clock, LiveCluster, LiveJob
+from gpusched_operations.service.fields import default_policy
 
 UNIFORM = "part of the time limit"
 """Name of the distribution of jobs of which only a time limit is known: each tenth of it is equally likely."""
@@ -95,6 +96,10 @@ class JobRules:
     @property
     def clock(self) -> Clock:
         return Clock(self.file.clock.speed, self.file.clock.origin_s)
+
+    @property
+    def default_policy(self) -> str:
+        return default_policy(self.file.prices.series)
 
     @cached_property
     def catalogue(self) -> Catalogue:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.table import COUNT, MONEY, RATIO, Column, Table
 from gpusched_operations.html_report import ReportData
+from gpusched_operations.live.asking import put_off
 from gpusched_operations.live.request import HOLDING
 from gpusched_operations.live.snapshot import FULL, PolicyAnswer, Snapshot
-from gpusched_operations.live.state import LiveJob, LiveNode
+from gpusched_operations.live.state import Clock, LiveJob, LiveNode
 
 MANAGERS = {"slurm": "Slurm", "kueue": "Kueue", "kai": "KAI-Scheduler"}
 ACTIONS = {
@@ -32,9 +33,9 @@ MEANT = (
         "become free."
     ),
     (
-        "Running jobs €: what the jobs that would run cost until they end, energy and tardiness. A job that would "
-        "wait counts nothing there. All jobs €: until all of these jobs are done, by rollouts of the policy without "
-        "new jobs."
+        "Running jobs €: what the jobs that would run cost until they end, energy and tardiness, and those that would "
+        "wait beside idle GPUs to save. Others that wait count nothing there. All jobs €: until all of these jobs are "
+        "done, by rollouts of the policy without new jobs."
     ),
     (
         "The whole base power of a node counts where a job would run, even if jobs that policies are not told keep it "
@@ -127,7 +128,7 @@ def jobs_table(snapshot: Snapshot) -> Table:
     ]
     for each in snapshot.answers[1:]:
         waits = each.waits_s(snapshot.now_s)
-        columns.append(Column(each.policy, each.policy, _action_of(each)))
+        columns.append(Column(each.policy, each.policy, _action_of(each, snapshot.rules.clock)))
         if any(entries[name].get("started_s") is None for name in waits):
             columns.append(Column(f"{each.policy}_wait", f"{each.policy}: wait", _wait_of(waits, entries, speed)))
     notes: tuple[str, ...] = ()
@@ -148,8 +149,8 @@ def now_text(job: LiveJob, now_s: float) -> str:
     return (", ".join(f"{gpus} on {node}" for node, gpus in job.holds) or "runs") + since
 
 
-def _action_of(asked: PolicyAnswer) -> Any:
-    jobs = asked.jobs()
+def _action_of(asked: PolicyAnswer, clock: Clock) -> Any:
+    jobs, waits = asked.jobs(), {} if asked.answer is None else put_off(asked.answer, clock)
 
     def action(job: LiveJob) -> str:
         told = jobs.get(job.id)
@@ -158,7 +159,7 @@ def _action_of(asked: PolicyAnswer) -> Any:
         if told is None:
             return ""
         if told["configuration"] is None:
-            return str(told["action"])
+            return f"{told['action']}, {waits[job.id]}" if job.id in waits else str(told["action"])
         return f"{told['action']} {told['configuration']} on {', '.join(told['nodes'])}"
 
     return action

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_operations.live.asking import Ask
+from gpusched_operations.live.asking import Ask, put_off
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import ROUND, Journal
 from gpusched_operations.live.progress import JobProgress
@@ -100,7 +100,7 @@ class ClusterWatch:
             ROUND, read=cluster.read_s, policy=self.policy, **new, seconds=round(spent_s, 3),
             running=answer["running"], waiting=answer["waiting"], left_out=len(request.left_out),
         )  # fmt: skip
-        return f"{now}  {self._line(cluster, request, would)}"
+        return f"{now}  {self._line(cluster, request, would)}{_waits(put_off(answer, self.rules.clock))}"
 
     @property
     def is_idle(self) -> bool:
@@ -189,6 +189,11 @@ def said_of(would: list[dict[str, Any]]) -> str:
             )
             parts.append(f"{action} {len(jobs)} ({', '.join(places)}{', ...' if len(jobs) > NAMED else ''})")
     return f"would {', '.join(parts)}" if parts else "would change nothing"
+
+
+def _waits(texts: Mapping[str, str]) -> str:
+    first = [f"; {name} {text}" for name, text in list(texts.items())[:NAMED]]
+    return "".join(first) + (f"; {len(texts) - NAMED} more wait to save" if len(texts) > NAMED else "")
 
 
 def watch_on(

@@ -255,7 +255,7 @@ class ServicePolicy:
         seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
         run = self._runs.setdefault(view, _Run())
         request = self._fixed | jobs_part(view, self.instance, run.seen)
-        request |= {"policy": self.name, "seed": seed, "memory": run.memory}
+        request |= {"policy": self.name, "seed": seed, "memory": run.memory, "as_simulated": True}
         send = post if self.post is None else self.post
         url = f"{self.url}/v1/decide"
         told = send(url, json.dumps(request).encode())

@@ -19,24 +19,26 @@ from gpusched_agents.any_policy import full_name, is_agent, is_own_policy, known
 from gpusched_agents.files.storage import PREFIX, find_agent, load_description
 from gpusched_baselines.registry import POLICIES, usual_policy_names
 from gpusched_env.errors import InputError, nearest_first
-from gpusched_env.simulator import Board, Policy, State
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.held_nodes import places_of
+from gpusched_env.simulator import Policy, State
 from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs, check_fit, memory_columns
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.code_version import agent_version, code_version
+from gpusched_operations.service.answers import answer, decided
 from gpusched_operations.service.cluster import ClusterNames
 from gpusched_operations.service.facts import DecisionFacts
-from gpusched_operations.service.fields import DEFAULT, DecideRequest, RequestLimits, input_error
+from gpusched_operations.service.fields import DEFAULT, NO_WAITING, DecideRequest, RequestLimits, input_error
 from gpusched_operations.service.memory import Memory, SessionState
-from gpusched_operations.service.present import END_S, ENERGY, TARDINESS, expected_costs, present_state
+from gpusched_operations.service.present import present_state
 from gpusched_operations.service.problem import Problem
+from gpusched_operations.service.put_off import LEAST_EUR, settle_put_off
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.random import Generator
+
+    from gpusched_env.arrays import Floats
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,7 @@ class PolicyCatalogue:
         if listed == ["all"]:
             listed = list(_answering())
         elif listed == ["usual"]:
-            listed = [*usual_policy_names(), *(n for n in known_policies() if is_agent(n))]
+            listed = [*usual_policy_names(), NO_WAITING, *(n for n in known_policies() if is_agent(n))]
         shown = [shown_name(name) for name in listed]
         each_once("--policies", shown)
         files = {name: full_name(given) for name, given in zip(shown, listed, strict=True) if is_own_policy(given)}
@@ -132,83 +134,6 @@ def _answering() -> tuple[str, ...]:
 _made = cache(make_any_policy)
 R = TypeVar("R", bound=DecideRequest)
 
-WAITS = ("id", "ask_again_at_s", "action", "configuration", "why")
-WHY = "no node that is there can hold what it may use"
-
-
-def answer(
-    request: DecideRequest, jobs: Iterable[dict[str, Any]], timer_s: float, costs_eur: tuple[float, float], rate: float
-) -> dict[str, Any]:
-    """Return the answer.
-
-    Args:
-        jobs: What jobs get that fit something now; all others wait.
-        timer_s: The first time at which one asked to be looked at again [s]; inf: none.
-        costs_eur: Expected cost of energy, and of tardiness [€].
-        rate: Cost of energy now [€/s].
-    """
-    given = {job["id"]: job for job in jobs}
-    told = [
-        given.get(job.id) or dict.fromkeys(WAITS) | {"id": job.id, "action": "wait", "why": WHY} for job in request.jobs
-    ]
-    running = sum(job["configuration"] is not None for job in told)
-    again = timer_s if np.isfinite(timer_s) else None
-    return {
-        "jobs": told,
-        "running": running,
-        "waiting": len(told) - running,
-        "ask_again_in_s": None if again is None else again - request.now_s,
-        "ask_again_at_s": again,
-        "expected_cost_eur": sum(costs_eur),
-        "expected_energy_eur": costs_eur[0],
-        "expected_tardiness_eur": costs_eur[1],
-        "energy_eur_per_h": 3600.0 * rate,
-    }
-
-
-def _decided(state: State, request: DecideRequest, names: ClusterNames, order: list[int]) -> dict[str, Any]:
-    """Return the answer after the round: of the jobs at these places in the request what they got."""
-    board = state.board
-    active, expected = board.active[: len(order)], expected_costs(board)
-    timers = board.jobs[active, at.TIMER_S]
-    jobs = (
-        _job(board, job, each, request, names, index)
-        for job, index, each in zip(active.tolist(), order, expected.tolist(), strict=True)
-    )
-    energy, tardiness = (float(np.nansum(expected[:, column])) for column in (ENERGY, TARDINESS))
-    timer_s = float(np.min(timers, initial=np.inf, where=timers > request.now_s))
-    return answer(request, jobs, timer_s, (energy, tardiness), float(board.clock[at.BILL_RATE]))
-
-
-def _job(
-    board: Board, job: int, expected: list[float], request: DecideRequest, names: ClusterNames, index: int
-) -> dict[str, Any]:
-    """Return what a job gets: `start`, `keep`, `change`, `stop` or `wait`."""
-    row, given = board.jobs[job], request.jobs[index]
-    config, timer = int(row[at.CONFIG]), float(row[at.TIMER_S])
-    base = {"id": given.id, "ask_again_at_s": timer if np.isfinite(timer) and timer > request.now_s else None}
-    if config < 0:
-        return base | {"action": "wait" if given.running is None else "stop", "configuration": None}
-    configuration = names.configurations[config]
-    nodes = [request.cluster.nodes[node].name for node in places_of(board, job, old=False)]
-    slot = int(row[at.SLOT])
-    held = given.running
-    now = configuration.name, sorted(nodes), None if slot < 0 else slot
-    same = held is not None and (held.configuration, sorted(held.nodes), held.gpu) == now
-    return base | {
-        "action": "keep" if same else "start" if held is None else "change",
-        "configuration": configuration.name,
-        "gpu_type": configuration.gpu_type,
-        "nodes": nodes,
-        "gpus_per_node": configuration.gpus_per_node,
-        "share": configuration.share,
-        "gpu": now[2],
-        "ready_s": float(row[at.READY_S]),
-        "expected_end_s": expected[END_S],
-        "expected_energy_eur": expected[ENERGY],
-        "expected_tardiness_eur": expected[TARDINESS],
-    }
-
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
@@ -232,8 +157,8 @@ class OpenRequest:
     state: State
     rng: Generator
 
-    def told(self) -> dict[str, Any]:
-        return _decided(self.state, self.request, self.names, self.order)
+    def told(self, put_off: Floats | None = None) -> dict[str, Any]:
+        return decided(self.state, self.request, self.names, self.order, put_off)
 
 
 @dataclass(frozen=True)
@@ -258,13 +183,12 @@ class Decider:
         begin = time.perf_counter()
         request: DecideRequest = self.parse(body)
         parsed = time.perf_counter()
-        answer = self.decide(request)
-        decided = time.perf_counter()
-        text = json.dumps(answer, allow_nan=False)
-        written = time.perf_counter()
-        spent = {"parse": parsed - begin, "decide": decided - parsed, "answer": written - decided}
+        told = self.decide(request)
+        after = time.perf_counter()
+        text = json.dumps(told, allow_nan=False)
+        spent = {"parse": parsed - begin, "decide": after - parsed, "answer": time.perf_counter() - after}
         milliseconds = json.dumps({name: round(1000.0 * seconds, 3) for name, seconds in spent.items()})
-        return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode(), DecisionFacts.of(request, answer, spent)
+        return f'{text[:-1]}, "milliseconds": {milliseconds}}}'.encode(), DecisionFacts.of(request, told, spent)
 
     def parse(self, body: bytes) -> DecideRequest:
         return self.read(body, DecideRequest)
@@ -303,8 +227,10 @@ class Decider:
         head |= {"version": VERSION, "code": self.policies.version(request.policy)}
         if opened is None:  # nothing is to be decided: no jobs, or none that fits anything now
             return head | answer(request, (), np.inf, (0.0, 0.0), 0.0) | {"memory": request.memory}
-        _decide(opened.state, opened.policy, opened.rng)
-        return head | opened.told() | {"memory": opened.session.taken_from(opened.state, opened.rng).text(self.key)}
+        put_off = _decide(opened.state, opened.policy, opened.rng, request)
+        return (
+            head | opened.told(put_off) | {"memory": opened.session.taken_from(opened.state, opened.rng).text(self.key)}
+        )
 
     def open(self, request: DecideRequest) -> OpenRequest | None:
         """Make the state that a request tells, before its round begins; None if no job fits anything now."""
@@ -344,10 +270,15 @@ def open_request(
     return OpenRequest(request, names, order, policy, session, state, session.put_into(state, request))
 
 
-def _decide(state: State, policy: Policy, rng: Generator) -> None:
+def _decide(state: State, policy: Policy, rng: Generator, request: DecideRequest) -> Floats | None:
+    """Decide a round; return what `settle_put_off` does where the policy puts jobs off."""
     state.begin_round(policy.preemption)
     policy.decide(state.view, rng)
+    least_eur, put_off = -np.inf if request.as_simulated else LEAST_EUR, None
+    if getattr(policy, "puts_off", False):
+        put_off = settle_put_off(state.board, least_eur)
     state.commit_round()
+    return put_off
 
 
 def _ids(request: DecideRequest) -> list[str]:

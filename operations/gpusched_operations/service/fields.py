@@ -6,7 +6,17 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError, create_model
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    ValidationError,
+    create_model,
+    model_validator,
+)
 
 from gpusched_env.errors import SHOWN, InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, NODE_LABELS
@@ -21,6 +31,10 @@ MOST_JOBS, MOST_NODES, MOST_CONFIGURATIONS, MOST_GPU_TYPES, MOST_BINS = 4_000, 4
 
 MOST_CELLS = 4_000_000
 """Most jobs times configurations: a request may name times once and refer to them thousands of times."""
+
+
+WAITING, NO_WAITING = "sts-x", "sts-x:no-waiting"
+"""The policies of live decisions where none is named."""
 
 
 MOST_RECEIVING = 8
@@ -311,6 +325,16 @@ class JobFields(_JobLabels):
     )
 
 
+def default_policy(series: Any) -> str:
+    """Return the policy of live decisions where none is named: one in which jobs wait where the price changes.
+
+    Args:
+        series: The field `prices.series`, not checked yet; None: one price.
+    """
+    prices = series.get("eur_per_kwh") if isinstance(series, dict) else None
+    return WAITING if isinstance(prices, list) and any(each != prices[0] for each in prices) else NO_WAITING
+
+
 class PriceFields(Fields):
     """What energy costs."""
 
@@ -344,7 +368,11 @@ class SiteFields(Fields):
 class DecideRequest(Fields):
     """All that a decision depends on: the service keeps nothing between two requests."""
 
-    policy: Name = Field(description="Name of a policy of `GET /v1/policies`.")
+    policy: Name = Field(
+        default=NO_WAITING,
+        description="Name of a policy of `GET /v1/policies`. By default sts-x where prices change, else STS-X in which "
+        "no job waits.",
+    )
     now_s: Time = Field(description="The present time [s], on any clock that all times of the request have.")
     cluster: ClusterFields
     jobs: list[JobFields] = Field(max_length=MOST_JOBS, description="The jobs submitted and not complete.")
@@ -386,6 +414,18 @@ class DecideRequest(Fields):
     memory: str | None = Field(
         default=None, description="`memory` of the answer before, as it is; null for the first, or to begin again."
     )
+    as_simulated: bool = Field(
+        default=False,
+        description="Whether STS-X may let jobs wait beside idle GPUs though that saves nothing, as in the simulator.",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_policy(cls, data: Any) -> Any:
+        if not isinstance(data, dict) or "policy" in data:
+            return data
+        prices = data.get("prices")
+        return data | {"policy": default_policy(prices.get("series") if isinstance(prices, dict) else None)}
 
 
 WAYS = "a name, or a JSON object (or list) as the field takes it"

@@ -24,7 +24,7 @@ from gpusched_operations.forecast.forecast import (
     json_difference,
     json_rows,
 )
-from gpusched_operations.service.decision import WHY
+from gpusched_operations.service.answers import WHY
 from gpusched_operations.service.fields import (
     MOST_CELLS,
     MOST_JOBS,

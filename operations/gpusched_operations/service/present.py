@@ -16,7 +16,8 @@ from gpusched_env.simulator.events import charge, seconds_per_epoch, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
 from gpusched_env.simulator.placement.held_nodes import add_to_mark
 from gpusched_env.simulator.policy import AS_A_POLICY
-from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
+from gpusched_env.simulator.survival import SAME_EPOCH, expected_left
+from gpusched_operations.service.put_off import late_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -186,17 +187,5 @@ def expected_costs(board: Board) -> Floats:
             part, cpu_part, busy = help_now(board)
             rate += cpu_machines_rate(board, job, part, cpu_part, busy)
         found[i, ENERGY] = rate * (found[i, END_S] - now)
-        due = max(now, jobs[job, at.DUE])
-        late_s = max(0.0, ready - due) + each_s * _epochs_after(board, job, max(0.0, due - ready) / each_s)
-        found[i, TARDINESS] = jobs[job, at.WEIGHT] * late_s
+        found[i, TARDINESS] = jobs[job, at.WEIGHT] * late_s(board, job, ready, each_s)
     return found
-
-
-@kernel
-def _epochs_after(board: Board, job: int, epochs: float) -> float:
-    largest, done, curve = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS], curve_of(board, job)
-    then = min(1.0, (done + epochs) / largest)
-    alive = curve.survival[bin_of(curve.edges, done / largest)]
-    if alive <= 0.0:
-        return (1.0 - then) * largest
-    return survival_after(curve, then) / alive * largest

@@ -57,6 +57,28 @@ def test_what_policies_would_do_worked_out_by_hand() -> None:
     assert taken_for["checkpoints: no"] == 1
 
 
+CHEAP_LATER = {"start_s": [0.0, 18_000.0], "eur_per_kwh": [2.0, 1.0]}
+
+
+def test_a_job_that_a_policy_puts_off_shows_until_when_and_what_that_saves() -> None:
+    """Energy costs half after three hours: four hours of 1 kW at 2 €, the last at 1 €, or all of them then."""
+    rules = JobRules.of(RULES | {"prices": RULES["prices"] | {"series": CHEAP_LATER}})
+    taken = take_snapshot(
+        replace(CLUSTER, jobs=(WAITS,)), rules, [rules.default_policy], Decider(PolicyCatalogue.of("sts-x"), b"a key")
+    )
+    (waits,) = jobs_table(taken).as_dicts()
+    assert waits["sts-x"] == "wait, waits until 1970-01-01 05:00 UTC, to save 3.00 EUR"
+    assert policies_table(taken).as_dicts()[1]["expected_cost_eur"] == pytest.approx(4.0)
+
+
+def test_by_default_jobs_wait_only_where_prices_change() -> None:
+    one, series = (
+        JobRules.of(RULES),
+        {"prices": RULES["prices"] | {"series": CHEAP_LATER | {"eur_per_kwh": [2.0, 2.0]}}},
+    )
+    assert one.default_policy == JobRules.of(RULES | series).default_policy == "sts-x:no-waiting"
+
+
 def test_the_instance_is_what_is_left() -> None:
     instance = take_snapshot(CLUSTER, JobRules.of(RULES), ["edf"], DECIDER).instance
     assert instance is not None

@@ -20,6 +20,7 @@ from refusals import refused
 
 WEDNESDAY, THURSDAY = "Wed 22 Jul 2020, 14.34.39", "Thu 23 Jul 2020, 08.54.39"
 MONDAY_H, WEDNESDAY_H = 17 + 56 / 60 + 59 / 3600, 48 + 14 + 34 / 60 + 39 / 3600  # since Monday
+EMPTY = {"estimated_cost": 0.0, "estimated_cost_to_ends": 0.0, "estimated_rescheduling_time": "inf", "jobs": {}}
 M60 = {"1": 0.62, "2": 1.24, "3": 1.86, "4": 2.48}
 
 
@@ -63,7 +64,8 @@ def by_service(service, monkeypatch: pytest.MonkeyPatch):
 def test_an_answer_of_the_published_service_is_answered(by_service):
     """Request 6 of their `post_request.py`: 20.97 h at 0.62 an hour."""
     answer = by_service(form())
-    assert answer["jobs"] == {"JJ4": {"expected_tardiness": 0.0, "nGPUs": 1, "node": "n1"}}
+    in_time = {"expected_tardiness": 0.0, "expected_tardiness_at_end": 0.0}
+    assert answer["jobs"] == {"JJ4": {**in_time, "nGPUs": 1, "node": "n1"}}
     assert answer["estimated_rescheduling_time"] == "Thu 23 Jul 2020, 11.32.46"
     assert answer["estimated_cost"] == pytest.approx(13.0006, abs=1e-4)
 
@@ -95,13 +97,14 @@ def test_a_job_that_was_due_before_it_was_submitted_is_late_by_its_due_date(by_s
 
 def test_nobody_runs_without_free_gpus():
     answer = answer_of(form(), {"jobs": [{"id": "JJ4", "configuration": None}], "energy_eur_per_h": 0.0})
-    assert answer == {"estimated_cost": 0.0, "estimated_rescheduling_time": "inf", "jobs": {}}
+    assert answer == EMPTY
 
 
 def test_times_are_of_the_nearest_second():
     """Request 1 of theirs: 73,837.996 s."""
     data = form(jobs={"JJ4": job(73.83799561)}, currentTime="Tue 21 Jul 2020, 17.56.59")
     given = {"id": "JJ4", "configuration": "M60x1", "gpu_type": "M60", "gpus_per_node": 1, "nodes": ["n1"]}
+    given["expected_energy_eur"] = 50.866
     answer = answer_of(data, {"jobs": [given], "energy_eur_per_h": 2.48})
     assert answer["estimated_rescheduling_time"] == "Wed 22 Jul 2020, 14.27.37"
     assert answer["estimated_cost"] == pytest.approx(50.866, abs=1e-3)
@@ -185,7 +188,8 @@ def test_the_service_answers_at_the_published_path_with_the_published_status(doo
         ({"jobs": {"JJ4": job(ProfilingData={"M60": [1.0]})}}, 422),
         ({"jobs": {"JJ4": job(Epochs=float("inf"))}}, 422),
         ({"jobs": {"JJ4": job(Epochs=1e300)}}, 464),
-        ({"nodes": {"n1": node(1) | {"GPUtype": ["M60"]}}}, 484),
+        ({"nodes": {"n1": node(1) | {"GPUtype": ["M60"]}}}, 422),
+        ({"method": "STS-Y"}, 422),
         ({"nodes": {"n1": {"free_nGPUs": 1}}}, 422),
         ({"method": ["EDF"]}, 422),
     ],
