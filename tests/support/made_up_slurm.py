@@ -88,6 +88,7 @@ class MadeUpSlurm:
         faults: What happens at the k-th call: `late`, `timeout`, `down`, `garbage`, `refuse`, `die`, `die-after`.
         must_not_stop: Jobs that may never be stopped.
         cluster: Its name.
+        broken: Nodes that start no job, although they are up.
         others: Nodes that run jobs without GPUs.
         partitions: Partitions of nodes that do not belong to `gpu` alone.
     """
@@ -101,6 +102,7 @@ class MadeUpSlurm:
     calls: int = 0
     faults: dict[int, str] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
     touched: set[int] = field(default_factory=set)
     stopped: list[int] = field(default_factory=list)
     powered_down: list[str] = field(default_factory=list)
@@ -167,7 +169,7 @@ class MadeUpSlurm:
             if free[name] >= job.gpus
             and job.gpu_type in (None, gpu_type)
             and job.places in ("", name)
-            and name not in self.down
+            and name not in self.down | self.broken
         ]
         if fits:
             late_s = self.now_s - job.left_s
@@ -216,7 +218,7 @@ class MadeUpSlurm:
         return done
 
     def _done(self, words: Sequence[str], text: str, *, refuse: bool) -> Done:
-        if words[:2] == ("squeue", "--json"):
+        if words == ("squeue", "--all", "--json"):
             return Done(0, json.dumps({"jobs": [self._json(job) for job in self.jobs.values()]}), "")
         if words[0] == "squeue":
             partition = words[-1].partition("=")[2]

@@ -27,6 +27,7 @@ from gpusched_operations.live.snapshot_page import (
     defaults_table,
     jobs_table,
     left_out_table,
+    nodes_left_out_table,
     policies_table,
     sentences,
     snapshot_report,
@@ -96,7 +97,13 @@ def slurm_snapshot_command(
     console = output()
     for sentence in sentences(taken):
         typer.echo(sentence)
-    for table in (policies_table(taken), jobs_table(taken), left_out_table(taken), defaults_table(taken)):
+    for table in (
+        policies_table(taken),
+        jobs_table(taken),
+        left_out_table(taken),
+        nodes_left_out_table(taken),
+        defaults_table(taken),
+    ):
         if table.rows:
             print_table(console, _main(table), title=table.title, named=True)
     for name in FILES:

@@ -249,12 +249,12 @@ def test_a_start_that_slurm_does_not_make_is_taken_back_and_tried_later(tmp_path
     start = {"1": ("start", "V100x2", "v2")}
     made, events = driver(slurm, tmp_path, scripted(start, start, start))
     request = made.observe()
-    slurm.down.add("v2")
+    slurm.broken.add("v2")
     made.apply(made.decide(request))
     (late,) = kinds(events, "not-started")
     assert (late["job"], slurm.jobs[1].reason, slurm.jobs[1].request()) == ("1", "JobHeldAdmin", slurm.jobs[1].first)
     assert made.observe().jobs == {}  # not told at once again
-    slurm.down.clear()
+    slurm.broken.clear()
     slurm.pause(60.0)
     made.round()
     assert slurm.jobs[1].state == "RUNNING"
