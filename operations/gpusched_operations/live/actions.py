@@ -145,10 +145,10 @@ def _placement(
 
 
 def free_gpus(cluster: LiveCluster, records: Mapping[str, DrivenJob]) -> dict[str, int]:
-    """Return the GPUs of each node that nobody holds; of a job that ends Slurm may no longer tell what it holds."""
+    """Return the GPUs on which a job can start, by node; of one that ends Slurm may no longer tell what it holds."""
     jobs = tuple(replace(job, holds=held_by(job, records.get(job.id))) for job in cluster.jobs)
     held = occupancy(replace(cluster, jobs=jobs))
-    return {node.name: (node.gpus if node.available else 0) - held[node.name].held for node in cluster.nodes}
+    return {node.name: held[node.name].free if node.available else 0 for node in cluster.nodes}
 
 
 def held_by(job: LiveJob, record: DrivenJob | None) -> tuple[tuple[str, int], ...]:

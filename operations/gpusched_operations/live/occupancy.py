@@ -24,6 +24,7 @@ class HeldGpus:
         slices: Slices that jobs hold, which are none of its whole GPUs.
         shares: Shares that jobs hold.
         unseen: Further GPUs that are held by jobs that cannot be seen.
+        stranded: GPUs that nobody holds, and on which no job starts, as others hold all CPUs of the node.
     """
 
     gpus: int
@@ -32,6 +33,7 @@ class HeldGpus:
     slices: int = 0
     shares: int = 0
     unseen: int = 0
+    stranded: int = 0
 
     @property
     def by_jobs(self) -> int:
@@ -40,6 +42,10 @@ class HeldGpus:
     @property
     def held(self) -> int:
         return self.by_jobs + self.unseen
+
+    @property
+    def free(self) -> int:
+        return self.gpus - self.held - self.stranded
 
 
 def occupancy(cluster: LiveCluster) -> dict[str, HeldGpus]:
@@ -63,4 +69,5 @@ def occupancy(cluster: LiveCluster) -> dict[str, HeldGpus]:
         more = max(0, told - (held.whole if node.allocated_shares else held.by_jobs))
         more += max(0, node.allocated_shares - held.shares)  # each may be on a GPU of its own
         held.unseen = max(0, min(more, node.gpus - held.by_jobs))
+        held.stranded = 0 if node.has_cpus else max(0, node.gpus - held.held)
     return found

@@ -105,14 +105,12 @@ def _assembled(
     left_out: dict[str, str],
 ) -> LiveRequest:
     held = occupancy(cluster)
-    theirs = Counter({name: -each.held for name, each in held.items()})
+    given = Counter({name: held[name].free for name in usable.nodes})
     for job in cluster.jobs:
         if job.phase in HOLDING and job.id in told:
-            theirs.update(dict(job.holds))
+            given.update(dict(job.holds))
     nodes = [
-        {"name": name, "gpu_type": usable.types[name], "gpus": node.gpus + theirs[name]}
-        for name, node in usable.nodes.items()
-        if node.gpus + theirs[name] > 0
+        {"name": name, "gpu_type": usable.types[name], "gpus": given[name]} for name in usable.nodes if given[name] > 0
     ]
     if not nodes:
         raise InputError(
@@ -120,7 +118,8 @@ def _assembled(
         )
     for name in usable.nodes.keys() - {node["name"] for node in nodes}:
         unseen = f"; {UNSEEN} hold {held[name].unseen}" if held[name].unseen else ""
-        nodes_left_out[name] = f"jobs that the policy is not told hold all of its GPUs{unseen}"
+        what = "CPUs" if held[name].stranded else "GPUs"
+        nodes_left_out[name] = f"jobs that the policy is not told hold all of its {what}{unseen}"
     offered = _offered(nodes, told.values())
     names = {each.name for each in offered}
     there = {node["name"] for node in nodes}

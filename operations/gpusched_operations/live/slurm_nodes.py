@@ -15,7 +15,9 @@ from gpusched_operations.live.state import LiveNode
 NO_TYPE = "gpu"
 """GPU type of nodes of which Slurm tells none, neither by GRES nor by a feature."""
 
-_FIELDS = re.compile(r"(?:^|\s)(NodeName|Gres|GresUsed|State|Partitions|ActiveFeatures|CfgTRES|AllocTRES)=(\S*)")
+_FIELDS = re.compile(
+    r"(?:^|\s)(NodeName|Gres|GresUsed|State|Partitions|ActiveFeatures|CfgTRES|AllocTRES|CPUAlloc|CPUEfctv|CPUTot)=(\S*)"
+)
 _MARKS = {
     "*": "NOT_RESPONDING",
     "~": "POWERED_DOWN",
@@ -78,6 +80,8 @@ def _of_json(record: Mapping[str, Any]) -> dict[str, str]:
         "GresUsed": joined("gres_used", ","),
         "CfgTRES": joined("tres", ","),
         "AllocTRES": joined("tres_used", ","),
+        "CPUAlloc": joined("alloc_cpus", ","),
+        "CPUTot": joined("effective_cpus" if record.get("effective_cpus") else "cpus", ","),
         "State": "+".join(state for state in states if state).upper(),
         "Partitions": joined("partitions", ","),
         "ActiveFeatures": joined("active_features", ","),
@@ -98,7 +102,7 @@ def _node(record: Mapping[str, str]) -> LiveNode:
         for gpus in gpus_of(record.get("Gres", "")):
             kind = parts if is_part_of_gpu(gpus.gpu_type or "") else whole
             kind[gpus.gpu_type or ""] = kind.get(gpus.gpu_type or "", 0) + gpus.many
-        held = _held(record, "ALLOCATED" in words, sum(whole.values()), bool(parts))
+        held = _held(record, bool(parts))
     except (InputError, ValueError) as error:
         whole, parts, unread = {}, {}, f" ({error})"
     features = [name for name in _words(record, "ActiveFeatures") if built_in_gpu_type(name)]
@@ -114,7 +118,16 @@ def _node(record: Mapping[str, str]) -> LiveNode:
         allocated=held.gpus,
         allocated_any=held.any,
         allocated_shares=held.shares,
+        has_cpus=not _cpus_are_held(record, words),
     )
+
+
+def _cpus_are_held(record: Mapping[str, str], words: set[str]) -> bool:
+    """Return whether jobs hold all of a node's CPUs, so that no other starts there, whatever GPUs are free."""
+    held, there = record.get("CPUAlloc", ""), record.get("CPUEfctv") or record.get("CPUTot", "")
+    if held.isdecimal() and there.isdecimal():
+        return int(held) >= int(there) > 0
+    return "ALLOCATED" in words
 
 
 class _Held(NamedTuple):
@@ -125,13 +138,9 @@ class _Held(NamedTuple):
     shares: int = 0
 
 
-def _held(record: Mapping[str, str], cpus_are_held: bool, gpus: int, has_parts: bool) -> _Held:
+def _held(record: Mapping[str, str], has_parts: bool) -> _Held:
     """Return what a node tells is held: by `GresUsed`, which only `--details` writes, else by `AllocTRES`."""
-    told = [_told(record.get(field, ""), has_parts) for field in ("GresUsed", "AllocTRES")]
-    counts = any("gres/gpu" in record.get(field, "") for field in ("CfgTRES", "AllocTRES"))
-    if cpus_are_held and not counts and not gres_of(record.get("GresUsed", "")):
-        return _Held(gpus)  # no job can start there, and nothing tells of its GPUs
-    used, allocated = told
+    used, allocated = (_told(record.get(field, ""), has_parts) for field in ("GresUsed", "AllocTRES"))
     shares = used.shares if gres_of(record.get("GresUsed", "")) else allocated.shares
     return _Held(max(used.gpus, allocated.gpus), max(used.any, allocated.any), shares)
 

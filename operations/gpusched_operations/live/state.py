@@ -38,6 +38,7 @@ class LiveNode:
         allocated: GPUs that the node itself tells are held; fewer than jobs hold: it does not tell all.
         allocated_any: GPUs and parts that it tells are held, of which it does not tell the type.
         allocated_shares: Shares of GPUs that it tells are held, of which it does not tell on which GPUs.
+        has_cpus: Whether it has CPUs for another job.
     """
 
     name: str
@@ -51,10 +52,11 @@ class LiveNode:
     allocated: int = 0
     allocated_any: int = 0
     allocated_shares: int = 0
+    has_cpus: bool = True
 
     def emptied(self) -> Self:
         """Return the node as it is while nobody holds anything of it, and jobs may start on it."""
-        return replace(self, available=True, allocated=0, allocated_any=0, allocated_shares=0)
+        return replace(self, available=True, allocated=0, allocated_any=0, allocated_shares=0, has_cpus=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,15 +66,29 @@ def test_gpus_that_a_node_tells_are_held_are_held_by_jobs_that_cannot_be_seen() 
         ({"AllocTRES": "gres/gpu=6"}, (6, 4)),
         ({"GresUsed": "gpu:a100:5(IDX:0-4)"}, (5, 3)),
         ({"GresUsed": "gpu:a100:2(IDX:0-1)", "AllocTRES": "gres/gpu=3"}, (3, 1)),
-        ({"State": "ALLOCATED"}, (8, 6)),  # all of its CPUs are held, and it tells nothing of GPUs
-        ({"State": "ALLOCATED", "AllocTRES": "gres/gpu=2"}, (2, 0)),
-        ({"State": "ALLOCATED", "GresUsed": "gpu:a100:3(IDX:0-2)"}, (3, 1)),
     ],
 )
 def test_the_larger_of_what_jobs_hold_and_what_the_node_tells(told: dict[str, str], held: tuple[int, int]) -> None:
     nodes = node("a1", "gpu:a100:8(S:0-1)", **told)
     found = cluster(nodes, job(1, "gres/gpu:a100:2", "a1", gres_detail=["gpu:a100:2(IDX:0-1)"]))
     assert held_on("a1", found) == held
+
+
+@pytest.mark.parametrize(
+    ("told", "free"),
+    [
+        ({"CPUAlloc": "64", "CPUEfctv": "64", "CPUTot": "66"}, 0),
+        ({"CPUAlloc": "63", "CPUEfctv": "64"}, 6),
+        ({"CPUAlloc": "63", "CPUTot": "64", "State": "ALLOCATED"}, 6),
+        ({"State": "ALLOCATED"}, 0),
+    ],
+)
+def test_no_job_starts_where_others_hold_all_cpus(told: dict[str, str], free: int) -> None:
+    runs = job(1, "gres/gpu:a100:2", "a1", gres_detail=["gpu:a100:2(IDX:0-1)"])
+    found = cluster(node("a1", "gpu:a100:8", **told) + node("a2", "gpu:a100:8"), runs, job(2, "gres/gpu:2"))
+    use = occupancy(found)["a1"]
+    assert (use.held, use.stranded, use.free) == (2, 6 - free, free)
+    assert offered(found) == {"a1": 2 + free, "a2": 8}
 
 
 def test_the_json_of_nodes_tells_the_same() -> None:
