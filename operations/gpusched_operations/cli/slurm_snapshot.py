@@ -18,8 +18,9 @@ from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.table import Table
 from gpusched_operations.live.comment import seconds_of_due
 from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.kai_state import kai_cluster
 from gpusched_operations.live.kubernetes_objects import objects_of
-from gpusched_operations.live.kubernetes_state import kai_cluster, kueue_cluster
+from gpusched_operations.live.kueue_state import kueue_cluster
 from gpusched_operations.live.slurm_commands import SlurmControl
 from gpusched_operations.live.slurm_state import cluster_of, read_cluster
 from gpusched_operations.live.snapshot import Snapshot, take_snapshot

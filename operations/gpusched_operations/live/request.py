@@ -15,7 +15,7 @@ from gpusched_operations.live.job_requests import UsableNodes, job_request, reje
 from gpusched_operations.live.job_rules import DISTRIBUTIONS, JobRequest, JobRules
 from gpusched_operations.live.occupancy import HOLDING, occupancy
 from gpusched_operations.live.progress import JobHistory, JobProgress
-from gpusched_operations.live.state import LiveCluster, LiveNode
+from gpusched_operations.live.state import LiveCluster, LiveNode, parts_text
 from gpusched_operations.service.cluster import configuration_of
 from gpusched_operations.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
@@ -113,9 +113,9 @@ def _assembled(
         {"name": name, "gpu_type": usable.types[name], "gpus": given[name]} for name in usable.nodes if given[name] > 0
     ]
     if not nodes:
-        raise InputError(
-            "cluster.nodes", ALL_HELD if usable.nodes else "none", "at least one node with GPUs on which jobs may start"
-        )
+        whys = "; ".join(f"{name}: {why}" for name, why in nodes_left_out.items())
+        shown = ALL_HELD if usable.nodes else f"none{f' ({whys})' if whys else ''}"
+        raise InputError("cluster.nodes", shown, "at least one node with GPUs on which jobs may start")
     for name in usable.nodes.keys() - {node["name"] for node in nodes}:
         unseen = f"; {UNSEEN} hold {held[name].unseen}" if held[name].unseen else ""
         what = "CPUs" if held[name].stranded else "GPUs"
@@ -174,7 +174,7 @@ def _usable_nodes(cluster: LiveCluster, rules: JobRules, partition: str | None) 
         gpu_type = rules.gpu_type(node.gpu_type)
         if not node.gpus:
             if node.parts:
-                left_out[node.name] = "it has parts of GPUs alone"
+                left_out[node.name] = f"it has no whole GPUs, but {parts_text(node.parts)}"
             continue
         if partition is not None and partition not in node.partitions:
             left_out[node.name] = f"not in {partition}"

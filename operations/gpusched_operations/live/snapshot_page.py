@@ -13,7 +13,7 @@ from gpusched_operations.html_report import ReportData
 from gpusched_operations.live.gpu_names import SLICES, sevenths
 from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.snapshot import FULL, PolicyAnswer, Snapshot
-from gpusched_operations.live.state import LiveJob, LiveNode
+from gpusched_operations.live.state import LiveJob, LiveNode, parts_text
 
 MANAGERS = {"slurm": "Slurm", "kueue": "Kueue", "kai": "KAI-Scheduler"}
 ACTIONS = {
@@ -226,10 +226,6 @@ def nodes_table(snapshot: Snapshot) -> Table:
     return Table.of("Nodes with GPUs", columns, nodes, notes)
 
 
-def parts_text(parts: Iterable[tuple[str, int]]) -> str:
-    return ", ".join(f"{many} {name}" for name, many in parts)
-
-
 def nodes_left_out_table(snapshot: Snapshot) -> Table:
     """Return why nodes are left out, and which."""
     names: dict[str, list[str]] = {}
@@ -301,7 +297,7 @@ def _of_parts(nodes: Iterable[LiveNode]) -> list[str]:
         shown = parts_text(sorted(slices.items()))
         said.append(f"Beside them are {sum(slices.values())} slices of GPUs ({shown}), {whole}.")
     if others:
-        said.append(f"Not counted as GPUs, since they share some: {parts_text(sorted(others.items()))}.")
+        said.append(f"Not counted as GPUs: {parts_text(sorted(others.items()))}.")
     return said
 
 

@@ -5,6 +5,7 @@ Times are Unix times [s]. Names are those of the manager. Only `LiveJob.request`
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self, TypeAlias
 
@@ -20,6 +21,10 @@ WORD = "gpusched"
 
 def opts_in(comment: str) -> bool:
     return WORD in comment.split()
+
+
+def parts_text(parts: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{many} {name}" for name, many in parts)
 
 
 @dataclass(frozen=True, slots=True)

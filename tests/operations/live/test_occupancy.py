@@ -153,7 +153,7 @@ def test_slices_are_no_gpus_and_the_whole_gpus_beside_them_are_usable() -> None:
         "1": "asks for parts of GPUs: gpu:a100_3g.20gb:1",
         "3": "asks for parts of GPUs: gpu:h200_1g.18gb:2",
     }
-    assert made.nodes_left_out == {"m2": "it has parts of GPUs alone"}
+    assert made.nodes_left_out == {"m2": "it has no whole GPUs, but 7 h200_1g.18gb, 1 h200_4g.71gb"}
     typed = "gres/gpu=3,gres/gpu:a100=2,gres/gpu:a100_3g.20gb=1"
     assert held_on("m1", cluster(node("m1", "gpu:a100:3,gpu:a100_3g.20gb:2", AllocTRES=typed), runs)) == (2, 2)
 
