@@ -42,11 +42,12 @@ FILES = ("request.json", "instance.json", "index.html")
 def slurm_snapshot_command(
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the page and the files.")],
     squeue: Annotated[
-        str | None, typer.Option("--squeue", metavar="FILE", help="What squeue --json wrote; by default it is run.")
+        str | None,
+        typer.Option("--squeue", metavar="FILE", help="What squeue --all --json wrote; by default it is run."),
     ] = None,
     nodes: Annotated[
         str | None,
-        typer.Option("--nodes", metavar="FILE", help="What scontrol show nodes wrote; by default it is run."),
+        typer.Option("--nodes", metavar="FILE", help="What scontrol show nodes --details wrote; by default it is run."),
     ] = None,
     kueue: Annotated[
         list[str] | None,
@@ -74,7 +75,7 @@ def slurm_snapshot_command(
 ) -> None:
     """Show what runs and waits in a Slurm cluster, and what policies would do now. Nothing is changed.
 
-    It runs **squeue --json** and **scontrol show nodes**, which every user may, or reads files of them; or objects of
+    It runs **squeue --all --json** and **scontrol show nodes --details**, which every user may, or reads files of them; or objects of
     Kubernetes. The folder gets a page, the request as the decision service takes it, and an instance of what is left.
 
     For example:
