@@ -75,8 +75,9 @@ def slurm_snapshot_command(
 ) -> None:
     """Show what runs and waits in a Slurm cluster, and what policies would do now. Nothing is changed.
 
-    It runs **squeue --all --json** and **scontrol show nodes --details**, which every user may, or reads files of them; or objects of
-    Kubernetes. The folder gets a page, the request as the decision service takes it, and an instance of what is left.
+    It runs **squeue --all --json** and **scontrol show nodes --details**, which every user may, or reads files of
+    them; or objects of Kubernetes. The folder gets a page, the request as the decision service takes it, and an
+    instance of what is left.
 
     For example:
     - **gpusched slurm snapshot --out now --partition gpu**
