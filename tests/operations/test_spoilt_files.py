@@ -30,8 +30,9 @@ from gpusched_experiments.report.comparison_folder import Compared, comparison_f
 from gpusched_operations.html_report import folder_report, report_html
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import Journal
+from gpusched_operations.live.kai_state import kai_cluster
 from gpusched_operations.live.kubernetes_objects import objects_of
-from gpusched_operations.live.kubernetes_state import kai_cluster, kueue_cluster
+from gpusched_operations.live.kueue_state import kueue_cluster
 from gpusched_operations.live.slurm_state import cluster_of
 from gpusched_operations.live.watch_report import about_the_journal, drifts, scenario_of, trace_csv
 from gpusched_operations.live.watching import ClusterWatch, watch_on

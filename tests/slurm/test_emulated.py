@@ -7,6 +7,8 @@ import pytest
 
 from gpusched_env.errors import InputError, RunError
 from gpusched_operations.live.emulated import EmulatedCluster
+from gpusched_operations.live.occupancy import occupancy
+from gpusched_operations.live.slurm_state import cluster_of
 from slurm_clusters import needs_slurm, state, states
 from waiting import eventually
 
@@ -26,6 +28,15 @@ def test_a_job_sees_the_gpus_that_it_got(cluster):
     )
     eventually(lambda: state(cluster, job) == "COMPLETED")
     assert out.read_text().split() == ["a100-2", "0,1,2"]
+
+
+def test_gpus_of_jobs_that_cannot_be_seen_show_in_what_nodes_tell(cluster):
+    job = cluster.submit("--gres=gpu:3", "--nodelist=a100-2", "--output=/dev/null", "--wrap=sleep 60")
+    eventually(lambda: state(cluster, job) == "RUNNING")
+    found = cluster_of('{"jobs": []}', cluster.run("scontrol", "show", "nodes", "--details"), 0.0)
+    assert {name: each.unseen for name, each in occupancy(found).items() if each.unseen} == {"a100-2": 3}
+    cluster.run("scancel", job)
+    eventually(lambda: state(cluster, job) == "CANCELLED")
 
 
 def test_a_node_that_was_off_runs_a_job_again(cluster):

@@ -6,6 +6,7 @@ list is refused while the others are done.
 """
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -15,6 +16,8 @@ from gpusched_operations.live.progress_reports import Report
 from gpusched_operations.live.slurm_commands import Done
 
 BEGIN_LATER_S = 120.0
+SHARES = 4
+"""Shares of a GPU, where jobs ask for some: `gres:shard:2`."""
 REQUEUED = "job requeued in held state"
 
 
@@ -24,7 +27,10 @@ class Killed(BaseException):
 
 @dataclass
 class MadeUpJob:
-    """A job: what it asks for, how it is, and the seconds of work that it still has on one GPU."""
+    """A job: what it asks for, how it is, and the seconds of work that it still has on one GPU.
+
+    One that is `hidden` shows in no list of jobs; one that is `alone` lets no other onto its node.
+    """
 
     id: int
     comment: str = ""
@@ -40,6 +46,9 @@ class MadeUpJob:
     requeue: bool = True
     reports: bool = True
     dependency: str = ""
+    hidden: bool = False
+    alone: bool = False
+    shared_gpu: int = -1
     state: str = "PENDING"
     reason: str = ""
     description: str = ""
@@ -67,7 +76,11 @@ class MadeUpJob:
 
     @property
     def gpus(self) -> int:
-        return int(self.tres.rpartition(":")[2] or 0)
+        return 0 if self.shares else int(self.tres.rpartition(":")[2] or 0)
+
+    @property
+    def shares(self) -> int:
+        return int(self.tres.rpartition(":")[2]) if "shard" in self.tres else 0
 
     @property
     def gpu_type(self) -> str | None:
@@ -88,8 +101,11 @@ class MadeUpSlurm:
         faults: What happens at the k-th call: `late`, `timeout`, `down`, `garbage`, `refuse`, `die`, `die-after`.
         must_not_stop: Jobs that may never be stopped.
         cluster: Its name.
+        broken: Nodes that start no job, although they are up.
         others: Nodes that run jobs without GPUs.
         partitions: Partitions of nodes that do not belong to `gpu` alone.
+        nodes_read_s: When its nodes were last read.
+        overbooked: Jobs that were released for GPUs that somebody held when its nodes were last read.
     """
 
     nodes: dict[str, tuple[str, int]] = field(
@@ -101,6 +117,7 @@ class MadeUpSlurm:
     calls: int = 0
     faults: dict[int, str] = field(default_factory=dict)
     down: set[str] = field(default_factory=set)
+    broken: set[str] = field(default_factory=set)
     touched: set[int] = field(default_factory=set)
     stopped: list[int] = field(default_factory=list)
     powered_down: list[str] = field(default_factory=list)
@@ -108,6 +125,8 @@ class MadeUpSlurm:
     cluster: str = "made-up"
     others: set[str] = field(default_factory=set)
     partitions: dict[str, str] = field(default_factory=dict)
+    nodes_read_s: float = 0.0
+    overbooked: list[int] = field(default_factory=list)
 
     # Time
 
@@ -164,29 +183,48 @@ class MadeUpSlurm:
         fits = [
             name
             for name, (gpu_type, _) in self.nodes.items()
-            if free[name] >= job.gpus
+            if self._fits(job, name, free)
             and job.gpu_type in (None, gpu_type)
             and job.places in ("", name)
-            and name not in self.down
+            and name not in self.down | self.broken
         ]
         if fits:
             late_s = self.now_s - job.left_s
             assert job.node_left != fits[0] or late_s >= 1.0, "the node refuses it: credential revoked"
+            job.shared_gpu = self._shared_gpu(fits[0], job.shares) if job.shares else -1
             job.state, job.node, job.start_s = "RUNNING", fits[0], self.now_s
             job.reason = job.description = ""
             job.done_s = job.saved_s
             job.runs.append((self.now_s, fits[0], job.gpus))
-            assert sum(j.gpus for j in self.jobs.values() if j.node == fits[0]) <= self.nodes[fits[0]][1]
+            assert min(self.free().values()) >= 0
             self._report(job)
         elif not job.reason:
             job.reason = "Resources"
 
-    def free(self) -> dict[str, int]:
+    def free(self, until_s: float = math.inf) -> dict[str, int]:
+        """Return the GPUs of each node that nobody holds, of jobs that started until a time."""
         free = {name: count for name, (_, count) in self.nodes.items()}
+        there = [job for job in self.jobs.values() if job.node and job.start_s <= until_s]
+        for job in there:
+            free[job.node] -= job.runs[-1][2]
+        for name, _ in {(job.node, job.shared_gpu) for job in there if job.shares}:
+            free[name] -= 1
+        return free | {job.node: 0 for job in there if job.alone}
+
+    def _fits(self, job: MadeUpJob, name: str, free: dict[str, int]) -> bool:
+        there = [other for other in self.jobs.values() if other.node == name]
+        if any(other.alone for other in there) or (job.alone and there):
+            return False
+        return free[name] >= job.gpus and (not job.shares or self._shared_gpu(name, job.shares) >= 0)
+
+    def _shared_gpu(self, name: str, shares: int) -> int:
+        """Return the GPU for some shares: one that has room for them, or one that nobody holds; -1: there is none."""
+        there: dict[int, int] = {}
         for job in self.jobs.values():
-            if job.node:
-                free[job.node] -= job.runs[-1][2]
-        return free
+            if job.node == name and job.shares:
+                there[job.shared_gpu] = there.get(job.shared_gpu, 0) + job.shares
+        roomy = [gpu for gpu, held in there.items() if held + shares <= SHARES]
+        return roomy[0] if roomy else max(there, default=-1) + 1 if self.free()[name] else -1
 
     def _report(self, job: MadeUpJob) -> None:
         if job.reports:
@@ -216,13 +254,15 @@ class MadeUpSlurm:
         return done
 
     def _done(self, words: Sequence[str], text: str, *, refuse: bool) -> Done:
-        if words[:2] == ("squeue", "--json"):
-            return Done(0, json.dumps({"jobs": [self._json(job) for job in self.jobs.values()]}), "")
+        if words == ("squeue", "--all", "--json"):
+            seen = [self._json(job) for job in self.jobs.values() if not job.hidden]
+            return Done(0, json.dumps({"jobs": seen}), "")
         if words[0] == "squeue":
             partition = words[-1].partition("=")[2]
-            there = [j for j in self.jobs.values() if not j.over and j.partition == partition]
+            there = [j for j in self.jobs.values() if not (j.over or j.hidden) and j.partition == partition]
             return Done(0, "".join(f"{j.id} {j.state} {j.reason}\n" for j in there), "")
         if words[:3] == ("scontrol", "show", "nodes"):
+            self.nodes_read_s = self.now_s
             return Done(0, "".join(self._node(name) for name in self.nodes), "")
         if words[1:2] == ("update",):
             self.powered_down += words[2].partition("=")[2].split(",")
@@ -284,6 +324,9 @@ class MadeUpSlurm:
             job.priority = 10_000 - self.calls
         if job.state == "PENDING":
             job.reason = job.description = ""
+            free = self.free(self.nodes_read_s)
+            if job.places and free[job.places] < job.gpus:
+                self.overbooked.append(job.id)
         return ""
 
     def _requeuehold(self, job: MadeUpJob) -> str:
@@ -306,6 +349,9 @@ class MadeUpSlurm:
         held = {"tres_per_node": "", "tres_per_job": ""} | {job.per: job.tres}
         runs = job.state == "RUNNING"
         gpu_type = self.nodes[job.node][0] if job.node else ""
+        detail = f"shard:{gpu_type}:{job.shares}(IDX:{job.shared_gpu})"
+        if runs and not job.shares:
+            detail = f"gpu:{gpu_type}:{job.runs[-1][2]}(IDX:0)"
         return held | {
             "job_id": job.id,
             "job_state": job.state,
@@ -323,7 +369,8 @@ class MadeUpSlurm:
             "required_nodes": job.places,
             "admin_comment": job.admin_comment,
             "dependency": job.dependency,
-            "gres_detail": [f"gpu:{gpu_type}:{job.runs[-1][2]}(IDX:0)"] if runs else [],
+            "gres_detail": [detail] if runs else [],
+            "exclusive": ["true"] if job.alone else [],
             "submit_time": job.submit_s,
             "eligible_time": job.begin_s if job.priority else 0,
             "start_time": job.start_s if job.state != "PENDING" else 0,
@@ -339,5 +386,9 @@ class MadeUpSlurm:
         gpu_type, count = self.nodes[name]
         state = "DOWN" if name in self.down else "MIXED" if name in self.others else "IDLE"
         partitions = f"Partitions={self.partitions.get(name, 'gpu')}"
-        lines = (f"NodeName={name} Arch=x", f"Gres=gpu:{gpu_type}:{count}", f"State={state}", partitions)
+        there = [job for job in self.jobs.values() if job.node == name]
+        state = "ALLOCATED" if any(job.alone for job in there) else state
+        whole, shares = sum(job.runs[-1][2] for job in there), sum(job.shares for job in there)
+        held = f"AllocTRES=cpu=1,gres/gpu={whole},gres/shard={shares}"
+        lines = (f"NodeName={name} Arch=x", f"Gres=gpu:{gpu_type}:{count}", f"State={state}", partitions, held)
         return "\n   ".join(lines) + "\n\n"

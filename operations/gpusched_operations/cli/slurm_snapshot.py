@@ -19,8 +19,9 @@ from gpusched_experiments.report.table import Table
 from gpusched_operations.cli.live_options import DEFAULT_POLICY
 from gpusched_operations.live.comment import seconds_of_due
 from gpusched_operations.live.job_rules import JobRules
+from gpusched_operations.live.kai_state import kai_cluster
 from gpusched_operations.live.kubernetes_objects import objects_of
-from gpusched_operations.live.kubernetes_state import kai_cluster, kueue_cluster
+from gpusched_operations.live.kueue_state import kueue_cluster
 from gpusched_operations.live.slurm_commands import SlurmControl
 from gpusched_operations.live.slurm_state import cluster_of, read_cluster
 from gpusched_operations.live.snapshot import Snapshot, take_snapshot
@@ -28,6 +29,7 @@ from gpusched_operations.live.snapshot_page import (
     defaults_table,
     jobs_table,
     left_out_table,
+    nodes_left_out_table,
     policies_table,
     sentences,
     snapshot_report,
@@ -41,11 +43,12 @@ FILES = ("request.json", "instance.json", "index.html")
 def slurm_snapshot_command(
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the page and the files.")],
     squeue: Annotated[
-        str | None, typer.Option("--squeue", metavar="FILE", help="What squeue --json wrote; by default it is run.")
+        str | None,
+        typer.Option("--squeue", metavar="FILE", help="What squeue --all --json wrote; by default it is run."),
     ] = None,
     nodes: Annotated[
         str | None,
-        typer.Option("--nodes", metavar="FILE", help="What scontrol show nodes wrote; by default it is run."),
+        typer.Option("--nodes", metavar="FILE", help="What scontrol show nodes --details wrote; by default it is run."),
     ] = None,
     kueue: Annotated[
         list[str] | None,
@@ -79,8 +82,9 @@ def slurm_snapshot_command(
 ) -> None:
     """Show what runs and waits in a Slurm cluster, and what policies would do now. Nothing is changed.
 
-    It runs **squeue --json** and **scontrol show nodes**, which every user may, or reads files of them; or objects of
-    Kubernetes. The folder gets a page, the request as the decision service takes it, and an instance of what is left.
+    It runs **squeue --all --json** and **scontrol show nodes --details**, which every user may, or reads files of
+    them; or objects of Kubernetes. The folder gets a page, the request as the decision service takes it, and an
+    instance of what is left.
 
     For example:
     - **gpusched slurm snapshot --out now --partition gpu**
@@ -104,7 +108,13 @@ def slurm_snapshot_command(
     console = output()
     for sentence in sentences(taken):
         typer.echo(sentence)
-    for table in (policies_table(taken), jobs_table(taken), left_out_table(taken), defaults_table(taken)):
+    for table in (
+        policies_table(taken),
+        jobs_table(taken),
+        left_out_table(taken),
+        nodes_left_out_table(taken),
+        defaults_table(taken),
+    ):
         if table.rows:
             print_table(console, _main(table), title=table.title, named=True)
     for name in FILES:

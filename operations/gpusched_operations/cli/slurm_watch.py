@@ -99,8 +99,9 @@ def slurm_watch_command(
 ) -> None:
     """Look at a Slurm cluster every minute: keep a journal, and say what a policy would do now. Nothing is changed.
 
-    It reads **squeue --json** and **scontrol show nodes**, which every user may. The report compares what ran with what
-    the policy would have done with the same jobs; journals are traces, for **gpusched compare --trace DIR** too.
+    It reads **squeue --all --json** and **scontrol show nodes --details**, which every user may. The report
+    compares what ran with what the policy would have done with the same jobs; journals are traces, for **gpusched
+    compare --trace DIR** too.
 
     For example:
     - **gpusched slurm watch --journal yesterday --partition gpu --for 24h**

@@ -16,7 +16,7 @@ from gpusched_operations.live.following import Follower, OnEvent, is_held_by_use
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.progress_reports import ProgressReports
 from gpusched_operations.live.slurm_commands import SlurmControl, SlurmError
-from gpusched_operations.live.slurm_state import read_cluster
+from gpusched_operations.live.slurm_state import cluster_of
 from gpusched_operations.live.state import LiveCluster
 
 _IS_STOPPED = re.compile("pending execution|completing", re.IGNORECASE)
@@ -87,8 +87,11 @@ class Acting:
         self._nodes_text = ""
         self._empty_s: dict[str, float] = {}
 
-    def _read_cluster(self) -> LiveCluster:
-        cluster = read_cluster(self.commands, self.clock(), self._nodes_text)
+    def _read_cluster(self, *, nodes: bool = True) -> LiveCluster:
+        """Read what Slurm tells of jobs, and then of `nodes`: GPUs of jobs that cannot be seen show only there."""
+        jobs = self.commands.jobs()
+        self._nodes_text = self.commands.nodes() if nodes else self._nodes_text
+        cluster = cluster_of(jobs, self._nodes_text, self.clock())
         self.state.check_cluster(cluster.names)
         self._follower.follow(cluster)
         self._seen = cluster
@@ -163,7 +166,7 @@ class Acting:
             if waiting or released or stopped:
                 self.pause(pause_s)
                 pause_s = min(2.0, 1.5 * pause_s)
-                cluster = self._read_cluster()
+                cluster = self._read_cluster(nodes=bool(waiting))
 
     def _note_started(self, cluster: LiveCluster, waiting: dict[str, Placement], released: dict[str, float]) -> None:
         """Take off the lists what runs, is over, or is no longer the driver's to start."""
@@ -254,7 +257,7 @@ class Acting:
         for name in names:
             self._follower.came_to_nothing(self.state.jobs[name], self.clock())
         self._hold(names)
-        cluster = self._read_cluster()
+        cluster = self._read_cluster(nodes=False)
         changes: dict[str, dict[str, str]] = {}
         for name in names:
             job = cluster.job(name)

@@ -9,6 +9,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_operations.live.driven_job import DrivenJob, Running
 from gpusched_operations.live.job_rules import JobRequest
+from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.state import LiveCluster, LiveJob
 from gpusched_operations.service.cluster import configuration_of
 
@@ -144,14 +145,10 @@ def _placement(
 
 
 def free_gpus(cluster: LiveCluster, records: Mapping[str, DrivenJob]) -> dict[str, int]:
-    """Return the GPUs of each node that no job holds; of a job that ends Slurm may no longer tell what it holds."""
-    free = {node.name: node.gpus if node.available else 0 for node in cluster.nodes}
-    for job in cluster.jobs:
-        if job.phase not in ("running", "ending"):
-            continue
-        for name, count in held_by(job, records.get(job.id)):
-            free[name] = free.get(name, 0) - count
-    return free
+    """Return the GPUs on which a job can start, by node; of one that ends Slurm may no longer tell what it holds."""
+    jobs = tuple(replace(job, holds=held_by(job, records.get(job.id))) for job in cluster.jobs)
+    held = occupancy(replace(cluster, jobs=jobs))
+    return {node.name: held[node.name].free if node.available else 0 for node in cluster.nodes}
 
 
 def held_by(job: LiveJob, record: DrivenJob | None) -> tuple[tuple[str, int], ...]:

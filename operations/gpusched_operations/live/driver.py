@@ -82,7 +82,6 @@ class Driver(Acting):
 
     def observe(self) -> LiveRequest:
         """Read Slurm and what jobs report, take care of jobs that are new, and return the request to the policy."""
-        self._nodes_text = self.commands.nodes()
         cluster = self._read_cluster()
         given = self._for_policy(cluster, self._take_care(cluster))
         fixed = frozenset(job.id for job in given.jobs if self._is_fixed(job))
@@ -204,7 +203,7 @@ class Driver(Acting):
                     or 0.0 < record.not_before_s - now_s <= LONGEST_WAIT_S  # more: the time of day was set back
                 ):
                     continue
-                jobs.append(replace(job, submit_s=record.submit_s, held="admin", reason=""))
+                jobs.append(replace(job, submit_s=record.submit_s, held="admin", reason="", waits_for=""))
             elif record is not None:
                 jobs.append(replace(job, submit_s=record.submit_s, holds=held_by(job, record)))
             else:
@@ -241,7 +240,7 @@ class Driver(Acting):
             if self._noted.get(entry["id"]) != known:
                 self._noted[entry["id"]] = known
                 self.on_event("told", job=entry["id"], fields=known)
-        nodes = tuple(replace(node, available=True) for node in cluster.nodes)
+        nodes = tuple(node.emptied() for node in cluster.nodes)
         empty = replace(cluster, nodes=nodes, jobs=())
         fields = request_of(empty, rules, self.settings.policy, partition=self.settings.partition).fields
         known = {name: fields[name] for name in ("policy", "cluster", "prices", "distributions")}

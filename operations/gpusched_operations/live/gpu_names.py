@@ -10,7 +10,21 @@ from functools import cache
 
 from gpusched_env.workload.tables import read_table
 
-_PART_OF_A_GPU = re.compile(r"(^|[^0-9a-z])\d+g\.\d+gb", re.IGNORECASE)
+_SLICE = re.compile(r"(?:^|[^0-9a-z])(\d+)g\.\d+gb", re.IGNORECASE)
+_VIRTUAL = re.compile(r"(^|[^a-z])(v?grid|vgpu)([^a-z]|$)|[-_](?<!\d)\d{1,2}[qcab]$|-shared$", re.IGNORECASE)
+SLICES = 7
+"""Slices that a GPU has for MIG."""
+
+
+def is_part_of_gpu(name: str) -> bool:
+    """Return whether a name is that of a logical device: a slice of MIG (`1g.5gb`), a virtual or a shared GPU."""
+    return bool(_SLICE.search(name) or _VIRTUAL.search(name))
+
+
+def sevenths(name: str) -> int:
+    """Return how many sevenths of a GPU a slice of MIG is; 0: it is none."""
+    found = _SLICE.search(name)
+    return int(found[1]) if found else 0
 
 
 @cache
@@ -20,7 +34,7 @@ def built_in_gpu_type(name: str) -> str | None:
     It is the built-in type whose name is that name or a word in it. None: there is none, there are several, or it is a
     part of a GPU (`1g.5gb`).
     """
-    if _PART_OF_A_GPU.search(name):
+    if is_part_of_gpu(name):
         return None
     known = _built_in()
     if name.lower() in known:

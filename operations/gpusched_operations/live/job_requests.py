@@ -20,24 +20,8 @@ from gpusched_operations.service.cluster import configuration_of
 ALMOST = 0.999
 """Part of its maximum epochs that a job has done at most while it is not over, and of an epoch since its report."""
 
-NOT_ABOUT_GPUS = (
-    "Assoc",
-    "QOS",
-    "MaxJobs",
-    "Partition",
-    "Dependency",
-    "Invalid",
-    "Reservation",
-    "Licenses",
-    "JobArray",
-)
-"""How reasons of Slurm begin for which it would not start a job, whatever GPUs are free."""
-
 MAY_NOT_STOP = "runs, and did not say that it may be stopped and continued"
 """Why a policy that stops jobs which run is not told of a job."""
-
-LATER = "BeginTime"
-"""Begins the reason of a job that must not start yet; one that was put back into the queue has it for two minutes."""
 
 
 @dataclass(frozen=True)
@@ -71,16 +55,16 @@ def rejected_because(
 ) -> str:
     """Return why a policy is not told of a job that is not over; empty: it may be."""
     opted_in, pending = opts_in(job.comment), job.phase == "pending"
-    later = job.reason.startswith(LATER) and not job.restarts
     reasons = (
         ("not the policy's to decide", job.id in fixed),
         (f"not in {partition}", partition is not None and job.partition != partition),
         ("did not opt in", only_opted_in and not opted_in),
-        ("asks for no GPUs", not job.gpus and not opted_in),
         (job.unfit, bool(job.unfit)),
+        (f"asks for {job.asks}", bool(job.asks)),
+        ("asks for no GPUs", not job.gpus and not opted_in),
         ("is ending", job.phase == "ending"),
         (f"held: {job.reason or job.held}", pending and bool(job.held) and not opted_in),
-        (f"waits for something else: {job.reason}", pending and (later or job.reason.startswith(NOT_ABOUT_GPUS))),
+        (f"waits for something else: {job.waits_for}", pending and bool(job.waits_for)),
         ("holds GPUs of a node that is left out", not pending and any(n not in usable.nodes for n, _ in job.holds)),
     )
     return next((why for why, so in reasons if so), "")

@@ -13,13 +13,14 @@ from gpusched_env.model import Configuration
 from gpusched_env.model.configuration import MOST_ON_A_NODE
 from gpusched_operations.live.job_requests import UsableNodes, job_request, rejected_because
 from gpusched_operations.live.job_rules import DISTRIBUTIONS, JobRequest, JobRules
+from gpusched_operations.live.occupancy import HOLDING, occupancy
 from gpusched_operations.live.progress import JobHistory, JobProgress
-from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode
+from gpusched_operations.live.state import LiveCluster, LiveNode, parts_text
 from gpusched_operations.service.cluster import configuration_of
 from gpusched_operations.service.fields import MOST_CONFIGURATIONS, MOST_JOBS
 
 ALL_HELD = "none: jobs that the policy is not told hold all GPUs"
-HOLDING = ("running", "ending")
+UNSEEN = "jobs that cannot be seen"
 NONE: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -55,9 +56,9 @@ def request_of(
 ) -> LiveRequest:
     """Make the request that asks a policy what to do now.
 
-    Times of the request are those of `rules.clock`. GPUs of jobs that the policy is not told are not free: its nodes
-    have that many fewer. Jobs that run and do not say that they can be stopped and continued are told to policies that
-    stop none, with the one configuration that they hold; to other policies they are not told.
+    Times of the request are those of `rules.clock`. GPUs of jobs that the policy is not told, or that cannot be seen,
+    are not free: its nodes have that many fewer. Jobs that run, and do not say that they can be stopped and continued,
+    are told to policies that stop none, with the one configuration that they hold; to others they are not told.
 
     Args:
         seen: What was seen of jobs, by id; of others the manager's last start counts.
@@ -103,18 +104,22 @@ def _assembled(
     told: dict[str, JobRequest],
     left_out: dict[str, str],
 ) -> LiveRequest:
-    held = _held(job for job in cluster.jobs if job.phase in HOLDING and job.id not in told)
+    held = occupancy(cluster)
+    given = Counter({name: held[name].free for name in usable.nodes})
+    for job in cluster.jobs:
+        if job.phase in HOLDING and job.id in told:
+            given.update(dict(job.holds))
     nodes = [
-        {"name": name, "gpu_type": usable.types[name], "gpus": node.gpus - held[name]}
-        for name, node in usable.nodes.items()
-        if node.gpus > held[name]
+        {"name": name, "gpu_type": usable.types[name], "gpus": given[name]} for name in usable.nodes if given[name] > 0
     ]
     if not nodes:
-        raise InputError(
-            "cluster.nodes", ALL_HELD if usable.nodes else "none", "at least one node with GPUs on which jobs may start"
-        )
+        whys = "; ".join(f"{name}: {why}" for name, why in nodes_left_out.items())
+        shown = ALL_HELD if usable.nodes else f"none{f' ({whys})' if whys else ''}"
+        raise InputError("cluster.nodes", shown, "at least one node with GPUs on which jobs may start")
     for name in usable.nodes.keys() - {node["name"] for node in nodes}:
-        nodes_left_out[name] = "jobs that the policy is not told hold all of its GPUs"
+        unseen = f"; {UNSEEN} hold {held[name].unseen}" if held[name].unseen else ""
+        what = "CPUs" if held[name].stranded else "GPUs"
+        nodes_left_out[name] = f"jobs that the policy is not told hold all of its {what}{unseen}"
     offered = _offered(nodes, told.values())
     names = {each.name for each in offered}
     there = {node["name"] for node in nodes}
@@ -159,22 +164,17 @@ class _Times:
         return self._names[key]
 
 
-def _held(jobs: Iterable[LiveJob]) -> Counter[str]:
-    held: Counter[str] = Counter()
-    for job in jobs:
-        held.update(dict(job.holds))
-    return held
-
-
 def _usable_nodes(cluster: LiveCluster, rules: JobRules, partition: str | None) -> tuple[UsableNodes, dict[str, str]]:
     """Return the nodes with GPUs on which jobs may start, and why others are left out."""
     nodes: dict[str, LiveNode] = {}
     types: dict[str, str] = {}
     left_out: dict[str, str] = {}
-    held = _held(job for job in cluster.jobs if job.phase in HOLDING)
+    held = occupancy(cluster)
     for node in cluster.nodes:
         gpu_type = rules.gpu_type(node.gpu_type)
         if not node.gpus:
+            if node.parts:
+                left_out[node.name] = f"it has no whole GPUs, but {parts_text(node.parts)}"
             continue
         if partition is not None and partition not in node.partitions:
             left_out[node.name] = f"not in {partition}"
@@ -182,8 +182,8 @@ def _usable_nodes(cluster: LiveCluster, rules: JobRules, partition: str | None) 
             left_out[node.name] = f"no job may start on it: {node.state}"
         elif gpu_type is None:
             left_out[node.name] = f"no GPU type of the model is known for {node.gpu_type}: name one in [gpu_types]"
-        elif held[node.name] > node.gpus or node.gpus > MOST_ON_A_NODE:
-            left_out[node.name] = f"{held[node.name]} of its {node.gpus} GPUs are held"
+        elif held[node.name].held > node.gpus or node.gpus > MOST_ON_A_NODE:
+            left_out[node.name] = f"{held[node.name].held} of its {node.gpus} GPUs are held"
         else:
             nodes[node.name], types[node.name] = node, gpu_type
     return UsableNodes(nodes, types), left_out

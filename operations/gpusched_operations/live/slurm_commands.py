@@ -106,10 +106,10 @@ class SlurmControl:
     not_run: list[str] = field(default_factory=list)
 
     def jobs(self) -> str:
-        return self._output(("squeue", "--json"))
+        return self._output(("squeue", "--all", "--json"))
 
     def nodes(self) -> str:
-        return self._output(("scontrol", "show", "nodes"))
+        return self._output(("scontrol", "show", "nodes", "--details"))
 
     def overview(self, partition: str) -> frozenset[str]:
         """Return a line for every job of a partition: its id, state and reason; cheap, to see if something is new."""

@@ -15,10 +15,21 @@ from gpusched_env.errors import InputError
 from gpusched_env.parsing import parse_json
 from gpusched_operations.live.gpu_names import built_in_gpu_type
 from gpusched_operations.live.slurm_commands import SlurmControl
+from gpusched_operations.live.slurm_holdings import (
+    GRES_FIELDS,
+    asked_by,
+    asks_besides,
+    devices_of,
+    gres_in,
+    holdings,
+    is_whole,
+    whole_number,
+)
 from gpusched_operations.live.slurm_nodes import nodes_of
 from gpusched_operations.live.slurm_requests import SubmittedRequest
-from gpusched_operations.live.slurm_text import GresGpus, gpus_of, hosts_of, number_of, numbers_of
-from gpusched_operations.live.state import HeldBy, LiveCluster, LiveJob, LiveNode, Outcome, Phase, opts_in
+from gpusched_operations.live.slurm_text import GresGpus, hosts_of, number_of, numbers_of
+from gpusched_operations.live.slurm_waits import Array, at_once, held_by_whom, waits_for, words_in
+from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode, Outcome, Phase, opts_in
 
 _RUNNING = {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
 _ENDING = {"COMPLETING", "STAGE_OUT"}
@@ -61,6 +72,7 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
     nodes = nodes_of(nodes_text)
     partitions = cache(partial(_Partition.of, nodes))
     jobs: list[LiveJob] = []
+    arrays: dict[int, Array] = {}
     unknown: dict[str, str] = {}
     for record in found:
         why, known = "", record
@@ -72,7 +84,12 @@ def cluster_of(squeue_json: str, nodes_text: str, read_s: float) -> LiveCluster:
             for job in own:
                 unknown |= dict.fromkeys(_may_hold(job, record, known, nodes), f"job {job.id}: {why}")
         asked = SubmittedRequest.of(record)
-        jobs += [replace(job, unfit=why or _unfit(known, job, partitions(job.partition)), request=asked) for job in own]
+        own = [replace(job, unfit=why or _unfit(known, job, partitions(job.partition)), request=asked) for job in own]
+        unknown |= {name: f"job {job.id} has it alone" for job in own for name in _alone_on(known, job, nodes)}
+        Array.add(arrays, known, own)
+        jobs += own
+    over = {name: array.most for array in arrays.values() for name in array.over()}
+    jobs = [_limited(job, over[job.id]) if job.id in over else job for job in jobs]
     told = (
         replace(node, available=False, state=f"{node.state} ({unknown[node.name]})") if node.name in unknown else node
         for node in nodes
@@ -107,12 +124,12 @@ def _may_hold(
 
 def _jobs(record: Mapping[str, Any]) -> Iterator[LiveJob]:
     """Return the jobs of a record: one, or all tasks of an array that were not started yet."""
-    number = _whole(record, "job_id") or 0
-    array, task = _whole(record, "array_job_id"), number_of(record.get("array_task_id"), "array_task_id")
-    whole = _whole(record, "het_job_id")
+    number = whole_number(record, "job_id") or 0
+    array, task = whole_number(record, "array_job_id"), number_of(record.get("array_task_id"), "array_task_id")
+    whole = whole_number(record, "het_job_id")
     waiting = _waiting(record) if array and task is None and not whole else []
     if whole:
-        yield _job(record, f"{whole}+{_whole(record, 'het_job_offset') or 0}")
+        yield _job(record, f"{whole}+{whole_number(record, 'het_job_offset') or 0}")
     elif not array:
         yield _job(record, str(number))
     elif task is not None:
@@ -125,11 +142,11 @@ def _jobs(record: Mapping[str, Any]) -> Iterator[LiveJob]:
 
 
 def _job(record: Mapping[str, Any], name: str) -> LiveJob:
-    phase, outcome = _phase(_words(record, "job_state"))
-    nodes = max(1, _whole(record, "node_count") or 1)
-    asked = _asked(record, nodes)
+    phase, outcome = _phase(words_in(record, "job_state"))
+    nodes = max(1, whole_number(record, "node_count") or 1)
+    asked = asked_by(record, nodes)
     placed = hosts_of(str(record.get("nodes") or "")) if phase in ("running", "ending") else ()
-    holds, numbers = _holds(record, placed, asked)
+    holds, numbers, parts = holdings(record, placed, asked, name)
     limit_min = number_of(record.get("time_limit"), "time_limit")
     limit_min = None if limit_min is not None and limit_min >= _NO_LIMIT_MIN else limit_min
     start_s, end_s = (number_of(record.get(field), field) or None for field in ("start_time", "end_time"))
@@ -143,40 +160,30 @@ def _job(record: Mapping[str, Any], name: str) -> LiveJob:
         comment=str(record.get("comment") or ""),
         script=str(record.get("command") or "").split(" ")[0],
         phase=phase,
-        held=_held(record, reason) if phase == "pending" else "",
+        held=held_by_whom(record, reason) if phase == "pending" else "",
         reason="" if reason == "None" else reason,
+        waits_for=waits_for(record, reason) if phase == "pending" else "",
         outcome=outcome,
         submit_s=number_of(record.get("submit_time"), "submit_time") or 0.0,
         start_s=start_s if phase != "pending" else None,
         end_s=end_s if phase != "pending" else None,
         time_limit_s=None if limit_min is None else 60.0 * limit_min,
-        gpus=sum(gpus.many for gpus in asked),
+        gpus=sum(many for _, many in holds) or sum(gpus.many for gpus in asked if is_whole(gpus)),
         gpu_type=_gpu_type(record, asked),
         holds=holds,
+        parts=parts,
+        asks=asks_besides(record, asked),
         gpu_numbers=numbers,
-        restarts=_whole(record, "restart_cnt") or 0,
+        restarts=whole_number(record, "restart_cnt") or 0,
         can_requeue=bool(record.get("requeue")),
         nodes=nodes,
     )
 
 
 def _waiting(record: Mapping[str, Any]) -> list[str]:
+    at_once(record)
     text = str(record.get("array_task_string") or "").partition("%")[0].strip("[]")
     return numbers_of(text, "array_task_string") if text else []
-
-
-def _gres(record: Mapping[str, Any], field: str) -> tuple[GresGpus, ...]:
-    return gpus_of(str(record.get(field) or ""))
-
-
-def _whole(record: Mapping[str, Any], field: str) -> int | None:
-    value = number_of(record.get(field), field)
-    return None if value is None else int(value)
-
-
-def _words(record: Mapping[str, Any], field: str) -> list[str]:
-    value = record.get(field) or ""
-    return [str(each) for each in value] if isinstance(value, list) else str(value).split("+")
 
 
 def _phase(states: list[str]) -> tuple[Phase, Outcome]:
@@ -193,44 +200,21 @@ def _phase(states: list[str]) -> tuple[Phase, Outcome]:
     return "ended", ended
 
 
-def _held(record: Mapping[str, Any], reason: str) -> HeldBy:
-    words = set(_words(record, "job_state")) | {str(record.get("state_reason"))}
-    launch_failed = "launch failed" in reason.replace("_", " ")
-    if "requeued" in reason and "held" in reason:
-        return "admin" if launch_failed else "requeue"
-    if "REQUEUE_HOLD" in words:
-        return "requeue"
-    if words & {"JobHeldAdmin", "JobHoldMaxRequeue", "SPECIAL_EXIT", "RESV_DEL_HOLD"}:
-        return "admin"
-    return "user" if "JobHeldUser" in words or record.get("hold") is True else ""
+def _limited(job: LiveJob, most: int) -> LiveJob:
+    return replace(job, waits_for=f"JobArrayTaskLimit: at most {most} tasks of its array run at once")
 
 
-def _asked(record: Mapping[str, Any], nodes: int) -> tuple[GresGpus, ...]:
-    tasks, sockets = _whole(record, "tasks") or 1, _whole(record, "sockets_per_node") or 1
-    of_each = {"tres_per_node": nodes, "tres_per_job": 1, "tres_per_task": tasks, "tres_per_socket": nodes * sockets}
-    for field, many in of_each.items():
-        found = _gres(record, field)
-        if found:
-            return tuple(gpus._replace(many=many * gpus.many) for gpus in found)
-    return _gres(record, "tres_req_str") or _gres(record, "tres_alloc_str")
+def _is_alone(record: Mapping[str, Any]) -> bool:
+    words = {word.lower() for field in ("shared", "exclusive") for word in words_in(record, field)}
+    return bool(words & {"none", "true", "user", "mcs", "topo"})
 
 
-def _holds(
-    record: Mapping[str, Any], placed: tuple[str, ...], asked: tuple[GresGpus, ...]
-) -> tuple[tuple[tuple[str, int], ...], tuple[tuple[str, tuple[int, ...]], ...]]:
-    """Return the GPUs that a job holds on each of its nodes, and their numbers where Slurm tells them."""
-    details = [gpus_of(str(each)) for each in record.get("gres_detail") or ()]
-    if placed and len(details) == len(placed):
-        counts = [sum(gpus.many for gpus in each) for each in details]
-        numbers = [tuple(sorted(n for gpus in each for n in gpus.numbers)) for each in details]
-    else:  # Slurm no longer tells: they are asked for on all nodes alike
-        total = sum(gpus.many for gpus in asked)
-        counts = [-(-total // max(1, len(placed)))] * len(placed)
-        numbers = [()] * len(placed)
-    return (
-        tuple((node, count) for node, count in zip(placed, counts, strict=True) if count),
-        tuple((node, each) for node, each in zip(placed, numbers, strict=True) if each),
-    )
+def _alone_on(record: Mapping[str, Any], job: LiveJob, nodes: Iterable[LiveNode]) -> list[str]:
+    """Return the nodes with more GPUs than a job holds on which no other may start beside it."""
+    if job.phase not in ("running", "ending") or not _is_alone(record):
+        return []
+    holds, placed = dict(job.holds), hosts_of(str(record.get("nodes") or ""))
+    return [node.name for node in nodes if node.name in placed and node.gpus > holds.get(node.name, 0)]
 
 
 def _gpu_type(record: Mapping[str, Any], asked: tuple[GresGpus, ...]) -> str | None:
@@ -260,35 +244,34 @@ class _Partition(NamedTuple):
 _UNREADABLE = (InputError, ValueError, TypeError, AttributeError, OverflowError)
 _NUMBERS = (
     *("job_id", "array_job_id", "array_task_id", "het_job_id", "het_job_offset", "node_count", "time_limit"),
-    *("start_time", "end_time", "submit_time", "restart_cnt", "tasks", "sockets_per_node"),
+    *("start_time", "end_time", "submit_time", "restart_cnt", "tasks", "sockets_per_node", "array_max_tasks"),
 )
-_GRES = ("tres_per_node", "tres_per_job", "tres_per_task", "tres_per_socket", "tres_req_str", "tres_alloc_str")
-_OF_GPUS = ("job_state", "nodes", "gres_detail", "node_count", "tasks", "sockets_per_node", *_GRES)
+_OF_GPUS = ("job_state", "nodes", "gres_detail", "node_count", "tasks", "sockets_per_node", *GRES_FIELDS)
 """Fields that say which GPUs a job holds."""
 _READ: dict[str, Callable[[Mapping[str, Any]], object]] = {
-    **{field: partial(_whole, field=field) for field in _NUMBERS},
-    **{field: partial(_gres, field=field) for field in _GRES},
+    **{field: partial(whole_number, field=field) for field in _NUMBERS},
+    **{field: partial(gres_in, field=field) for field in GRES_FIELDS},
     "array_task_string": _waiting,
-    "job_state": lambda record: _phase(_words(record, "job_state")),
+    "job_state": lambda record: _phase(words_in(record, "job_state")),
     "nodes": lambda record: hosts_of(str(record.get("nodes") or "")),
-    "gres_detail": lambda record: [gpus_of(str(each)) for each in record.get("gres_detail") or ()],
+    "gres_detail": lambda record: [devices_of(str(each)) for each in record.get("gres_detail") or ()],
 }
 """Reads each field that may be unreadable."""
 
 
 def _unfit(record: Mapping[str, Any], job: LiveJob, partition: _Partition) -> str:
     wanted = [word for word in _features(record) if not built_in_gpu_type(word) and word not in partition.features]
-    pending, states = job.phase == "pending", {word.upper() for word in _words(record, "job_state")}
+    pending, states = job.phase == "pending", {word.upper() for word in words_in(record, "job_state")}
     named = [field for field in ("required_nodes", "excluded_nodes") if record.get(field) and not opts_in(job.comment)]
-    alone = {"none", "NONE", "true"} & {*_words(record, "shared"), *_words(record, "exclusive")}
+    alone = _is_alone(record)
     shares = partition.gpus * job.nodes > job.gpus
     reasons = (
-        ("a part of a heterogeneous job", bool(_whole(record, "het_job_id"))),
+        ("a part of a heterogeneous job", bool(whole_number(record, "het_job_id"))),
         (f"asks for GPUs of several types: {job.gpu_type}", "+" in (job.gpu_type or "")),
         ("is suspended", bool(states & {"SUSPENDED", "STOPPED", "RESIZING"})),
         (f"asks for nodes with {', '.join(wanted)}", pending and bool(wanted)),
         (f"says which nodes it may have ({', '.join(named)})", pending and bool(named)),
-        ("asks for nodes of its own, with fewer GPUs than they have", pending and bool(alone) and shares),
+        ("asks for nodes of its own, with fewer GPUs than they have", pending and alone and shares),
         (f"uses the reservation {record.get('resv_name')}", bool(record.get("resv_name"))),
     )
     return next((why for why, so in reasons if so), "")

@@ -12,6 +12,12 @@ LARGEST = 2.0**65
 """Slurm has numbers of 64 bits."""
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _BRACKETS = re.compile(r"\[([^\[\]]*)\]")
+SHARES = ("shard", "mps")
+KINDS = ("gpu", *SHARES)
+_NUMBER = re.compile(r"\d+[kmgtp]?", re.IGNORECASE)
+_TYPE = re.compile(r"(?=.*[A-Za-z_])\w[\w.+\-]*")
+_OF_EACH = re.compile(r"(\d+)/\d+")
+"""How many shares of each GPU are held, and how many it has."""
 
 
 def split_outside(text: str, opening: str = "[", closing: str = "]") -> list[str]:
@@ -73,38 +79,68 @@ class GresGpus(NamedTuple):
 
     Attributes:
         gpu_type: Their type; None: not told.
-        many: How many.
+        many: How many; of `shard` and `mps`, how many shares of GPUs.
         numbers: Their numbers on the node; empty: not told.
+        kind: `gpu`, or `shard` or `mps`: shares of GPUs.
     """
 
     gpu_type: str | None
     many: int
     numbers: tuple[int, ...] = ()
+    kind: str = "gpu"
 
 
 def gpus_of(text: str) -> tuple[GresGpus, ...]:
-    """Return the GPUs of a text, by type; those of other resources are left out.
+    """Return the GPUs of a text, by type, slices of GPUs among them; shares and other resources are left out.
 
     It may be what a node has (`gpu:v100:4(S:0-1)`), what a job asks for (`gres:gpu:v100:2`, `gres/gpu:v100=2`, `gpu`)
     or holds (`gpu:v100:2(IDX:0-1)`), or all resources of a job (`cpu=4,gres/gpu=2,gres/gpu:v100=2`). Where some are
-    told by type, a number without one is their sum.
+    told by type, a number without one is their sum, and what it has more has no type.
+
+    Raises:
+        InputError: A number cannot be read.
     """
-    found: list[GresGpus] = []
+    found = [gres for gres in gres_of(text) if gres.kind == "gpu"]
+    typed = [gpus for gpus in found if gpus.gpu_type is not None]
+    untyped = [gpus for gpus in found if gpus.gpu_type is None]
+    more = sum(gpus.many for gpus in untyped) - sum(gpus.many for gpus in typed)
+    return tuple([*typed, GresGpus(None, more)] if typed and more > 0 else typed or untyped)
+
+
+def gres_of(text: str) -> list[GresGpus]:
+    """Return GPUs, slices and shares of GPUs as a text names them, one by one; other resources are left out.
+
+    Raises:
+        InputError: A number cannot be read.
+    """
+    found = []
     for part in split_outside(text, "(", ")"):
         whole, _, marks = part.partition("(")
-        kind, *rest = re.split(r"[:=/]", re.sub(r"^gres[:/]", "", whole))
-        if kind != "gpu":
+        name, equals, value = re.sub(r"^gres[:/]", "", whole).partition("=")
+        kind, *words = re.split(r"[:/]", name)
+        if kind not in KINDS:
             continue
-        count = _count(rest.pop(), text) if rest and re.match(r"\d+[kKmM]?$", rest[-1]) else 1
-        index = re.search(r"IDX:([\d,-]+)", marks)
+        words = [word for word in words if word != "no_consume"]
+        if not equals:
+            value = words.pop() if words and _NUMBER.fullmatch(words[-1]) else "1"
+        if not _NUMBER.fullmatch(value) or len(words) > 1 or not all(map(_TYPE.fullmatch, words)):
+            raise InputError("gres", text, "a whole number of GPUs, and one type, such as gpu:a100:4")
+        index, used = re.search(r"IDX:([\d,-]+)", marks), _OF_EACH.findall(marks)
         numbers = tuple(int(number) for number in numbers_of(index[1], "gres_detail")) if index else ()
-        found.append(GresGpus(":".join(rest) or None, count, numbers))
-    typed = [gpus for gpus in found if gpus.gpu_type is not None]
-    return tuple(typed or found)
+        if kind in SHARES and not index:
+            numbers = tuple(number for number, share in enumerate(used) if int(share) > 0)
+        found.append(GresGpus(words[0] if words else None, _count(value, text), numbers, kind))
+    return found
+
+
+def other_gres(text: str) -> str:
+    """Return the resources of a text that are neither GPUs nor parts of them, as it names them."""
+    parts = (re.sub(r"^gres[:/]", "", part) for part in split_outside(text, "(", ")") if re.match(r"gres[:/]", part))
+    return ", ".join(part for part in parts if re.split(r"[:/=]", part)[0] not in KINDS)
 
 
 def _count(text: str, whole: str) -> int:
-    number = int(text.rstrip("kKmM")) * {"k": 1024, "m": 1024**2}.get(text[-1].lower(), 1)
+    number = int(text.rstrip("kmgtpKMGTP")) * 1024 ** " kmgtp".find(text[-1].lower() if text[-1].isalpha() else " ")
     if number > MOST_OF_A_LIST:
         raise InputError("gres", whole, f"at most {MOST_OF_A_LIST:,} GPUs")
     return number

@@ -11,9 +11,10 @@ from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.table import COUNT, MONEY, RATIO, Column, Table
 from gpusched_operations.html_report import ReportData
 from gpusched_operations.live.asking import put_off
-from gpusched_operations.live.request import HOLDING
+from gpusched_operations.live.gpu_names import SLICES, sevenths
+from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.snapshot import FULL, PolicyAnswer, Snapshot
-from gpusched_operations.live.state import Clock, LiveJob, LiveNode
+from gpusched_operations.live.state import Clock, LiveJob, LiveNode, parts_text
 
 MANAGERS = {"slurm": "Slurm", "kueue": "Kueue", "kai": "KAI-Scheduler"}
 ACTIONS = {
@@ -201,10 +202,7 @@ def left_out_table(snapshot: Snapshot) -> Table:
 
 def nodes_table(snapshot: Snapshot) -> Table:
     """Return the nodes with GPUs."""
-    held: Counter[str] = Counter()
-    for job in snapshot.cluster.jobs:
-        if job.phase in HOLDING:
-            held.update(dict(job.holds))
+    held = occupancy(snapshot.cluster)
     told = {node["name"]: node for node in snapshot.request.fields["cluster"]["nodes"]}
 
     def gpu_type(node: LiveNode) -> str:
@@ -214,14 +212,32 @@ def nodes_table(snapshot: Snapshot) -> Table:
         Column("node", "node", lambda node: node.name),
         Column("gpu_type", "GPU type", gpu_type),
         Column("gpus", "GPUs", lambda node: node.gpus, COUNT),
-        Column("held", "held", lambda node: held[node.name], COUNT),
+        Column("parts", "parts", lambda node: parts_text(node.parts)),
+        Column("held", "held", lambda node: held[node.name].held, COUNT),
+        Column("unseen", "of them unseen", lambda node: held[node.name].unseen, COUNT),
         Column("told", "told", lambda node: told[node.name]["gpus"] if node.name in told else 0, COUNT),
         Column("state", "state", lambda node: node.state),
         Column("why", "why it is left out", lambda node: snapshot.request.nodes_left_out.get(node.name, "")),
     )
-    nodes = [node for node in snapshot.cluster.nodes if node.gpus]
-    notes = ("told: GPUs that policies may decide about, those of jobs that they are told among them.",)
+    nodes = [node for node in snapshot.cluster.nodes if node.gpus or node.name in snapshot.request.nodes_left_out]
+    notes = (
+        "told: GPUs that policies may decide about, those of jobs that they are told among them.",
+        "unseen: the node says that they are held, and no job that can be seen holds them.",
+    )
     return Table.of("Nodes with GPUs", columns, nodes, notes)
+
+
+def nodes_left_out_table(snapshot: Snapshot) -> Table:
+    """Return why nodes are left out, and which."""
+    names: dict[str, list[str]] = {}
+    for name, why in snapshot.request.nodes_left_out.items():
+        names.setdefault(why, []).append(name)
+    columns: tuple[Column[tuple[str, list[str]]], ...] = (
+        Column("why", "why", lambda each: each[0]),
+        Column("nodes", "nodes", lambda each: len(each[1]), COUNT),
+        Column("names", "names", lambda each: _some(each[1])),
+    )
+    return Table.of("Nodes that are left out", columns, list(names.items()))
 
 
 def defaults_table(snapshot: Snapshot) -> Table:
@@ -246,13 +262,17 @@ def _some(names: Iterable[str]) -> str:
 
 def sentences(snapshot: Snapshot) -> tuple[str, ...]:
     """Return what there is, and what the policies say, a sentence or two each."""
-    jobs = [job for job in snapshot.cluster.jobs if job.phase != "ended" and (job.gpus or job.holds)]
+    jobs = [job for job in snapshot.cluster.jobs if job.phase != "ended" and job.wants_gpus]
     nodes = [node for node in snapshot.cluster.nodes if node.gpus]
-    held = sum(gpus for job in jobs if job.phase in HOLDING for _, gpus in job.holds)
+    uses = [each for each in occupancy(snapshot.cluster).values() if each.gpus]
+    held, unseen = sum(each.held for each in uses), sum(each.unseen for each in uses)
     running, waiting = (sum(job.phase == phase for job in jobs) for phase in ("running", "pending"))
     gpus, told = sum(node.gpus for node in nodes), len(snapshot.jobs())
-    there = f"{held} of {gpus} GPUs on {len(nodes)} nodes are held by {running} running jobs, and {waiting} jobs wait."
+    others = f", {unseen} of them by jobs that cannot be seen, the others" if unseen else ""
+    there = f"{held} of {gpus} GPUs on {len(nodes)} nodes are held{others} by {running} running jobs"
+    there += f", and {waiting} jobs wait."
     said = [f"{there} Policies are told {told} of these jobs."]
+    said += _of_parts(snapshot.cluster.nodes)
     fewer = [each for each in snapshot.answers[1:] if each.told < told]
     if fewer:
         names = ", ".join(each.policy for each in fewer)
@@ -263,6 +283,23 @@ def sentences(snapshot: Snapshot) -> tuple[str, ...]:
         if done or each.error == FULL:
             said.append(f"{each.policy} would {done}." if done else f"{each.policy}: {FULL}.")
     return tuple(said)
+
+
+def _of_parts(nodes: Iterable[LiveNode]) -> list[str]:
+    """Return what parts of GPUs there are beside the GPUs, which no policy is told."""
+    parts: Counter[str] = Counter()
+    for node in nodes:
+        parts.update(dict(node.parts))
+    slices = {name: many for name, many in parts.items() if sevenths(name)}
+    others = {name: many for name, many in parts.items() if name not in slices}
+    said = []
+    if slices:
+        whole = f"{sum(many * sevenths(name) for name, many in slices.items())}/{SLICES} of a GPU in all"
+        shown = parts_text(sorted(slices.items()))
+        said.append(f"Beside them are {sum(slices.values())} slices of GPUs ({shown}), {whole}.")
+    if others:
+        said.append(f"Not counted as GPUs: {parts_text(sorted(others.items()))}.")
+    return said
 
 
 def snapshot_report(snapshot: Snapshot, provenance: Mapping[str, Any]) -> ReportData:

@@ -5,8 +5,9 @@ Times are Unix times [s]. Names are those of the manager. Only `LiveJob.request`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, Self, TypeAlias
 
 from gpusched_operations.live.slurm_requests import SubmittedRequest
 
@@ -22,6 +23,10 @@ def opts_in(comment: str) -> bool:
     return WORD in comment.split()
 
 
+def parts_text(parts: Iterable[tuple[str, int]]) -> str:
+    return ", ".join(f"{many} {name}" for name, many in parts)
+
+
 @dataclass(frozen=True, slots=True)
 class LiveNode:
     """A node.
@@ -29,11 +34,16 @@ class LiveNode:
     Attributes:
         name: Its name.
         gpu_type: The type of its GPUs, as the manager names it.
-        gpus: Number of its GPUs, ≥ 0.
+        gpus: Number of its whole GPUs, ≥ 0.
         available: Whether a job may start on it now, perhaps after it was switched on: not down, drained or reserved.
         on: Whether it is switched on.
         state: Its state in the manager's words.
         partitions: The partitions or queues that it belongs to.
+        parts: Logical devices that are none of its GPUs, such as slices of MIG: their types, and how many of each.
+        allocated: GPUs that the node itself tells are held; fewer than jobs hold: it does not tell all.
+        allocated_any: GPUs and parts that it tells are held, of which it does not tell the type.
+        allocated_shares: Shares of GPUs that it tells are held, of which it does not tell on which GPUs.
+        has_cpus: Whether it has CPUs for another job.
     """
 
     name: str
@@ -43,6 +53,15 @@ class LiveNode:
     on: bool = True
     state: str = ""
     partitions: tuple[str, ...] = ()
+    parts: tuple[tuple[str, int], ...] = ()
+    allocated: int = 0
+    allocated_any: int = 0
+    allocated_shares: int = 0
+    has_cpus: bool = True
+
+    def emptied(self) -> Self:
+        """Return the node as it is while nobody holds anything of it, and jobs may start on it."""
+        return replace(self, available=True, allocated=0, allocated_any=0, allocated_shares=0, has_cpus=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +84,13 @@ class LiveJob:
         start_s: When it last started; None: it does not run.
         end_s: When it ended, or the time limit ends it; None: not known.
         time_limit_s: Its time limit [s]; None: none.
-        gpus: GPUs that it asks for, in all.
+        gpus: Whole GPUs that it asks for, in all; while it runs, those that it holds.
         gpu_type: The type that it asks for; one of several, with `|` between them; None: any.
-        holds: Nodes that it runs on, and GPUs on each.
+        holds: Nodes that it runs on, and whole GPUs on each.
+        parts: Parts of GPUs that it holds: the node, the name of the GPU, and how many; for slices of MIG, which are on
+            none of the node's whole GPUs, the name is empty.
+        asks: What it asks for that is no whole GPU, such as parts of GPUs, in words; empty: nothing.
+        waits_for: What it waits for besides GPUs, so that free ones do not start it; empty: nothing.
         gpu_numbers: Numbers of the GPUs that it holds, by node, where the manager tells them.
         restarts: How often it was started again.
         can_requeue: Whether the manager may stop it and put it back into the queue.
@@ -99,7 +122,14 @@ class LiveJob:
     can_requeue: bool = False
     nodes: int = 1
     unfit: str = ""
+    parts: tuple[tuple[str, str, int], ...] = ()
+    asks: str = ""
+    waits_for: str = ""
     request: SubmittedRequest = field(default=SubmittedRequest(), compare=False)
+
+    @property
+    def wants_gpus(self) -> bool:
+        return bool(self.gpus or self.holds or self.parts or self.asks)
 
 
 @dataclass(frozen=True, slots=True)

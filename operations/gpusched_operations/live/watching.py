@@ -14,8 +14,9 @@ from gpusched_env.errors import InputError, RunError
 from gpusched_operations.live.asking import Ask, put_off
 from gpusched_operations.live.job_rules import JobRules
 from gpusched_operations.live.journal import ROUND, Journal
+from gpusched_operations.live.occupancy import occupancy
 from gpusched_operations.live.progress import JobProgress
-from gpusched_operations.live.request import LiveRequest, request_of
+from gpusched_operations.live.request import UNSEEN, LiveRequest, request_of
 from gpusched_operations.live.state import LiveCluster
 from gpusched_operations.service.cluster import configuration_of
 
@@ -160,10 +161,11 @@ class ClusterWatch:
     def _line(self, cluster: LiveCluster, request: LiveRequest, would: list[dict[str, Any]]) -> str:
         nodes = {n.name: n.gpus for n in cluster.nodes if self.partition is None or self.partition in n.partitions}
         own = [job for job in cluster.jobs if self.partition in (None, job.partition)]
-        held = sum(gpus for job in own for node, gpus in job.holds if node in nodes)
+        uses = [each for name, each in occupancy(cluster).items() if name in nodes]
+        held, unseen = sum(each.held for each in uses), sum(each.unseen for each in uses)
         phases = Counter(job.phase for job in own)
         head = f"{phases['running'] + phases['ending']} run on {held} of {sum(nodes.values())} GPUs, "
-        head += f"{phases['pending']} wait; "
+        head += f"{phases['pending']} wait; " + (f"{UNSEEN} hold {unseen}; " if unseen else "")
         out = f"; {len(request.left_out)} left out" if request.left_out else ""
         return f"{head}{self.policy} {said_of(would)}{out}"
 

@@ -25,7 +25,7 @@ class WithOthers:
 
     def run(self, words: Sequence[str], text: str, limit_s: float) -> Done:
         done = self.slurm.run(words, text, limit_s)
-        if tuple(words) != ("squeue", "--json"):
+        if tuple(words) != ("squeue", "--all", "--json"):
             return done
         waits = {"job_id": 90, "job_state": ["PENDING"], "partition": "cpu"}
         jobs = [

@@ -169,10 +169,8 @@ def test_fixed_jobs_other_partitions_and_jobs_that_did_not_opt_in() -> None:
     [
         ({"held": "user", "reason": "JobHeldUser"}, "held"),
         ({"held": "user", "comment": "gpusched"}, ""),
-        ({"reason": "Dependency"}, "something else"),
-        ({"reason": "QOSMaxGRESPerUser"}, "something else"),
-        ({"reason": "BeginTime"}, "something else"),
-        ({"reason": "BeginTime", "restarts": 1}, ""),
+        ({"waits_for": "QOSMaxGRESPerUser"}, "something else: QOSMaxGRESPerUser"),
+        ({"asks": "parts of GPUs: shard:2", "gpus": 0}, "asks for parts of GPUs: shard:2"),
         ({"reason": "Resources"}, ""),
         ({"gpus": 0}, "no GPUs"),
         ({"unfit": "is suspended"}, "suspended"),

@@ -314,7 +314,6 @@ def test_states_of_nodes(state: str, available: bool, on: bool) -> None:
         ("gpu:4", "A100,ib", "A100", 4),
         ("gpu:4", "ib", "gpu", 4),
         ("gpu:4", "A100,V100", "gpu", 4),
-        ("gpu:1g.5gb:7", "A100", "1g.5gb", 7),
         ("gpu:a100:2,gpu:v100:2", "", "a100+v100", 4),
         ("(null)", "", "gpu", 0),
     ],

@@ -1,0 +1,281 @@
+"""What pods of Kubernetes ask for and hold, and what nodes have: GPUs, parts of them, and other accelerators."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from gpusched_env.errors import InputError
+from gpusched_operations.live.gpu_names import is_part_of_gpu, sevenths
+from gpusched_operations.live.kubernetes_objects import (
+    Object,
+    at,
+    full_name,
+    holds_true,
+    mapping_at,
+    objects_at,
+    quantity,
+)
+from gpusched_operations.live.state import LiveNode
+
+TYPE_LABELS = ("nvidia.com/gpu.product", "cloud.google.com/gke-accelerator", "amd.com/gpu.product-name", "accelerator")
+"""Labels of nodes that tell the type of their GPUs, and node selectors that ask for one."""
+
+NO_TYPE = "gpu"
+WHOLE_GPUS = ("nvidia.com/gpu", "amd.com/gpu")
+SLICE = "nvidia.com/mig-"
+"""Begins the resources that are slices of MIG."""
+SHARED = "nvidia.com/gpu.shared"
+FRACTIONS = ("gpu-fraction", "gpu-memory")
+"""Annotations of KAI-Scheduler with which a pod asks for a part of a GPU."""
+GROUP_OF_GPU = "runai-gpu-group"
+"""The label of KAI-Scheduler that names the GPU which pods share, and which a pod of its own reserves for them."""
+NOT_READ = "which is not read"
+CLAIMS = "resource claims, which are not read"
+OVER = ("Succeeded", "Failed")
+_NO_ACCELERATOR = re.compile(
+    r"^[^/]*$|kubernetes\.io/|(^|[/._\-])(rdma|infiniband|sriov|roce|mlnx|mellanox|hostdev|vhost|(ib|hca|efa|fuse|kvm|tun)\b)"
+)
+_NO_COUNT = re.compile(r"mem|core|percent")
+"""Resources that say how much of a GPU a pod has, not how many."""
+
+
+class PodGpus(NamedTuple):
+    """What a pod asks for.
+
+    Attributes:
+        many: Whole GPUs.
+        asks: What it asks for that is no whole GPU, in words; empty: nothing.
+        shares: GPUs of which it has a share.
+        slices: Slices of MIG.
+    """
+
+    many: int = 0
+    asks: str = ""
+    shares: int = 0
+    slices: int = 0
+
+
+def is_accelerator(name: str) -> bool:
+    """Return whether a resource may be an accelerator: one of a device plugin, and not of networks and the like."""
+    return not _NO_ACCELERATOR.search(name)
+
+
+def gpu_type_of(labels: Mapping[str, Any]) -> str | None:
+    return next((str(labels[name]) for name in TYPE_LABELS if labels.get(name)), None)
+
+
+def gpus_of_pod(spec: Mapping[str, Any], annotations: Mapping[str, Any]) -> PodGpus:
+    """Return what a pod asks for, by the specification of it or of its template.
+
+    Raises:
+        InputError: A number cannot be read.
+    """
+    fraction = next((f"{name} = {annotations[name]}" for name in FRACTIONS if annotations.get(name)), "")
+    parts, most = {fraction} - {""}, Counter[str]()
+    for together, kind in ((True, "containers"), (False, "initContainers")):
+        asked: Counter[str] = Counter()
+        for container in objects_at(spec, kind):
+            own = _asked_by(container)
+            asked = asked + own if together else asked | own
+        most |= asked
+    parts |= {name for name in most if name not in WHOLE_GPUS}
+    whole = sum(most[name] for name in WHOLE_GPUS)
+    slices = sum(many for name, many in most.items() if name.startswith(SLICE))
+    shares = sum(most[name] for name in parts if not name.startswith(SLICE) and not _NO_COUNT.search(name))
+    if whole and any(map(_NO_COUNT.search, parts)):  # so much of each of its GPUs
+        shares, whole = shares + whole, 0
+    if fraction:
+        shares += quantity("gpu-fraction-num-devices", annotations.get("gpu-fraction-num-devices", 1))
+    asks = [_in_words(parts)] if parts else []
+    return PodGpus(whole, "; ".join(asks + [CLAIMS] * bool(objects_at(spec, "resourceClaims"))), shares, slices)
+
+
+def _asked_by(container: Object) -> Counter[str]:
+    asked = {**mapping_at(container, "resources", "limits"), **mapping_at(container, "resources", "requests")}
+    found = Counter[str]()
+    for name, value in asked.items():
+        if is_accelerator(name) and str(value) not in ("", "0"):
+            found[name] = 1 if _NO_COUNT.search(name) else quantity(name, value)
+    return found
+
+
+def _in_words(parts: Iterable[str]) -> str:
+    known = sorted(part for part in parts if "/" not in part or part.startswith("nvidia.com/"))
+    others = sorted(part for part in parts if part not in known)
+    said = [f"parts of GPUs: {', '.join(known)}"] if known else []
+    return "; ".join([*said, f"{', '.join(others)}, {NOT_READ}"] if others else said)
+
+
+class AskedByPods:
+    """What the pods of a job ask for, in all.
+
+    Attributes:
+        pods: Pods that ask for GPUs.
+        gpus: GPUs of all of them.
+        gpu_type: The type that they ask for; None: any.
+        image: The image of the first.
+        asks: What they ask for that is no whole GPU; empty: nothing.
+        unfit: Why no policy can be told of such a job; empty: it can.
+    """
+
+    def __init__(self) -> None:
+        self.pods, self.gpus, self.image, self.asks, self.unfit = 0, 0, "", "", ""
+        self.gpu_type: str | None = None
+        self._each: set[int] = set()
+
+    def add(self, spec: Mapping[str, Any], annotations: Mapping[str, Any], count: int) -> None:
+        asked = gpus_of_pod(spec, annotations)
+        self.asks = self.asks or asked.asks
+        self.image = self.image or next((str(each.get("image", "")) for each in objects_at(spec, "containers")), "")
+        if not asked.many or not count:
+            return
+        self.pods, self.gpus = self.pods + count, self.gpus + count * asked.many
+        self._each.add(asked.many)
+        if len(self._each) > 1:
+            self.unfit = f"its pods ask for {' and '.join(map(str, sorted(self._each)))} GPUs"
+        self.gpu_type = self.gpu_type or gpu_type_of(mapping_at(spec, "nodeSelector"))
+        if self.gpu_type is not None and is_part_of_gpu(self.gpu_type):
+            self.asks = self.asks or f"parts of GPUs: {self.gpu_type}"
+
+
+class HeldByPods:
+    """What pods hold of nodes, as `LiveJob` has it: `holds` and `parts`.
+
+    Args:
+        nodes: The nodes, by name, with what a GPU that a pod asks for is on them: `whole`, a `share` or a `slice`.
+    """
+
+    def __init__(self, nodes: Mapping[str, tuple[LiveNode, str]]) -> None:
+        self.holds, self._nodes = Counter[str](), nodes
+        self._parts: dict[tuple[str, str], int] = {}
+
+    def parts(self) -> tuple[tuple[str, str, int], ...]:
+        return tuple((node, gpu, many) for (node, gpu), many in sorted(self._parts.items()) if many)
+
+    def add(self, node: str, name: str, asked: PodGpus, groups: Iterable[str] = ()) -> None:
+        """Add what a pod holds, by its name, what it asks for, and the names of GPUs that it shares, where told."""
+        many, shares, slices = asked.many, asked.shares, asked.slices
+        kind = self._nodes[node][1] if node in self._nodes else "whole"
+        if kind != "whole":
+            many, shares, slices = 0, shares + many * (kind == "share"), slices + many * (kind == "slice")
+        self.holds[node] += many
+        self._add(node, "", slices)
+        for gpu in list(groups) or [f"{name} {number}" for number in range(min(shares, self._gpus(node)))]:
+            self._add(node, gpu, int(shares > 0))
+
+    def add_pod(self, pod: Object, node: str) -> None:
+        """Add what a pod holds; one of which that cannot be read holds all GPUs of its node."""
+        try:
+            asked = pod_gpus(pod)
+        except InputError:
+            asked = PodGpus(shares=self._gpus(node))
+        self.add(node, full_name(pod), asked, groups_of(pod) if asked.shares else ())
+
+    def _add(self, node: str, gpu: str, many: int) -> None:
+        self._parts[node, gpu] = self._parts.get((node, gpu), 0) + many
+
+    def _gpus(self, node: str) -> int:
+        return self._nodes[node][0].gpus if node in self._nodes else 0
+
+
+def pod_gpus(pod: Object) -> PodGpus:
+    return gpus_of_pod(mapping_at(pod, "spec"), mapping_at(pod, "metadata", "annotations"))
+
+
+def groups_of(pod: Object) -> list[str]:
+    """Return the names of the GPUs that a pod shares with others, or that it reserves for them."""
+    labels = mapping_at(pod, "metadata", "labels")
+    return [str(value) for name, value in labels.items() if name.partition("/")[0] == GROUP_OF_GPU]
+
+
+def is_reservation(pod: Object) -> bool:
+    """Return whether a pod only reserves a GPU for the pods that share it."""
+    annotations = mapping_at(pod, "metadata", "annotations")
+    return bool(groups_of(pod)) and not any(annotations.get(name) for name in FRACTIONS)
+
+
+class _Devices(NamedTuple):
+    """What a node has: whole GPUs, parts, what a GPU that a pod asks for is there, and why no job may start there."""
+
+    gpus: int
+    parts: tuple[tuple[str, int], ...] = ()
+    kind: str = "whole"
+    why: str = ""
+
+
+def live_nodes(
+    objects: Iterable[Object], partitions: Callable[[Mapping[str, Any]], Iterable[str]], slices: Iterable[Object] = ()
+) -> dict[str, tuple[LiveNode, str]]:
+    """Return the nodes by name, each with what a GPU that a pod asks for is there: `whole`, a `share` or a `slice`.
+
+    Args:
+        partitions: Gives the queues of a node by its labels.
+        slices: The ResourceSlices, by which nodes offer GPUs to resource claims.
+    """
+    claimed, found = _claimed(slices), {}
+    for node in objects:
+        labels, name = mapping_at(node, "metadata", "labels"), str(at(node, "metadata", "name"))
+        room = mapping_at(node, "status", "allocatable") or mapping_at(node, "status", "capacity")
+        ready = not objects_at(node, "status", "conditions") or holds_true(node, "Ready")
+        closed = bool(at(node, "spec", "unschedulable"))
+        types = claimed.get(name, Counter())
+        try:
+            has = _devices(labels, room, sum(types.values()))
+        except InputError as error:
+            has = _Devices(0, why=str(error))
+        gpu_type = gpu_type_of(labels) or next(iter(types), NO_TYPE)
+        state = ("Ready" if ready else "NotReady") + (", SchedulingDisabled" if closed else "")
+        found[name] = (
+            LiveNode(
+                name=name,
+                gpu_type=re.sub("-SHARED$", "", gpu_type),
+                gpus=has.gpus,
+                available=ready and not closed and not has.why,
+                state=state + (f" ({has.why})" if has.why else ""),
+                partitions=tuple(partitions(labels)),
+                parts=has.parts,
+            ),
+            has.kind,
+        )
+    return found
+
+
+def _claimed(slices: Iterable[Object]) -> dict[str, Counter[str]]:
+    """Return the types of the GPUs of each node that are offered to resource claims."""
+    found: dict[str, dict[str, str]] = {}
+    for each in slices:
+        for device in objects_at(each, "spec", "devices") if "gpu" in str(at(each, "spec", "driver")) else ():
+            has = mapping_at(device, "attributes") or mapping_at(device, "basic", "attributes")
+            if at(has, "type", "string") in (None, "gpu"):
+                own = found.setdefault(str(at(each, "spec", "nodeName")), {})
+                own[str(device.get("name"))] = str(at(has, "productName", "string") or NO_TYPE)
+    return {node: Counter(devices.values()) for node, devices in found.items()}
+
+
+def _devices(labels: Mapping[str, Any], room: Mapping[str, Any], claimed: int) -> _Devices:
+    """Return what a node has; labels tell how many GPUs it has where each is offered several times."""
+    offered = {name: quantity(name, value) for name, value in room.items() if is_accelerator(name)}
+    there = sum(offered.pop(name, 0) for name in WHOLE_GPUS)
+    shares = offered.pop(SHARED, 0)
+    others = tuple(sorted((name, many) for name, many in offered.items() if many))
+    count, product = _label(labels, "nvidia.com/gpu.count"), str(labels.get(TYPE_LABELS[0], ""))
+    replicas = _label(labels, "nvidia.com/gpu.replicas") or 1
+    if not there and not shares:
+        why = f"its GPUs are asked for by {CLAIMS}" if claimed else "it offers none of its GPUs"
+        gpus = claimed or (0 if others else count or 0)
+        return _Devices(gpus, others, "whole", why if gpus else "")
+    if sevenths(product) or labels.get("nvidia.com/vgpu.present") in ("true", True):
+        return _Devices(0, (*others, (product or "vGPU", there)), "slice")
+    shared = shares or replicas > 1 or product.endswith("-SHARED") or (count is not None and there > count)
+    if not shared and labels.get("nvidia.com/gpu.sharing-strategy") in (None, "none", ""):
+        return _Devices(there, others)
+    gpus = count if count is not None else (there + shares) // replicas if replicas > 1 else 0
+    why = "" if gpus else "its GPUs are shared, and no label tells how many they are"
+    return _Devices(gpus, (*others, (f"shares of {gpus or 'unknown'} GPUs", there + shares)), "share", why)
+
+
+def _label(labels: Mapping[str, Any], name: str) -> int | None:
+    return quantity(name, labels[name]) if name in labels else None
