@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpusched_env.formats import load_instance, save_instance
     from gpusched_env.mechanisms.cap.model import PowerCap
     from gpusched_env.mechanisms.network.model import Synchronisation
+    from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
     from gpusched_env.mechanisms.switching.model import HostMemory
     from gpusched_env.model import (
         Cells,
@@ -51,6 +52,7 @@ __all__ = [
     "Cells",
     "Configuration",
     "CostReward",
+    "DemandCharge",
     "EpochDistribution",
     "GpuClusterEnv",
     "GpuClusterVectorEnv",
@@ -65,6 +67,7 @@ __all__ = [
     "Node",
     "Policy",
     "PowerCap",
+    "PriceSeries",
     "Result",
     "Reward",
     "Scenario",

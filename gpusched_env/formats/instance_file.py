@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats import price_fields
 from gpusched_env.formats.json_fields import Schema, check_lengths, checked, value_of
 from gpusched_env.formats.mechanism_fields import mechanism_fields, mechanisms_of, own_fields
 from gpusched_env.model import (
@@ -99,7 +98,7 @@ _DOCUMENT: dict[str, Schema] = {
     "host_memory?": None,
     "site?": None,
     "gpu_hour_eur?": float,
-    "prices?": price_fields.SCHEMA,
+    "prices?": None,
     "mechanisms?": None,
     "hosts?": int,
 }
@@ -188,8 +187,6 @@ def _document_of(instance: Instance) -> dict[str, Any]:
     document |= own_fields(instance)
     if instance.gpu_hour_eur:
         document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
-    if instance.prices is not None:
-        document["prices"] = price_fields.price_fields(instance.prices)
     document |= mechanism_fields(instance)
     if tenants and instance.hosts:
         document["hosts"] = instance.hosts
@@ -291,7 +288,6 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         interference=interference_of(read["interference"]),
         racks=tuple(read.get("racks", ())),
         saved_kw=tuple(map(tuple, read["saved_kw"])) if "saved_kw" in read else None,
-        prices=price_fields.prices_of(read["prices"]) if "prices" in read else None,
         mechanisms=mechanisms_of(read),
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},

@@ -43,7 +43,7 @@ USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.saved_kw is not None,
     "profiling": lambda instance, _: getattr(instance.interference, "profile_s", 0.0) > 0.0,
     "switching": lambda instance, _: instance.jobs.resume_s is not None,
-    "prices": lambda instance, _: instance.prices is not None or instance.gpu_hour_eur > 0.0,
+    "prices": lambda instance, _: instance.find("prices") is not None or instance.gpu_hour_eur > 0.0,
 }
 """Whether an instance uses each mechanism, in the order in which hooks call them."""
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from gpusched_env.model.job_table import JobTable
     from gpusched_env.model.machine import Machine
     from gpusched_env.model.mechanism import Mechanism
-    from gpusched_env.model.prices import DemandCharge, PriceSeries
     from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, peak_kw, planning_rate_eur_per_s
     from gpusched_env.model.shared_memory import SharedMemory
     from gpusched_env.model.synchronisation import iteration_s, network_load, traffic
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Cells",
     "Configuration",
-    "DemandCharge",
     "EpochDistribution",
     "GpuType",
     "Instance",
@@ -32,7 +30,6 @@ __all__ = [
     "Machine",
     "Mechanism",
     "Node",
-    "PriceSeries",
     "SharedMemory",
     "Tenancy",
     "Tenant",

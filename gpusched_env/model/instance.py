@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from gpusched_env.model.configuration import Configuration, GpuType, Node
     from gpusched_env.model.interference import Interference, UtilisationModel
     from gpusched_env.model.job import Job
-    from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.tenant import Tenancy, Tenant
 
 ROUNDED = 1e-9
@@ -61,10 +60,8 @@ class Instance:
         saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
             whole GPUs, (A, C); None: what their power limit takes, for every application (`GpuType.saved_w`).
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
-        prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
-            must be > 0 then.
-        mechanisms: Models of mechanisms that runs use, such as a cap on the power of all nodes (`PowerCap`), at most
-            one of each; they are kept by name.
+        mechanisms: Models of mechanisms that runs use, at most one of each, kept by name: prices of energy by period
+            (`PriceSeries`), a cap on the power of all nodes (`PowerCap`), and others.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -87,14 +84,11 @@ class Instance:
     decision_interval_s: float = 0.0
     saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     gpu_hour_eur: float = 0.0
-    prices: PriceSeries | None = None
     mechanisms: tuple[Mechanism, ...] = ()
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.not_negative("energy_price_eur_per_kwh", self.energy_price_eur_per_kwh)
-        if self.prices is not None and self.energy_price_eur_per_kwh == 0.0:
-            raise InputError("energy_price_eur_per_kwh", 0.0, "a number > 0 with prices: rates are those at this price")
         checks.seconds("decision_interval_s", self.decision_interval_s)
         if checks.positive("pue", self.pue) < 1.0:
             raise InputError("pue", self.pue, "a finite number >= 1")
@@ -126,6 +120,10 @@ class Instance:
         """Return the instance with models of mechanisms, in place of those that it has of the same ones."""
         kept = {own.mechanism: own for own in (*self.mechanisms, *mechanisms)}
         return replace(self, mechanisms=tuple(kept.values()))
+
+    def without(self, *mechanisms: str) -> Instance:
+        """Return the instance without the models of some mechanisms, by the names of these."""
+        return replace(self, mechanisms=tuple(own for own in self.mechanisms if own.mechanism not in mechanisms))
 
     def _check_nodes(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -275,7 +273,6 @@ class Instance:
         decision_interval_s: float = 0.0,
         saved_kw: Sequence[Sequence[float]] | None = None,
         gpu_hour_eur: float = 0.0,
-        prices: PriceSeries | None = None,
         mechanisms: Sequence[Mechanism] = (),
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
@@ -295,8 +292,7 @@ class Instance:
             decision_interval_s: Interval of decision rounds [s].
             saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
             gpu_hour_eur: Price of a held GPU [€/h].
-            prices: Prices of energy by period.
-            mechanisms: Models of further mechanisms.
+            mechanisms: Models of mechanisms.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -316,7 +312,6 @@ class Instance:
             decision_interval_s=decision_interval_s,
             saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
             gpu_hour_eur=gpu_hour_eur,
-            prices=prices,
             mechanisms=tuple(mechanisms),
         )
 

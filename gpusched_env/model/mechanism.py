@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from gpusched_env.errors import InputError
 from gpusched_env.parts import part_of
@@ -24,12 +24,14 @@ class Mechanism:
         mechanism: The mechanism: a folder of `gpusched_env.mechanisms`, or the name of another package with the same
             modules. Its module `model` has the class as `MODEL`.
         schema: The fields in files, as `formats.json_fields` checks them.
+        constants_from: What constants of runs follow from, beside the cluster: nothing, the model, or the jobs too.
     """
 
     __slots__ = ()
 
     mechanism: ClassVar[str]
     schema: ClassVar[Mapping[str, Any]]
+    constants_from: ClassVar[Literal["nothing", "model", "jobs"]] = "model"
 
     def check(self, instance: Any) -> None:
         """Check that an `Instance`, which is complete but for this, may use the mechanism.

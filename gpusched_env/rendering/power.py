@@ -70,9 +70,10 @@ def _savings(result: Result) -> Iterator[tuple[float, float]]:
 
 def prices_over_time(instance: Instance) -> Curve:
     """Return times [s], the first one 0 or before, and from each of them on the price at the meter [€/kWh], (P,)."""
-    if instance.prices is None:
+    series = instance.find("prices")
+    if series is None:
         return np.zeros(1), np.array([instance.energy_price_eur_per_kwh])
-    return instance.prices.start_s, instance.prices.eur_per_kwh
+    return series.start_s, series.eur_per_kwh
 
 
 def energy_between(
@@ -86,7 +87,7 @@ def energy_between(
         power: What `power_over_time` returns.
         edges: Increasing times ≥ 0, (K + 1,).
     """
-    series, (times, drawn) = instance.prices, power
+    series, (times, drawn) = instance.find("prices"), power
     start_s, eur_per_kwh = prices_over_time(instance)
     cuts = np.unique(np.concatenate([times, start_s[start_s > 0.0], edges]))
     cuts = cuts[(cuts >= edges[0]) & (cuts <= edges[-1])]

@@ -97,12 +97,14 @@ class Maker:
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
         columns, interference = self._jobs(library, streams)
         table = self._job_table(columns, library, streams, by_utilisation=_divides_time(interference))
+        priced = self._price_fields(float(table.submission_s[-1]), seed, streams)
+        priced["mechanisms"] += self._mechanisms
         made = Instance(
             site.gpu_types,
             site.nodes,
             site.configurations,
             table,
-            **self._price_fields(float(table.submission_s[-1]), seed, streams),
+            **priced,
             interference=interference,
             name=self._scenario.name,
             seed=seed,
@@ -110,7 +112,6 @@ class Maker:
             racks=self._racks(),
             decision_interval_s=self._scenario.decision_interval_s,
             saved_kw=self._saved_kw,
-            mechanisms=self._mechanisms,
         )
         if self._scenario.tenancy != "none":
             from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it
@@ -123,7 +124,7 @@ class Maker:
     def _price_fields(self, until_s: float, seed: int, streams: _Streams) -> dict[str, Any]:
         prices = self._scenario.prices
         if self._prices is None:
-            return {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue}
+            return {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue, "mechanisms": ()}
         from gpusched_env.workload.priced import price_fields  # noqa: PLC0415 - few need it
 
         return price_fields(prices, self._prices, until_s, seed, streams.prices)

@@ -11,12 +11,9 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS, interference_of
-from gpusched_env.formats.json_fields import checked
 from gpusched_env.formats.mechanism_fields import mechanisms_of
-from gpusched_env.formats.price_fields import SCHEMA as PRICE_SCHEMA
-from gpusched_env.formats.price_fields import prices_of
 from gpusched_env.mechanisms.cap.model import PowerCap
-from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, PriceSeries, UtilisationModel
+from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, UtilisationModel
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
 from gpusched_env.workload.power_limits import limited_time_s
@@ -81,7 +78,8 @@ class Problem:
         given: dict[str, Any] = {"mechanisms": request.mechanisms}
         if request.synchronisation is not None:
             given["synchronisation"] = request.synchronisation
-        mechanisms = mechanisms_of(given, loaded=True)
+        if request.prices.series is not None:
+            given["prices"] = request.prices.series
         try:
             return Instance(
                 self.names.gpu_types,
@@ -96,12 +94,11 @@ class Problem:
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 gpu_hour_eur=self.request.prices.gpu_hour_eur,
-                prices=self._series(),
                 interference=self._interference(),
                 saved_kw=self._saved_kw(),
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
-                mechanisms=(*self._site(), *mechanisms),
+                mechanisms=(*self._site(), *mechanisms_of(given, loaded=True)),
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
@@ -118,10 +115,6 @@ class Problem:
             starts, caps = [0.0, given.next_cap_s], [given.cap_kw, given.next_cap_kw]
         told = [0.0] * len(starts)
         return (PowerCap((*starts, LONGEST_S), (*caps, NO_CAP_KW), (*told, LONGEST_S), given.soft_eur_per_kwh),)
-
-    def _series(self) -> PriceSeries | None:
-        given = self.request.prices.series
-        return None if given is None else prices_of(checked("prices", given, PRICE_SCHEMA))
 
     def _interference(self) -> Interference | UtilisationModel | None:
         model = interference_of(self.request.interference)
