@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpusched_env.mechanisms.cap.model import PowerCap
     from gpusched_env.mechanisms.network.model import Synchronisation
     from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
+    from gpusched_env.mechanisms.shares.model import Interference, SharedMemory, UtilisationModel
     from gpusched_env.mechanisms.switching.model import HostMemory
     from gpusched_env.model import (
         Cells,
@@ -28,13 +29,10 @@ if TYPE_CHECKING:
         EpochDistribution,
         GpuType,
         Instance,
-        Interference,
         Job,
         JobTable,
         Node,
-        SharedMemory,
         Tenant,
-        UtilisationModel,
     )
     from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
     from gpusched_env.workload import (

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
 
 
-OWN = {"synchronisation": "network", "host_memory": "switching", "site": "cap", "prices": "prices"}
+OWN = {
+    "synchronisation": "network",
+    "host_memory": "switching",
+    "site": "cap",
+    "prices": "prices",
+    "interference": "shares",
+}
 """Fields of the mechanisms of this package, each on its own in a document."""
 
 

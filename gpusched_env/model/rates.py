@@ -85,9 +85,9 @@ def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
 
 def planned_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
     """Return the saving with which policies plan [kW], (A, C); (0, 0): none."""
-    model, shares = instance.divided_time, np.array([c.share for c in instance.configurations])
+    model, shares = instance.find("shares"), np.array([c.share for c in instance.configurations])
     busy = None
-    if model is not None and model.idle_power_w is not None:
+    if getattr(model, "idle_power_w", None) is not None:
         busy = model.utilisation[instance.type_of_configuration].T
     return planned_part(saved_kilowatts(instance), shares, busy)
 
@@ -176,19 +176,3 @@ def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     The shape is (A, C).
     """
     return Rates.of(instance).planning
-
-
-def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Return the least cost rate of a configuration in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (A, C).
-
-    Where GPUs draw power by their utilisation, that is the rate of idle GPUs, and the power of the application is
-    added: the result is the least cost per epoch over the seconds that an epoch takes alone.
-    """
-    least, model = Rates.of(instance).least, instance.divided_time
-    if model is None or model.idle_power_w is None:
-        return least
-    types, configurations = instance.type_of_configuration, instance.configurations
-    idle_saving_w = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w
-    gpus = np.array([c.gpus_per_node * c.nodes for c in configurations], dtype=np.float64)
-    rests = np.array([c.gpus for c in configurations]) - model.utilisation[types].T * gpus
-    return least - idle_saving_w[types] * rests / 1000.0 * instance.energy_price_eur_per_kwh * instance.pue / 3600.0

@@ -61,7 +61,7 @@ class Common:
 
     def _of_cluster(self, instance: Instance) -> tuple[Facts, Rates, dict[type[Board], Facts]]:
         """Return the constants that all builds have, the rates, and the constants of builds that are known."""
-        if instance.interference is not None or any(own.constants_from == "jobs" for own in instance.mechanisms):
+        if any(own.constants_from == "jobs" for own in instance.mechanisms):
             return facts_of(instance), self._rates(instance), {}
         models = [own for own in instance.mechanisms if own.constants_from == "model"]
         parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.saved_kw, *models)

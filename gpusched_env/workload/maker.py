@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Interference, Mechanism, Tenant, UtilisationModel
+    from gpusched_env.model import Mechanism, Tenant
     from gpusched_env.workload.interference_model import InterferenceModel
     from gpusched_env.workload.scenario.prices import Prices
     from gpusched_env.workload.scenario.scenario import Scenario
@@ -96,16 +96,15 @@ class Maker:
         streams, site = _Streams(seed), self._site
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
         columns, interference = self._jobs(library, streams)
-        table = self._job_table(columns, library, streams, by_utilisation=_divides_time(interference))
+        table = self._job_table(columns, library, streams, by_utilisation=any(own.divides_time for own in interference))
         priced = self._price_fields(float(table.submission_s[-1]), seed, streams)
-        priced["mechanisms"] += self._mechanisms
+        priced["mechanisms"] += (*interference, *self._mechanisms)
         made = Instance(
             site.gpu_types,
             site.nodes,
             site.configurations,
             table,
             **priced,
-            interference=interference,
             name=self._scenario.name,
             seed=seed,
             tenants=self._tenants,
@@ -139,7 +138,7 @@ class Maker:
 
     def _jobs(
         self, library: tuple[EpochDistribution, ...], streams: _Streams
-    ) -> tuple[dict[str, NDArray[Any]], Interference | UtilisationModel | None]:
+    ) -> tuple[dict[str, NDArray[Any]], tuple[Mechanism, ...]]:
         """Draw jobs by the published rules, or take them from the trace and draw its missing columns: not sorted yet.
 
         It also returns the interference of co-runners on one GPU.
@@ -172,15 +171,15 @@ class Maker:
 
     def _job_times(
         self, choice: NDArray[np.int64], streams: _Streams
-    ) -> tuple[NDArray[np.float64], Interference | UtilisationModel | None]:
+    ) -> tuple[NDArray[np.float64], tuple[Mechanism, ...]]:
         """Return τ of every job on every configuration, (J, C); inf where it does not fit, or is not known."""
         if not np.any(self._site.of_kind("shared")):
-            return self._seconds[choice], None
+            return self._seconds[choice], ()
         from gpusched_env.workload.interference_model import interference_model, job_times  # noqa: PLC0415
 
         model = interference_model(self._scenario.sharing) if self._model is None else self._model
         times = job_times(self._seconds, self._applications, self._site, choice, model, streams.sharing)
-        return times.seconds_per_epoch, times.interference
+        return times.seconds_per_epoch, () if times.interference is None else (times.interference,)
 
     def _traced(
         self,
@@ -278,14 +277,6 @@ def _price_table(prices: Prices) -> PriceTable | None:
     from gpusched_env.workload.priced import price_table  # noqa: PLC0415 - few need it
 
     return price_table(prices)
-
-
-def _divides_time(interference: Interference | UtilisationModel | None) -> bool:
-    if interference is None:
-        return False
-    from gpusched_env.model.interference import UtilisationModel  # noqa: PLC0415 - few need it
-
-    return isinstance(interference, UtilisationModel)
 
 
 def _over_network(

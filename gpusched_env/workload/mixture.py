@@ -79,7 +79,7 @@ def join_classes(scenario: Scenario, parts: Sequence[Instance], seed: int) -> In
         InputError: A job is submitted later than `LONGEST_S`, or co-runners slow each other otherwise in another class.
     """
     first, tables = parts[0], [part.jobs for part in parts]
-    if any(part.interference != first.interference for part in parts[1:]):
+    if any(part.find("shares") != first.find("shares") for part in parts[1:]):
         allowed = "the same applications in all classes, since they slow each other on shared GPUs"
         raise InputError("job_classes", len(parts), allowed)
     begins = [each.begins_s for each in scenario.job_classes]

@@ -10,7 +10,6 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.mechanism import Mechanism
 from gpusched_env.model.rates import kilowatts, saved_kilowatts
 
@@ -79,7 +78,10 @@ class PowerCap(Mechanism):
         """
         if instance.hosts or instance.most_spread:
             raise InputError("site", "...", "None with cells or spread configurations")
-        if isinstance(instance.interference, UtilisationModel) and instance.interference.idle_power_w is not None:
+        shares = instance.find("shares")
+        if shares is not None:
+            shares.check(instance)
+        if getattr(shares, "idle_power_w", None) is not None:
             raise InputError("site", "...", "None where GPUs draw power by their utilisation")
         shared = [c.share < 1.0 for c in instance.configurations]
         if instance.saved_kw is not None and saved_kilowatts(instance)[:, shared].any():

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields
+from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.formats.mechanism_fields import mechanism_fields, own_fields
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.prices.model import PriceSeries
@@ -51,7 +51,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         raise InputError("host_memory", "...", "None: requests do not tell what host memory keeps")
     jobs = instance.jobs
     applications: dict[str, Any] = {name or "none": {} for name in jobs.applications}
-    for index, name in enumerate(jobs.applications if instance.interference is not None else ()):  # may share GPUs
+    for index, name in enumerate(jobs.applications if instance.find("shares") is not None else ()):  # may share GPUs
         least = jobs.seconds_per_epoch[jobs.application == index].min(axis=0, initial=np.inf)
         applications[name or "none"] = {"seconds_per_epoch": _times(least)} if len(least) else {}
     for name, row in zip(jobs.applications, instance.saved_kw or (), strict=False):
@@ -70,7 +70,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
             {name: getattr(c, name) for name in ConfigurationFields.model_fields} for c in instance.configurations
         ],
         "prices": _reference(instance),
-        "interference": interference_fields(instance.interference),
+        "interference": own_fields(instance).get("interference"),
         "synchronisation": own_fields(instance).get("synchronisation"),
         "applications": applications,
         **mechanism_fields(instance),
