@@ -90,7 +90,7 @@ _DOCUMENT: dict[str, Schema] = {
     "tenants?": [{"name": str, "cells": [[None]]}],
     "racks?": [int],
     "decision_interval_s?": float,
-    "saved_kw?": [[float]],
+    "saved_kw?": None,
     "host_memory?": None,
     "site?": None,
     "gpu_hour_eur?": float,
@@ -160,8 +160,6 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         document["racks"] = [int(rack) for rack in instance.racks]
     if instance.decision_interval_s:
         document["decision_interval_s"] = float(instance.decision_interval_s)
-    if instance.saved_kw is not None:
-        document["saved_kw"] = [list(row) for row in instance.saved_kw]
     document |= own_fields(instance)
     if instance.gpu_hour_eur:
         document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
@@ -248,7 +246,6 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         tuple(_rows("configurations", read, Configuration)),
         _job_table(read),
         racks=tuple(read.get("racks", ())),
-        saved_kw=tuple(map(tuple, read["saved_kw"])) if "saved_kw" in read else None,
         mechanisms=mechanisms_of(read),
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},

@@ -21,6 +21,7 @@ OWN = {
     "site": "cap",
     "prices": "prices",
     "interference": "shares",
+    "saved_kw": "saved_power",
 }
 """Fields of the mechanisms of this package, each on its own in a document."""
 

@@ -46,7 +46,7 @@ _FACTS = (
 )  # fmt: skip
 _COUNTS = ("seed", "late_jobs", "rounds")
 SITE_FACTS = ("cap_forced_s", "over_cap_eur", "gpu_eur")
-_WITHOUT = ("prices", "shares")
+_WITHOUT = ("prices", "saved_power", "shares")
 """Mechanisms whose runs have none of these facts."""
 """Fields of `run.json` where the power of the site has a cap, GPU-hours have a price, or there are `mechanisms`."""
 _METERED = ("energy_kwh", "co2_kg", "demand_eur")

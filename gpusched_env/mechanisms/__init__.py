@@ -40,7 +40,7 @@ USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "spread": lambda _, facts: bool(_spread(facts).any()),
     "nodes": lambda _, facts: bool(_whole_nodes(facts).any()),
     "network": lambda instance, _: instance.find("network") is not None,
-    "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.saved_kw is not None,
+    "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.find("saved_power") is not None,
     "profiling": lambda instance, _: getattr(instance.find("shares"), "profile_s", 0.0) > 0.0,
     "switching": lambda instance, _: instance.jobs.resume_s is not None,
     "prices": lambda instance, _: instance.find("prices") is not None or instance.gpu_hour_eur > 0.0,

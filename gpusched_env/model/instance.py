@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.job_table import JobTable
-from gpusched_env.model.mechanism import M, Mechanism, in_order
+from gpusched_env.model.mechanism import M, Mechanism, in_order, model_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +22,6 @@ if TYPE_CHECKING:
     from gpusched_env.model.configuration import Configuration, GpuType, Node
     from gpusched_env.model.job import Job
     from gpusched_env.model.tenant import Tenancy, Tenant
-
-ROUNDED = 1e-9
-"""What a saving may exceed the power that it is taken from by, relative: rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +51,11 @@ class Instance:
             `cells`, of the nodes before the physical ones: of the tenant's cell of which each is a part.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
-        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
-            whole GPUs, (A, C); None: what their power limit takes, for every application (`GpuType.saved_w`).
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
         mechanisms: Models of mechanisms that runs use, at most one of each, kept by name: prices of energy by period
             (`PriceSeries`), a cap on the power of all nodes (`PowerCap`), how co-runners on one GPU affect one another
-            (`Interference`, `UtilisationModel`; without one jobs take the time in `jobs` there), and others.
+            (`Interference`, `UtilisationModel`; without one jobs take the time in `jobs` there), what GPUs save
+            (`SavedPower`, added where there are power limits), and others.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -79,7 +75,6 @@ class Instance:
     hosts: int = 0
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
-    saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     gpu_hour_eur: float = 0.0
     mechanisms: tuple[Mechanism, ...] = ()
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -96,7 +91,7 @@ class Instance:
         object.__setattr__(self, "_type_index", {name: i for i, name in enumerate(names)})
         self._check_nodes()
         self._check_configurations()
-        self._check_saved_power()
+        self._add_needed()
         self._check_tenants()
         self._close_what_does_not_fit()
         if checks.not_negative("gpu_hour_eur", self.gpu_hour_eur) and self.hosts:
@@ -118,7 +113,7 @@ class Instance:
         return replace(self, mechanisms=tuple(kept.values()))
 
     def without(self, *mechanisms: str) -> Instance:
-        """Return the instance without the models of some mechanisms, by the names of these."""
+        """Return the instance without the models of some mechanisms, by name; those that it needs are made again."""
         return replace(self, mechanisms=tuple(own for own in self.mechanisms if own.mechanism not in mechanisms))
 
     def _check_nodes(self) -> None:
@@ -158,28 +153,12 @@ class Instance:
             allowed = "shares without priorities, unless interference is a UtilisationModel"
             raise InputError("configurations", first.name, allowed)
 
-    def _check_saved_power(self) -> None:
-        """Check that no GPU saves more than its node draws for it, and write what power limits save by themselves."""
-        rows, wanted = self.saved_kw, self.configurations
-        if rows is None:
-            if all(c.power_limit == 1.0 for c in wanted):
-                return
-            row = [self.gpu_types[self._type_index[c.gpu_type]].saved_w(c) / 1000.0 for c in wanted]
-            rows = (tuple(row),) * len(self.jobs.applications)
-        rows = tuple(tuple(map(float, row)) for row in rows)
-        shape = len(self.jobs.applications), len(wanted)
-        if len(rows) != shape[0] or {len(row) for row in rows} != {shape[1]}:
-            raise InputError("saved_kw", [len(row) for row in rows], f"{shape}: applications, configurations")
-        saved = np.array(rows)
-        largest = self.largest_node
-        for c, own in enumerate(wanted):
-            v = self.gpu_types[self._type_index[own.gpu_type]]
-            drawn_w = [v.power_w(busy) / busy for busy in range(1, largest.get(v.name, 0) + 1)]
-            most = min(drawn_w, default=np.inf) * own.gpus_per_node * own.nodes / 1000.0
-            for a in np.flatnonzero(~((saved[:, c] >= 0.0) & (saved[:, c] <= most * (1.0 + ROUNDED)))):
-                allowed = f"from 0 to {most:g} kW, the power of busy GPUs of {own.name}"
-                raise InputError(f"saved_kw[{a}][{c}]", float(saved[a, c]), allowed)
-        object.__setattr__(self, "saved_kw", rows)
+    def _add_needed(self) -> None:
+        """Add the models that configurations need, where none is given."""
+        for name in dict.fromkeys(c.needs for c in self.configurations if c.needs):
+            if self.find(name) is None:
+                needed = in_order((*self.mechanisms, model_of(name).by_default(self)))
+                object.__setattr__(self, "mechanisms", needed)
 
     def _check_tenants(self) -> None:
         if not (self.tenants or self.racks or self.hosts) and self.tenancy == "none":
@@ -215,7 +194,6 @@ class Instance:
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
-        saved_kw: Sequence[Sequence[float]] | None = None,
         gpu_hour_eur: float = 0.0,
         mechanisms: Sequence[Mechanism] = (),
     ) -> Instance:
@@ -233,7 +211,6 @@ class Instance:
             tenants: The tenants of the cluster.
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
-            saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
             gpu_hour_eur: Price of a held GPU [€/h].
             mechanisms: Models of mechanisms.
         """
@@ -252,7 +229,6 @@ class Instance:
             tenants=tuple(tenants),
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
-            saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
             gpu_hour_eur=gpu_hour_eur,
             mechanisms=tuple(mechanisms),
         )

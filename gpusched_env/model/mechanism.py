@@ -51,9 +51,18 @@ class Mechanism:
         """Return the least seconds per epoch of jobs, (J, C), where `seconds` are those without the mechanism."""
         return seconds
 
-    def of_types(self, types: Sequence[int]) -> Self:  # noqa: ARG002 - of others
-        """Return the model for GPU types that are each like one of the present ones, given by its place."""
+    def alike(self, types: Sequence[int], configurations: Sequence[int]) -> Self:  # noqa: ARG002 - of others
+        """Return the model for GPU types and configurations that are each like one of the present ones, by place."""
         return self
+
+    def planned_saving(self, instance: Any) -> NDArray[np.float64] | None:  # noqa: ARG002 - of others
+        """Return what GPUs draw less than busy ones as policies plan, by configuration [kW], (A, C); None: nothing."""
+        return None
+
+    @classmethod
+    def by_default(cls, instance: Any) -> Self:
+        """Return the model of an instance whose configurations need one (`Configuration.needs`)."""
+        raise NotImplementedError
 
     def fields(self) -> dict[str, Any]:
         """Return the fields in files: by default those of the dataclass that are not None."""

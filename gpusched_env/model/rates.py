@@ -75,32 +75,10 @@ def _largest_billed(instance: Instance) -> dict[str, int]:
     return {name: largest[hardware[name]] for name in instance.largest_node}
 
 
-def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
-    """Return what the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C); (0, 0): none.
-
-    On a share it is that of the whole GPUs.
-    """
-    return np.zeros((0, 0)) if instance.saved_kw is None else np.array(instance.saved_kw)
-
-
 def planned_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
     """Return the saving with which policies plan [kW], (A, C); (0, 0): none."""
-    model, shares = instance.find("shares"), np.array([c.share for c in instance.configurations])
-    busy = None
-    if getattr(model, "idle_power_w", None) is not None:
-        busy = model.utilisation[instance.type_of_configuration].T
-    return planned_part(saved_kilowatts(instance), shares, busy)
-
-
-def planned_part(
-    saved: NDArray[np.float64], shares: NDArray[np.float64], busy: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """Return the part of a saving [kW] with which policies plan, (A, C) or (0, 0).
-
-    A share has its part of that of whole GPUs. Where idle GPUs draw less, it is saved while the GPUs work: a part
-    `busy` of the time, (A, C).
-    """
-    return saved * (shares if busy is None else busy) if saved.size else saved
+    found = (own.planned_saving(instance) for own in instance.mechanisms)
+    return next((saving for saving in found if saving is not None), np.zeros((0, 0)))
 
 
 def kilowatts(instance: Instance) -> NDArray[np.float64]:

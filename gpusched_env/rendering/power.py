@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model.rates import kilowatts, saved_kilowatts
+from gpusched_env.model.rates import kilowatts
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.result import gpus_on_nodes
@@ -57,9 +57,10 @@ def power_over_time(result: Result, timeline: Timeline | None = None) -> Curve |
 
 def _savings(result: Result) -> Iterator[tuple[float, float]]:
     """Yield when GPUs with a power limit, or of an application that draws less, begin and cease to save power [kW]."""
-    saved, instance = saved_kilowatts(result.instance), result.instance
-    if not saved.size:
+    instance, model = result.instance, result.instance.find("saved_power")
+    if model is None:
         return
+    saved = np.array(model.saved_kw)
     for row, gpus in zip(result.log, gpus_on_nodes(instance, result.log).tolist(), strict=True):
         config, own = int(row[at.LOG_CONFIG]), instance.configurations[int(row[at.LOG_CONFIG])]
         of_all = saved[instance.jobs.application[int(row[at.LOG_JOB])], config]

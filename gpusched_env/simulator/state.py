@@ -64,7 +64,7 @@ class Common:
         if any(own.constants_from == "jobs" for own in instance.mechanisms):
             return facts_of(instance), self._rates(instance), {}
         models = [own for own in instance.mechanisms if own.constants_from == "model"]
-        parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.saved_kw, *models)
+        parts = (instance.gpu_types, instance.nodes, instance.configurations, *models)
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
         key = (*map(id, parts), *numbers, instance.gpu_hour_eur)
         if key not in self._clusters:

@@ -80,8 +80,8 @@ class Maker:
         self._tenants, self._prices = _tenants(scenario, self.trace), _price_table(scenario.prices)
         measured = application_times(applications, self._site)
         seconds, network = _over_network(scenario, applications, self._site, measured)
-        self._seconds, self._saved_kw = _with_power(scenario, applications, self._site, seconds)
-        self._mechanisms = (*network, *scenario.switching.host_memory)
+        self._seconds, saved = _with_power(scenario, applications, self._site, seconds)
+        self._mechanisms = (*network, *saved, *scenario.switching.host_memory)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._state_gib = np.array([application.state_gib for application in applications])
@@ -110,7 +110,6 @@ class Maker:
             tenants=self._tenants,
             racks=self._racks(),
             decision_interval_s=self._scenario.decision_interval_s,
-            saved_kw=self._saved_kw,
         )
         if self._scenario.tenancy != "none":
             from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it
@@ -291,9 +290,9 @@ def _over_network(
 
 def _with_power(
     scenario: Scenario, applications: tuple[Application, ...], site: Site, seconds: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], tuple[tuple[float, ...], ...] | None]:
+) -> tuple[NDArray[np.float64], tuple[Mechanism, ...]]:
     if scenario.jobs.application_power != "measured" and np.all(site.unlimited):
-        return seconds, None
+        return seconds, ()
     from gpusched_env.workload.power_limits import with_power  # noqa: PLC0415 - few need it
 
     return with_power(scenario, applications, site.gpu_types, site.configurations, seconds)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_env.model import Mechanism
     from gpusched_env.workload.interference_model import InterferenceModel
     from gpusched_env.workload.scenario.scenario import Scenario
 
@@ -104,12 +105,15 @@ def join_classes(scenario: Scenario, parts: Sequence[Instance], seed: int) -> In
         applications=applications,
         distributions=distributions,
     )
-    return replace(first, jobs=jobs, seed=seed, saved_kw=_saved_kw(parts, applications))
+    others = (own for own in first.mechanisms if own.mechanism != "saved_power")
+    models = (*others, *_saved_power(parts, applications))
+    return replace(first, jobs=jobs, seed=seed, mechanisms=models)
 
 
-def _saved_kw(parts: Sequence[Instance], applications: tuple[str, ...]) -> tuple[tuple[float, ...], ...] | None:
-    rows = {n: row for p in parts if p.saved_kw for n, row in zip(p.jobs.applications, p.saved_kw, strict=True)}
-    return tuple(rows[name] for name in applications) if rows else None
+def _saved_power(parts: Sequence[Instance], applications: tuple[str, ...]) -> tuple[Mechanism, ...]:
+    pairs = [(part, own) for part in parts if (own := part.find("saved_power")) is not None]
+    rows = {n: row for part, own in pairs for n, row in zip(part.jobs.applications, own.saved_kw, strict=True)}
+    return (type(pairs[0][1])(tuple(rows[name] for name in applications)),) if rows else ()
 
 
 def makers_of(scenario: Scenario, interference: InterferenceModel | None) -> tuple[Maker | Classes, ...]:

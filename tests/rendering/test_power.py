@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gpusched_baselines.registry import make_policy
 from gpusched_env.mechanisms.prices.model import PriceSeries
+from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.rendering.gantt import gantt_figure
 from gpusched_env.rendering.power import energy_between, hours_of, power_over_time
 from gpusched_env.simulator import simulate
@@ -76,10 +77,8 @@ def test_what_a_power_limit_saves_is_not_drawn():
     """One GPU at 0.7 of 900 W: 1000 W of the node, less 270 W."""
     instance = three_jobs()
     limited = replace(
-        instance,
-        configurations=tuple(replace(c, power_limit=0.7) for c in instance.configurations),
-        saved_kw=tuple((0.27, 0.54) for _ in range(3)),
-    )
+        instance, configurations=tuple(replace(c, power_limit=0.7) for c in instance.configurations)
+    ).with_mechanisms(SavedPower(tuple((0.27, 0.54) for _ in range(3))))
     result = simulate(limited, make_policy("fifo"))
     full, drawn = power_over_time(simulate(instance, make_policy("fifo"))), power_over_time(result)
     assert drawn[0].tolist() == full[0].tolist()

@@ -19,9 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from gpusched_env.mechanisms.saved_power.model import saved_kilowatts
 from gpusched_env.mechanisms.shares.model import Interference, UtilisationModel
 from gpusched_env.model import Instance
-from gpusched_env.model.rates import Rates, planned_saving_kilowatts, saved_kilowatts
+from gpusched_env.model.rates import Rates, planned_saving_kilowatts
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import at
 
@@ -59,7 +60,7 @@ class Options:
         gpus = np.array([(sim.share_units(c.share) or at.UNITS) / at.UNITS * c.gpus_per_node * c.nodes for c in wanted])
         rows, application = len(instance.jobs.applications), instance.jobs.application.astype(np.int64)
         if instance.find("shares") is None:
-            if instance.saved_kw is None:
+            if instance.find("saved_power") is None:
                 rows, application = 1, np.zeros(len(seconds), dtype=np.int64)
             return cls(seconds, application, least[:rows], np.tile(gpus, (rows, 1)), types)
         saving, busy = _idle_savings(instance)

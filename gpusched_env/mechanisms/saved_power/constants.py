@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from gpusched_env.arrays import Floats
+from gpusched_env.mechanisms.saved_power.model import saved_kilowatts
 from gpusched_env.mechanisms.shares.model import UtilisationModel
-from gpusched_env.model.rates import saved_kilowatts
 from gpusched_env.simulator.run import Facts
 
 if TYPE_CHECKING:

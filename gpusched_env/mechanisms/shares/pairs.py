@@ -54,8 +54,8 @@ class Interference(CoRunners):
         """Make it from the fields of a file."""
         return cls(**{**fields, "slowdown": array_of("interference.slowdown", fields["slowdown"], 3)})
 
-    def of_types(self, types: Sequence[int]) -> Self:
-        """Return the model of GPU types that are each like one of the present ones, given by its place."""
+    def alike(self, types: Sequence[int], configurations: Sequence[int]) -> Self:  # noqa: ARG002 - of others
+        """Return the model for GPU types that are each like one of the present ones."""
         return replace(self, slowdown=self.slowdown[list(types)])
 
     def most_slowdown(self, least_share: float) -> float:  # noqa: ARG002 - as `UtilisationModel` has it

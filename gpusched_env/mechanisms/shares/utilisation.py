@@ -213,8 +213,8 @@ class UtilisationModel(CoRunners):
             read["below"] = array_of("interference.below", read["below"], 3)
         return cls(**read)
 
-    def of_types(self, types: Sequence[int]) -> Self:
-        """Return the model of GPU types that are each like one of the present ones, given by its place."""
+    def alike(self, types: Sequence[int], configurations: Sequence[int]) -> Self:  # noqa: ARG002 - of others
+        """Return the model for GPU types that are each like one of the present ones."""
         base, idle, below, memory = list(types), self.idle_power_w, self.below, self.memory
         return replace(
             self,

@@ -54,8 +54,9 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
     for index, name in enumerate(jobs.applications if instance.find("shares") is not None else ()):  # may share GPUs
         least = jobs.seconds_per_epoch[jobs.application == index].min(axis=0, initial=np.inf)
         applications[name or "none"] = {"seconds_per_epoch": _times(least)} if len(least) else {}
-    for name, row in zip(jobs.applications, instance.saved_kw or (), strict=False):
-        applications[name or "none"]["saved_kw"] = list(row)
+    saved = own_fields(instance).get("saved_kw", ())
+    for name, row in zip(jobs.applications, saved, strict=False):
+        applications[name or "none"]["saved_kw"] = row
     return {
         "cluster": {
             "gpu_types": [_gpu_type(v) for v in instance.gpu_types],

@@ -13,6 +13,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.formats.mechanism_fields import mechanisms_of
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.model import EpochDistribution, Instance, JobTable, Mechanism
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
@@ -89,10 +90,9 @@ class Problem:
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 gpu_hour_eur=self.request.prices.gpu_hour_eur,
-                saved_kw=self._saved_kw(),
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
-                mechanisms=(*self._site(), *self._mechanisms()),
+                mechanisms=(*self._site(), *self._saved_power(), *self._mechanisms()),
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
@@ -122,18 +122,18 @@ class Problem:
                 raise InputError("interference.profile_s", profile_s, allowed)
         return models
 
-    def _saved_kw(self) -> tuple[tuple[float, ...], ...] | None:
-        """Return what GPUs save by application; None: what the power limits of the configurations take."""
+    def _saved_power(self) -> tuple[SavedPower, ...]:
+        """Return what GPUs save by application; nothing: what the power limits of the configurations take."""
         given = {name: own.saved_kw for name, own in self.request.applications.items() if own.saved_kw is not None}
         if not given:
-            return None
+            return ()
         types = {v.name: v for v in self.names.gpu_types}
         usual = [types[c.gpu_type].saved_w(c) / 1000.0 for c in self.names.configurations]
         for name, row in given.items():
             if len(row) != len(usual):
                 allowed = f"{len(usual)}, one for each configuration"
                 raise InputError(f"applications.{name}.saved_kw", f"{len(row)} numbers", allowed)
-        return tuple(tuple(given.get(name, usual)) for name in self._applications)
+        return (SavedPower(tuple(tuple(given.get(name, usual)) for name in self._applications)),)
 
     def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
         """Return the error with the place of its field in the request."""
