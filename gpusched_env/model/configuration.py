@@ -112,7 +112,7 @@ class Configuration:
 
     @property
     def needs(self) -> str | None:
-        """Return the mechanism of which an instance with this configuration has a model, if there is one."""
+        """Return the mechanism of which an instance with this configuration has a model, `by_default` of the class."""
         return None if self.power_limit == 1.0 else "saved_power"
 
 

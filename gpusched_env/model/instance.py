@@ -157,8 +157,8 @@ class Instance:
         """Add the models that configurations need, where none is given."""
         for name in dict.fromkeys(c.needs for c in self.configurations if c.needs):
             if self.find(name) is None:
-                needed = in_order((*self.mechanisms, model_of(name).by_default(self)))
-                object.__setattr__(self, "mechanisms", needed)
+                kind: Any = model_of(name)
+                object.__setattr__(self, "mechanisms", in_order((*self.mechanisms, kind.by_default(self))))
 
     def _check_tenants(self) -> None:
         if not (self.tenants or self.racks or self.hosts) and self.tenancy == "none":

@@ -38,6 +38,7 @@ class Mechanism:
 
     @property
     def moves_memory(self) -> bool:
+        """Whether a share has all memory of its GPUs."""
         return False
 
     def check(self, instance: Any) -> None:
@@ -58,11 +59,6 @@ class Mechanism:
     def planned_saving(self, instance: Any) -> NDArray[np.float64] | None:  # noqa: ARG002 - of others
         """Return what GPUs draw less than busy ones as policies plan, by configuration [kW], (A, C); None: nothing."""
         return None
-
-    @classmethod
-    def by_default(cls, instance: Any) -> Self:
-        """Return the model of an instance whose configurations need one (`Configuration.needs`)."""
-        raise NotImplementedError
 
     def fields(self) -> dict[str, Any]:
         """Return the fields in files: by default those of the dataclass that are not None."""

@@ -8,7 +8,7 @@ import pytest
 
 from gpusched_baselines import make_policy
 from gpusched_env.audit import audit
-from gpusched_env.formats.run_folder import read_result, write_run
+from gpusched_env.formats.run_folder import SITE_FACTS, read_result, write_run
 from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
 from gpusched_env.model import Instance
 from gpusched_env.simulator import simulate
@@ -41,6 +41,7 @@ def test_runs_with_prices_agree_with_the_audit(policy, kinds, tmp_path):
     again = read_result(tmp_path / "run")
     assert (again.energy_kwh, again.co2_kg, again.demand_eur) == (result.energy_kwh, result.co2_kg, result.demand_eur)
     assert result.demand_eur > 0.0
+    assert not {*SITE_FACTS} & json.loads((tmp_path / "run" / "run.json").read_text()).keys()
 
 
 def test_an_instance_with_prices_comes_back_from_its_file(tmp_path):

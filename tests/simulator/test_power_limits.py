@@ -151,6 +151,9 @@ def test_names_and_refusals():
             Configuration("V", 1, power_limit=limit)
     instance = cluster(TIMES)
     assert instance.find("saved_power").saved_kw == ((0.0, 0.5, 0.0),)
+    own = instance.with_mechanisms(SavedPower(((0.0, 0.4, 0.0),)))
+    assert own.find("saved_power").saved_kw == ((0.0, 0.4, 0.0),)
+    assert own.without("saved_power") == instance, "what limits take"
     with refused("saved_kw", [2]):
         instance.with_mechanisms(SavedPower(((0.0, 0.5),)))
     for kilowatts in (-0.1, 1.01, float("nan")):
