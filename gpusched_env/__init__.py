@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from gpusched_env.formats import load_instance, save_instance
     from gpusched_env.mechanisms.cap.model import PowerCap
     from gpusched_env.mechanisms.network.model import Synchronisation
+    from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
+    from gpusched_env.mechanisms.saved_power.model import SavedPower
+    from gpusched_env.mechanisms.shares.model import Interference, SharedMemory, UtilisationModel
     from gpusched_env.mechanisms.switching.model import HostMemory
     from gpusched_env.model import (
         Cells,
@@ -27,13 +30,10 @@ if TYPE_CHECKING:
         EpochDistribution,
         GpuType,
         Instance,
-        Interference,
         Job,
         JobTable,
         Node,
-        SharedMemory,
         Tenant,
-        UtilisationModel,
     )
     from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
     from gpusched_env.workload import (
@@ -51,6 +51,7 @@ __all__ = [
     "Cells",
     "Configuration",
     "CostReward",
+    "DemandCharge",
     "EpochDistribution",
     "GpuClusterEnv",
     "GpuClusterVectorEnv",
@@ -65,8 +66,10 @@ __all__ = [
     "Node",
     "Policy",
     "PowerCap",
+    "PriceSeries",
     "Result",
     "Reward",
+    "SavedPower",
     "Scenario",
     "SharedMemory",
     "StalledError",

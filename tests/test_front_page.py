@@ -75,7 +75,7 @@ def test_each_value_says_in_a_line_what_it_is():
 def short_values():
     for name in ("sharing", "guaranteed-and-opportunistic", "byteps"):
         instance = make_instance(load_scenario(name), 0)
-        yield from (instance, instance.interference, *instance.mechanisms, instance.jobs.distributions[0])
+        yield from (instance, *instance.mechanisms, instance.jobs.distributions[0])
     yield from builtin_scenarios().values()
 
 

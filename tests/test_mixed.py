@@ -23,7 +23,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path):
         result = simulate(instance, Whatever(seed % 2 == 0), seed=seed, review_s=50.0, on_round=check_shared_gpus)
         write_run(result, tmp_path / "run")
         assert audit(tmp_path / "run") == [], seed
-        met["utilisation"] += isinstance(instance.interference, UtilisationModel)
+        met["utilisation"] += isinstance(instance.find("shares"), UtilisationModel)
         met["helpers"] += instance.of(Synchronisation) is not None
         met["switching"] += instance.jobs.resume_s is not None
         met["quotas"] += instance.tenancy == "quota"
@@ -31,7 +31,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path):
         met["shares of several GPUs"] += any(
             c.kind == "shared" and c.gpus_per_node > 1 for c in instance.configurations
         )
-        met["memory that moves"] += getattr(instance.interference, "memory", None) is not None
+        met["memory that moves"] += getattr(instance.find("shares"), "memory", None) is not None
     assert min(met.values()) >= 4
     assert len(met) == 7
 

@@ -9,12 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats import price_fields
-from gpusched_env.formats.json_fields import Schema, check_lengths, checked, value_of
+from gpusched_env.formats.json_fields import Schema, array_of, check_lengths, checked, value_of
 from gpusched_env.formats.mechanism_fields import mechanism_fields, mechanisms_of, own_fields
 from gpusched_env.model import (
     Cells,
@@ -22,12 +20,9 @@ from gpusched_env.model import (
     EpochDistribution,
     GpuType,
     Instance,
-    Interference,
     JobTable,
     Node,
-    SharedMemory,
     Tenant,
-    UtilisationModel,
 )
 from gpusched_env.parsing import parse_json
 
@@ -95,33 +90,15 @@ _DOCUMENT: dict[str, Schema] = {
     "tenants?": [{"name": str, "cells": [[None]]}],
     "racks?": [int],
     "decision_interval_s?": float,
-    "saved_kw?": [[float]],
+    "saved_kw?": None,
     "host_memory?": None,
     "site?": None,
     "gpu_hour_eur?": float,
-    "prices?": price_fields.SCHEMA,
+    "prices?": None,
     "mechanisms?": None,
     "hosts?": int,
 }
 """The fields, in the order of the file."""
-_SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
-_UTILISATION: dict[str, Schema] = {
-    "utilisation": [[float]],
-    "overhead": float,
-    "filled": None,
-    "least_speed": float,
-    "idle_power_w": ([float], None),
-    "fastest": bool,
-    "profile_s?": float,
-    "below?": [[[float]]],
-    "memory?": {
-        "need_gib": [float],
-        "least_gib": [float],
-        "iteration_s": [[float]],
-        "host_gb_per_s": float,
-        "adapt_s": float,
-    },
-}
 
 
 def save_instance(instance: Instance, path: str | Path) -> None:
@@ -172,7 +149,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
     document["distributions"] = [
         {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
     ]
-    document["interference"] = interference_fields(instance.interference)
+    document["interference"] = None
     if tenants:
         document["tenancy"] = instance.tenancy
         document["tenants"] = [
@@ -183,13 +160,9 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         document["racks"] = [int(rack) for rack in instance.racks]
     if instance.decision_interval_s:
         document["decision_interval_s"] = float(instance.decision_interval_s)
-    if instance.saved_kw is not None:
-        document["saved_kw"] = [list(row) for row in instance.saved_kw]
     document |= own_fields(instance)
     if instance.gpu_hour_eur:
         document["gpu_hour_eur"] = float(instance.gpu_hour_eur)
-    if instance.prices is not None:
-        document["prices"] = price_fields.price_fields(instance.prices)
     document |= mechanism_fields(instance)
     if tenants and instance.hosts:
         document["hosts"] = instance.hosts
@@ -218,24 +191,6 @@ def _job_columns(jobs: JobTable) -> dict[str, Any]:
     for row, column in np.argwhere(np.isinf(jobs.seconds_per_epoch)).tolist():
         seconds[row][column] = None
     return columns | {"seconds_per_epoch": seconds}
-
-
-def interference_fields(model: Interference | UtilisationModel | None) -> dict[str, Any] | None:
-    """Return the fields of an interference model, its table first; None for none."""
-    if model is None:
-        return None
-    if isinstance(model, Interference):
-        return {"slowdown": model.slowdown.tolist(), **({"fastest": True} if model.fastest else {})}
-    values = {name: getattr(model, name) for name in (field.rstrip("?") for field in _UTILISATION)}
-    values = {name: value for name, value in values.items() if name not in ("below", "memory") or value is not None}
-    if not model.profile_s:
-        del values["profile_s"]
-    if model.memory is not None:
-        own = {each.name: getattr(model.memory, each.name) for each in fields(model.memory)}
-        values["memory"] = {
-            name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in own.items()
-        }
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
 def load_instance(path: str | Path) -> Instance:
@@ -279,6 +234,8 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         if name not in document and other in document:
             raise InputError(name, None, "a value: the field is missing")
     read = checked("", document, _DOCUMENT)
+    if read["interference"] is None:
+        del read["interference"]
     for table in (*_TABLES, "jobs"):
         check_lengths(table, read[table])
     given = ("tenancy", "hosts", "decision_interval_s", "gpu_hour_eur")
@@ -288,10 +245,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         tuple(_rows("nodes", read, Node)),
         tuple(_rows("configurations", read, Configuration)),
         _job_table(read),
-        interference=interference_of(read["interference"]),
         racks=tuple(read.get("racks", ())),
-        saved_kw=tuple(map(tuple, read["saved_kw"])) if "saved_kw" in read else None,
-        prices=price_fields.prices_of(read["prices"]) if "prices" in read else None,
         mechanisms=mechanisms_of(read),
         tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
         **{name: read[name] for name in _SCALARS},
@@ -326,53 +280,10 @@ def _job_table(read: dict[str, Any]) -> JobTable:
         seconds.append([np.inf if value is None else value for value in row])
     return JobTable(
         **{name: np.array(jobs[name]) for name in _JOBS if name in jobs},
-        seconds_per_epoch=_array("jobs.seconds_per_epoch", seconds, 2),
+        seconds_per_epoch=array_of("jobs.seconds_per_epoch", seconds, 2),
         applications=tuple(read["applications"]),
         distributions=tuple(distributions),
     )
-
-
-def _array(where: str, table: list[Any], dimensions: int) -> NDArray[np.float64]:
-    """Make an array of lists of lists of numbers; all must be as long as the first ones."""
-    shape: list[int] = []
-    first: Any = table
-    for _ in range(dimensions):
-        shape.append(len(first))
-        first = first[0] if first else []
-
-    def check(where: str, part: list[Any], shape: list[int]) -> None:
-        if len(part) != shape[0]:
-            raise InputError(where, f"{len(part)} values", f"{shape[0]} values, as the first has")
-        for index, each in enumerate(part if shape[1:] else ()):
-            check(f"{where}[{index}]", each, shape[1:])
-
-    check(where, table, shape)
-    return np.array(table, dtype=np.float64).reshape(shape)
-
-
-def interference_of(entry: Any) -> Interference | UtilisationModel | None:
-    if entry is None:
-        return None
-    if not isinstance(entry, dict) or "utilisation" not in entry:
-        read = checked("interference", entry, _SLOWDOWN)
-        return Interference(_array("interference.slowdown", read.pop("slowdown"), 3), **read)
-    read = checked("interference", entry, _UTILISATION)
-    if isinstance(read["filled"], list):
-        read["filled"] = _array("interference.filled", read["filled"], 2)
-    else:
-        read["filled"] = value_of("interference.filled", read["filled"], float)
-    if read["idle_power_w"] is not None:
-        read["idle_power_w"] = np.array(read["idle_power_w"])
-    if "memory" in read:
-        read["memory"] = _memory_of(read["memory"])
-    if "below" in read:
-        read["below"] = _array("interference.below", read["below"], 3)
-    return UtilisationModel(_array("interference.utilisation", read.pop("utilisation"), 2), **read)
-
-
-def _memory_of(read: dict[str, Any]) -> SharedMemory:
-    tables = {name: np.array(read[name], dtype=np.float64) for name in ("need_gib", "least_gib")}
-    return SharedMemory(**(read | tables | {"iteration_s": _array("memory.iteration_s", read["iteration_s"], 2)}))
 
 
 def _tenant(where: str, entry: dict[str, Any]) -> Tenant:

@@ -6,6 +6,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from gpusched_env.errors import InputError
 
 _KINDS: dict[type, tuple[frozenset[type], str]] = {
@@ -88,3 +91,21 @@ def check_lengths(where: str, columns: Mapping[str, list[Any]]) -> None:
         if len(columns[name]) != len(columns[first]):
             allowed = f"{len(columns[first])}, as {first} has"
             raise InputError(f"{where}.{name}", f"{len(columns[name])} values", allowed)
+
+
+def array_of(where: str, table: list[Any], dimensions: int) -> NDArray[np.float64]:
+    """Make an array of lists of lists of numbers; all must be as long as the first ones."""
+    shape: list[int] = []
+    first: Any = table
+    for _ in range(dimensions):
+        shape.append(len(first))
+        first = first[0] if first else []
+
+    def check(where: str, part: list[Any], shape: list[int]) -> None:
+        if len(part) != shape[0]:
+            raise InputError(where, f"{len(part)} values", f"{shape[0]} values, as the first has")
+        for index, each in enumerate(part if shape[1:] else ()):
+            check(f"{where}[{index}]", each, shape[1:])
+
+    check(where, table, shape)
+    return np.array(table, dtype=np.float64).reshape(shape)

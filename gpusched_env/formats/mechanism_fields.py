@@ -15,7 +15,14 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
 
 
-OWN = {"synchronisation": "network", "host_memory": "switching", "site": "cap"}
+OWN = {
+    "synchronisation": "network",
+    "host_memory": "switching",
+    "site": "cap",
+    "prices": "prices",
+    "interference": "shares",
+    "saved_kw": "saved_power",
+}
 """Fields of the mechanisms of this package, each on its own in a document."""
 
 

@@ -46,6 +46,8 @@ _FACTS = (
 )  # fmt: skip
 _COUNTS = ("seed", "late_jobs", "rounds")
 SITE_FACTS = ("cap_forced_s", "over_cap_eur", "gpu_eur")
+_WITHOUT = ("prices", "saved_power", "shares")
+"""Mechanisms whose runs have none of these facts."""
 """Fields of `run.json` where the power of the site has a cap, GPU-hours have a price, or there are `mechanisms`."""
 _METERED = ("energy_kwh", "co2_kg", "demand_eur")
 """Fields of `run.json` where prices change by period; `co2_kg` where the carbon intensity is known."""
@@ -142,9 +144,9 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
     values = {name: getattr(result, name) for name in _FACTS[:-1]}
-    if instance.gpu_hour_eur or instance.mechanisms:
+    if instance.gpu_hour_eur or any(own.mechanism not in _WITHOUT for own in instance.mechanisms):
         values |= {name: getattr(result, name) for name in SITE_FACTS}
-    if instance.prices is not None:
+    if instance.find("prices") is not None:
         values |= {name: getattr(result, name) for name in _METERED if np.isfinite(getattr(result, name))}
     values["decision_s"] = result.decision_s if np.isfinite(result.decision_s) else None
     return {"format": FORMAT, "version": VERSION, **values, "provenance": provenance(command, **{**facts, **own})}
@@ -202,7 +204,7 @@ def result_of(run: RecordedRun) -> Result:
     facts = {name: run.facts[name] for name in ("seed", "energy_eur", "tardiness_eur", "rounds")}
     facts |= {name: run.facts.get(name, 0.0) for name in SITE_FACTS}
     facts |= {name: run.facts[name] for name in _METERED if name in run.facts}
-    if run.instance.prices is None:
+    if run.instance.find("prices") is None:
         facts["energy_kwh"] = kwh_of_bill(run.instance, facts["energy_eur"] - facts["over_cap_eur"] - facts["gpu_eur"])
     return Result(
         instance=run.instance,

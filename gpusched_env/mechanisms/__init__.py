@@ -29,21 +29,21 @@ def _whole_nodes(facts: Facts) -> Any:
 
 
 def _idle_power_w(instance: Instance) -> Any:
-    return getattr(instance.interference, "idle_power_w", None)
+    return getattr(instance.find("shares"), "idle_power_w", None)
 
 
 USED: dict[str, Callable[[Instance, Facts], bool]] = {
     "cap": lambda instance, _: instance.find("cap") is not None,
     "quotas": lambda instance, _: instance.tenancy == "quota",
     "cells": lambda instance, _: instance.hosts > 0,
-    "shares": lambda instance, facts: bool(_shared(facts).any()) or instance.interference is not None,
+    "shares": lambda instance, facts: bool(_shared(facts).any()) or instance.find("shares") is not None,
     "spread": lambda _, facts: bool(_spread(facts).any()),
     "nodes": lambda _, facts: bool(_whole_nodes(facts).any()),
     "network": lambda instance, _: instance.find("network") is not None,
-    "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.saved_kw is not None,
-    "profiling": lambda instance, _: getattr(instance.interference, "profile_s", 0.0) > 0.0,
+    "saved_power": lambda instance, _: _idle_power_w(instance) is not None or instance.find("saved_power") is not None,
+    "profiling": lambda instance, _: getattr(instance.find("shares"), "profile_s", 0.0) > 0.0,
     "switching": lambda instance, _: instance.jobs.resume_s is not None,
-    "prices": lambda instance, _: instance.prices is not None or instance.gpu_hour_eur > 0.0,
+    "prices": lambda instance, _: instance.find("prices") is not None or instance.gpu_hour_eur > 0.0,
 }
 """Whether an instance uses each mechanism, in the order in which hooks call them."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from _typeshed import DataclassInstance
     from numpy.typing import ArrayLike, NDArray
 
+DAY_S = 86_400.0
 LONGEST_S, LONGEST = 1e12, "1e12 s"
 """The largest time and duration that is allowed: 30,000 years. 64-bit floats of this size still tell 0.1 ms apart."""
 

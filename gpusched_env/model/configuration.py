@@ -110,6 +110,11 @@ class Configuration:
         """Return the same GPUs without a power limit."""
         return self if self.power_limit == 1.0 else replace(self, power_limit=1.0)
 
+    @property
+    def needs(self) -> str | None:
+        """Return the mechanism of which an instance with this configuration has a model, `by_default` of the class."""
+        return None if self.power_limit == 1.0 else "saved_power"
+
 
 MOST_ON_A_NODE = 1024
 

@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.job_table import JobTable
-from gpusched_env.model.mechanism import M, Mechanism, in_order
+from gpusched_env.model.mechanism import M, Mechanism, in_order, model_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,13 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.configuration import Configuration, GpuType, Node
-    from gpusched_env.model.interference import Interference, UtilisationModel
     from gpusched_env.model.job import Job
-    from gpusched_env.model.prices import PriceSeries
     from gpusched_env.model.tenant import Tenancy, Tenant
-
-ROUNDED = 1e-9
-"""What a saving may exceed the power that it is taken from by, relative: rounding."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +39,6 @@ class Instance:
         jobs: The jobs J.
         energy_price_eur_per_kwh: Energy price [€/kWh], ≥ 0.
         pue: Power usage effectiveness of the data centre, ≥ 1.
-        interference: How co-runners on one GPU affect one another: slow-downs of pairs, or how they divide its time;
-            None: on shared GPUs jobs take the time in `jobs`.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
         tenants: The tenants of the cluster; `jobs.tenant` are indices of them.
@@ -58,13 +51,11 @@ class Instance:
             `cells`, of the nodes before the physical ones: of the tenant's cell of which each is a part.
         decision_interval_s: Decision rounds are at multiples of this time, after which something has happened [s], from
             0, a round at every event, to `checks.LONGEST_S`.
-        saved_kw: What the GPUs of a configuration draw less than full busy ones [kW], by application, on a share as
-            whole GPUs, (A, C); None: what their power limit takes, for every application (`GpuType.saved_w`).
         gpu_hour_eur: Price of a GPU for each hour for which it is held [€/h], ≥ 0; it is billed with the energy.
-        prices: Prices of energy by period; None: the one price. Rates and plans stay at that one, the reference, which
-            must be > 0 then.
-        mechanisms: Models of mechanisms that runs use, such as a cap on the power of all nodes (`PowerCap`), at most
-            one of each; they are kept by name.
+        mechanisms: Models of mechanisms that runs use, at most one of each, kept by name: prices of energy by period
+            (`PriceSeries`), a cap on the power of all nodes (`PowerCap`), how co-runners on one GPU affect one another
+            (`Interference`, `UtilisationModel`; without one jobs take the time in `jobs` there), what GPUs save
+            (`SavedPower`, added where there are power limits), and others.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -77,7 +68,6 @@ class Instance:
     jobs: JobTable
     energy_price_eur_per_kwh: float = 0.172
     pue: float = 1.58
-    interference: Interference | UtilisationModel | None = None
     name: str = ""
     seed: int = 0
     tenants: tuple[Tenant, ...] = ()
@@ -85,32 +75,27 @@ class Instance:
     hosts: int = 0
     racks: tuple[int, ...] = ()
     decision_interval_s: float = 0.0
-    saved_kw: tuple[tuple[float, ...], ...] | None = field(default=None, repr=False)
     gpu_hour_eur: float = 0.0
-    prices: PriceSeries | None = None
     mechanisms: tuple[Mechanism, ...] = ()
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.not_negative("energy_price_eur_per_kwh", self.energy_price_eur_per_kwh)
-        if self.prices is not None and self.energy_price_eur_per_kwh == 0.0:
-            raise InputError("energy_price_eur_per_kwh", 0.0, "a number > 0 with prices: rates are those at this price")
         checks.seconds("decision_interval_s", self.decision_interval_s)
         if checks.positive("pue", self.pue) < 1.0:
             raise InputError("pue", self.pue, "a finite number >= 1")
+        object.__setattr__(self, "mechanisms", in_order(self.mechanisms))
         names = [v.name for v in self.gpu_types]
         if not names or len(set(names)) != len(names):
             raise InputError("gpu_types", names, "one or more, with unique names")
         object.__setattr__(self, "_type_index", {name: i for i, name in enumerate(names)})
         self._check_nodes()
         self._check_configurations()
-        self._check_interference()
-        self._check_saved_power()
+        self._add_needed()
         self._check_tenants()
         self._close_what_does_not_fit()
         if checks.not_negative("gpu_hour_eur", self.gpu_hour_eur) and self.hosts:
             raise InputError("gpu_hour_eur", self.gpu_hour_eur, "0 with cells, which are on whole hosts")
-        object.__setattr__(self, "mechanisms", in_order(self.mechanisms))
         for own in self.mechanisms:
             own.check(self)
 
@@ -126,6 +111,10 @@ class Instance:
         """Return the instance with models of mechanisms, in place of those that it has of the same ones."""
         kept = {own.mechanism: own for own in (*self.mechanisms, *mechanisms)}
         return replace(self, mechanisms=tuple(kept.values()))
+
+    def without(self, *mechanisms: str) -> Instance:
+        """Return the instance without the models of some mechanisms, by name; those that it needs are made again."""
+        return replace(self, mechanisms=tuple(own for own in self.mechanisms if own.mechanism not in mechanisms))
 
     def _check_nodes(self) -> None:
         for index, node in enumerate(self.nodes):
@@ -159,84 +148,17 @@ class Instance:
         names = [c.name for c in self.configurations]
         if len(set(names)) != len(names) or not names:
             raise InputError("configurations", names, "one or more, all with different names")
+        first = next((c for c in self.configurations if c.priority), None)
+        if first is not None and not any(own.divides_time for own in self.mechanisms):
+            allowed = "shares without priorities, unless interference is a UtilisationModel"
+            raise InputError("configurations", first.name, allowed)
 
-    def _check_interference(self) -> None:
-        model, kinds, types = self.interference, len(self.jobs.applications), len(self.gpu_types)
-        divided = self.divided_time
-        if any(c.priority for c in self.configurations) and divided is None:
-            first = next(c for c in self.configurations if c.priority)
-            raise InputError(
-                "configurations", first.name, "shares without priorities, unless interference is a UtilisationModel"
-            )
-        if model is None:
-            return
-        name = "slowdown" if divided is None else "utilisation"
-        table = getattr(model, name)
-        if table.shape != (types, kinds, kinds)[: table.ndim]:
-            axes = "GPU types, applications" + (", applications" if table.ndim == 3 else "")
-            wanted = ", ".join(map(str, (types, kinds, kinds)[: table.ndim]))
-            raise InputError(f"interference.{name}", table.shape, f"({wanted}): {axes}")
-        self._check_shared_memory()
-        below = None if divided is None else divided.below
-        if below is not None and below.shape != (types, kinds, kinds):
-            raise InputError("interference.below", below.shape, f"({types}, {kinds}, {kinds}): GPU types, applications")
-        shared = [configuration.kind == "shared" for configuration in self.configurations]
-        full_s = self.jobs.seconds_per_epoch[:, shared] * self.jobs.max_epochs[:, None]
-        longest_s = float(np.max(full_s, initial=0.0, where=np.isfinite(full_s)))
-        slowest = model.most_slowdown(min((c.share for c in self.configurations), default=1.0))
-        if longest_s * slowest > checks.LONGEST_S:
-            allowed = f"factors by which no job takes longer than {checks.LONGEST} beside another one"
-            raise InputError(f"interference.{name}", slowest, allowed)
-        if divided is not None:
-            self._check_idle_power(divided)
-            whole = np.isfinite(self.jobs.seconds_per_epoch[:, ~np.array(shared)]).any(axis=1)
-            if divided.profile_s and not np.all(whole):
-                allowed = f"0, since job {int(np.argmin(whole))} may use no whole GPUs, on which it would be profiled"
-                raise InputError("interference.profile_s", divided.profile_s, allowed)
-
-    def _check_shared_memory(self) -> None:
-        own = None if self.divided_time is None else self.divided_time.memory
-        if own is None:
-            return
-        shape = (len(self.gpu_types), len(self.jobs.applications))
-        if own.iteration_s.shape != shape:
-            raise InputError("interference.memory.iteration_s", own.iteration_s.shape, f"{shape}: types, applications")
-        if own.adapt_s and self.decision_interval_s:
-            raise InputError("interference.memory.adapt_s", own.adapt_s, "0 with a decision_interval_s")
-
-    def _check_idle_power(self, model: UtilisationModel) -> None:
-        """Check that the idle-power saving of a GPU is at most the power that its node draws for it."""
-        for v, gpu_type in enumerate(self.gpu_types if model.idle_power_w is not None else ()):
-            most = range(1, self.largest_node.get(gpu_type.name, 0) + 1)
-            each_w = min((gpu_type.power_w(busy) / busy for busy in most), default=np.inf)
-            low, high = max(0.0, gpu_type.gpu_power_w - each_w), gpu_type.gpu_power_w
-            idle_w = float(model.idle_power_w[v])  # type: ignore[index]
-            if not low <= idle_w <= high:
-                allowed = f"from {low:g} to {high:g} W, the power of a busy {gpu_type.name}"
-                raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
-
-    def _check_saved_power(self) -> None:
-        """Check that no GPU saves more than its node draws for it, and write what power limits save by themselves."""
-        rows, wanted = self.saved_kw, self.configurations
-        if rows is None:
-            if all(c.power_limit == 1.0 for c in wanted):
-                return
-            row = [self.gpu_types[self._type_index[c.gpu_type]].saved_w(c) / 1000.0 for c in wanted]
-            rows = (tuple(row),) * len(self.jobs.applications)
-        rows = tuple(tuple(map(float, row)) for row in rows)
-        shape = len(self.jobs.applications), len(wanted)
-        if len(rows) != shape[0] or {len(row) for row in rows} != {shape[1]}:
-            raise InputError("saved_kw", [len(row) for row in rows], f"{shape}: applications, configurations")
-        saved = np.array(rows)
-        largest = self.largest_node
-        for c, own in enumerate(wanted):
-            v = self.gpu_types[self._type_index[own.gpu_type]]
-            drawn_w = [v.power_w(busy) / busy for busy in range(1, largest.get(v.name, 0) + 1)]
-            most = min(drawn_w, default=np.inf) * own.gpus_per_node * own.nodes / 1000.0
-            for a in np.flatnonzero(~((saved[:, c] >= 0.0) & (saved[:, c] <= most * (1.0 + ROUNDED)))):
-                allowed = f"from 0 to {most:g} kW, the power of busy GPUs of {own.name}"
-                raise InputError(f"saved_kw[{a}][{c}]", float(saved[a, c]), allowed)
-        object.__setattr__(self, "saved_kw", rows)
+    def _add_needed(self) -> None:
+        """Add the models that configurations need, where none is given."""
+        for name in dict.fromkeys(c.needs for c in self.configurations if c.needs):
+            if self.find(name) is None:
+                kind: Any = model_of(name)
+                object.__setattr__(self, "mechanisms", in_order((*self.mechanisms, kind.by_default(self))))
 
     def _check_tenants(self) -> None:
         if not (self.tenants or self.racks or self.hosts) and self.tenancy == "none":
@@ -268,14 +190,11 @@ class Instance:
         energy_price_eur_per_kwh: float = 0.172,
         pue: float = 1.58,
         restart_s: float = 0.0,
-        interference: Interference | UtilisationModel | None = None,
         name: str = "",
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
         decision_interval_s: float = 0.0,
-        saved_kw: Sequence[Sequence[float]] | None = None,
         gpu_hour_eur: float = 0.0,
-        prices: PriceSeries | None = None,
         mechanisms: Sequence[Mechanism] = (),
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
@@ -288,15 +207,12 @@ class Instance:
             energy_price_eur_per_kwh: Energy price [€/kWh].
             pue: Power usage effectiveness.
             restart_s: Restart overhead of jobs without one of their own [s], from 0 to `checks.LONGEST_S`.
-            interference: How co-runners on one GPU affect one another.
             name: Name of the instance.
             tenants: The tenants of the cluster.
             tenancy: How they share it.
             decision_interval_s: Interval of decision rounds [s].
-            saved_kw: What GPUs draw less than full busy ones [kW], (A, C).
             gpu_hour_eur: Price of a held GPU [€/h].
-            prices: Prices of energy by period.
-            mechanisms: Models of further mechanisms.
+            mechanisms: Models of mechanisms.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -309,14 +225,11 @@ class Instance:
             table,
             energy_price_eur_per_kwh=energy_price_eur_per_kwh,
             pue=pue,
-            interference=interference,
             name=name,
             tenants=tuple(tenants),
             tenancy=tenancy,
             decision_interval_s=decision_interval_s,
-            saved_kw=None if saved_kw is None else tuple(tuple(row) for row in saved_kw),
             gpu_hour_eur=gpu_hour_eur,
-            prices=prices,
             mechanisms=tuple(mechanisms),
         )
 
@@ -356,7 +269,7 @@ class Instance:
             whole = self.consolidated
             seconds = checks.frozen_array(np.where(whole >= 0, np.minimum(seconds, _or_inf(seconds, whole)), seconds))
         for own in self.mechanisms:
-            seconds = own.fastest(self, seconds)
+            seconds = own.least_seconds(self, seconds)
         return seconds
 
     @property
@@ -392,15 +305,6 @@ class Instance:
         return np.array([highest[c.unlimited] for c in self.configurations], dtype=np.int64)
 
     @property
-    def divided_time(self) -> UtilisationModel | None:
-        """Return how jobs divide the time of GPUs; None: shares are not by utilisation."""
-        if self.interference is None:
-            return None
-        from gpusched_env.model.interference import UtilisationModel  # noqa: PLC0415 - few need it
-
-        return self.interference if isinstance(self.interference, UtilisationModel) else None
-
-    @property
     def machines(self) -> tuple[Node, ...]:
         """Return the physical nodes: with cells the hosts, to which the nodes before them are bound; else all nodes."""
         return self.nodes[-self.hosts :]
@@ -434,7 +338,7 @@ class Instance:
         if seconds.shape[1] != len(self.configurations):
             raise InputError("jobs.seconds_per_epoch", seconds.shape, f"{len(self.configurations)} columns")
         closed = ~self._held()
-        moves = self.divided_time is not None and self.divided_time.memory is not None
+        moves = any(own.moves_memory for own in self.mechanisms)
         memory = np.array(
             [
                 self.gpu_types[self._type_index[c.gpu_type]].memory_gib * (1.0 if moves else c.share)

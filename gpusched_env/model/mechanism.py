@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TypeVar
 
 from gpusched_env.errors import InputError
 from gpusched_env.parts import part_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -24,12 +24,22 @@ class Mechanism:
         mechanism: The mechanism: a folder of `gpusched_env.mechanisms`, or the name of another package with the same
             modules. Its module `model` has the class as `MODEL`.
         schema: The fields in files, as `formats.json_fields` checks them.
+        constants_from: What constants of runs follow from, beside the cluster: nothing, the model, or the jobs too.
+        divides_time: Whether jobs divide the time of shared GPUs, and shares may have priorities.
+        moves_memory: Whether a share has all memory of its GPUs, since it moves between their jobs.
     """
 
     __slots__ = ()
 
     mechanism: ClassVar[str]
     schema: ClassVar[Mapping[str, Any]]
+    constants_from: ClassVar[Literal["nothing", "model", "jobs"]] = "model"
+    divides_time: ClassVar[bool] = False
+
+    @property
+    def moves_memory(self) -> bool:
+        """Whether a share has all memory of its GPUs."""
+        return False
 
     def check(self, instance: Any) -> None:
         """Check that an `Instance`, which is complete but for this, may use the mechanism.
@@ -38,9 +48,17 @@ class Mechanism:
             InputError: It may not.
         """
 
-    def fastest(self, instance: Any, seconds: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002 - of others
+    def least_seconds(self, instance: Any, seconds: NDArray[np.float64]) -> NDArray[np.float64]:  # noqa: ARG002 - of others
         """Return the least seconds per epoch of jobs, (J, C), where `seconds` are those without the mechanism."""
         return seconds
+
+    def alike(self, types: Sequence[int], configurations: Sequence[int]) -> Self:  # noqa: ARG002 - of others
+        """Return the model for GPU types and configurations that are each like one of the present ones, by place."""
+        return self
+
+    def planned_saving(self, instance: Any) -> NDArray[np.float64] | None:  # noqa: ARG002 - of others
+        """Return what GPUs draw less than busy ones as policies plan, by configuration [kW], (A, C); None: nothing."""
+        return None
 
     def fields(self) -> dict[str, Any]:
         """Return the fields in files: by default those of the dataclass that are not None."""

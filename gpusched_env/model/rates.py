@@ -75,32 +75,10 @@ def _largest_billed(instance: Instance) -> dict[str, int]:
     return {name: largest[hardware[name]] for name in instance.largest_node}
 
 
-def saved_kilowatts(instance: Instance) -> NDArray[np.float64]:
-    """Return what the GPUs of a configuration draw less than full busy ones [kW], by application, (A, C); (0, 0): none.
-
-    On a share it is that of the whole GPUs.
-    """
-    return np.zeros((0, 0)) if instance.saved_kw is None else np.array(instance.saved_kw)
-
-
 def planned_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
     """Return the saving with which policies plan [kW], (A, C); (0, 0): none."""
-    model, shares = instance.divided_time, np.array([c.share for c in instance.configurations])
-    busy = None
-    if model is not None and model.idle_power_w is not None:
-        busy = model.utilisation[instance.type_of_configuration].T
-    return planned_part(saved_kilowatts(instance), shares, busy)
-
-
-def planned_part(
-    saved: NDArray[np.float64], shares: NDArray[np.float64], busy: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
-    """Return the part of a saving [kW] with which policies plan, (A, C) or (0, 0).
-
-    A share has its part of that of whole GPUs. Where idle GPUs draw less, it is saved while the GPUs work: a part
-    `busy` of the time, (A, C).
-    """
-    return saved * (shares if busy is None else busy) if saved.size else saved
+    found = (own.planned_saving(instance) for own in instance.mechanisms)
+    return next((saving for saving in found if saving is not None), np.zeros((0, 0)))
 
 
 def kilowatts(instance: Instance) -> NDArray[np.float64]:
@@ -176,19 +154,3 @@ def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     The shape is (A, C).
     """
     return Rates.of(instance).planning
-
-
-def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Return the least cost rate of a configuration in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (A, C).
-
-    Where GPUs draw power by their utilisation, that is the rate of idle GPUs, and the power of the application is
-    added: the result is the least cost per epoch over the seconds that an epoch takes alone.
-    """
-    least, model = Rates.of(instance).least, instance.divided_time
-    if model is None or model.idle_power_w is None:
-        return least
-    types, configurations = instance.type_of_configuration, instance.configurations
-    idle_saving_w = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w
-    gpus = np.array([c.gpus_per_node * c.nodes for c in configurations], dtype=np.float64)
-    rests = np.array([c.gpus for c in configurations]) - model.utilisation[types].T * gpus
-    return least - idle_saving_w[types] * rests / 1000.0 * instance.energy_price_eur_per_kwh * instance.pue / 3600.0

@@ -83,7 +83,7 @@ def gantt_figure(
     timeline = whole.timeline if nodes is None else whole.timeline.on_nodes(set(shown))
     if jobs is not None:
         timeline = timeline.of_jobs(set(_numbers("jobs", jobs, len(run.instance.jobs))))
-    varies = run.instance.prices is not None or run.instance.saved_kw is not None
+    varies = run.instance.find("prices") is not None or run.instance.find("saved_power") is not None
     power = power_over_time(run, whole.whole) if varies and isinstance(run, Result) else None
     scene = Scene(timeline, whole.whole, whole.window, shown, size, dpi, title, power)
     drawing = GanttDrawing(scene)

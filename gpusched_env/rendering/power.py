@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model.rates import kilowatts, saved_kilowatts
+from gpusched_env.model.rates import kilowatts
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.result import gpus_on_nodes
@@ -57,9 +57,10 @@ def power_over_time(result: Result, timeline: Timeline | None = None) -> Curve |
 
 def _savings(result: Result) -> Iterator[tuple[float, float]]:
     """Yield when GPUs with a power limit, or of an application that draws less, begin and cease to save power [kW]."""
-    saved, instance = saved_kilowatts(result.instance), result.instance
-    if not saved.size:
+    instance, model = result.instance, result.instance.find("saved_power")
+    if model is None:
         return
+    saved = np.array(model.saved_kw)
     for row, gpus in zip(result.log, gpus_on_nodes(instance, result.log).tolist(), strict=True):
         config, own = int(row[at.LOG_CONFIG]), instance.configurations[int(row[at.LOG_CONFIG])]
         of_all = saved[instance.jobs.application[int(row[at.LOG_JOB])], config]
@@ -70,9 +71,10 @@ def _savings(result: Result) -> Iterator[tuple[float, float]]:
 
 def prices_over_time(instance: Instance) -> Curve:
     """Return times [s], the first one 0 or before, and from each of them on the price at the meter [€/kWh], (P,)."""
-    if instance.prices is None:
+    series = instance.find("prices")
+    if series is None:
         return np.zeros(1), np.array([instance.energy_price_eur_per_kwh])
-    return instance.prices.start_s, instance.prices.eur_per_kwh
+    return series.start_s, series.eur_per_kwh
 
 
 def energy_between(
@@ -86,7 +88,7 @@ def energy_between(
         power: What `power_over_time` returns.
         edges: Increasing times ≥ 0, (K + 1,).
     """
-    series, (times, drawn) = instance.prices, power
+    series, (times, drawn) = instance.find("prices"), power
     start_s, eur_per_kwh = prices_over_time(instance)
     cuts = np.unique(np.concatenate([times, start_s[start_s > 0.0], edges]))
     cuts = cuts[(cuts >= edges[0]) & (cuts <= edges[-1])]

@@ -88,13 +88,13 @@ def kwh_of_bill(instance: Instance, energy_eur: float) -> float:
 
 def metered(instance: Instance, clock: NDArray[np.float64]) -> dict[str, float]:
     """Return what the meter says at the end of a run: `energy_kwh`, `co2_kg` and `demand_eur` of its `Result`."""
-    if instance.prices is None:
+    series = instance.find("prices")
+    if series is None:
         energy_eur = float(clock[at.BILL] - clock[at.PENALTY_EUR] - clock[at.RENT_EUR])
         return {"energy_kwh": kwh_of_bill(instance, energy_eur)}
-    known = instance.prices.g_per_kwh is not None
     return {
         "energy_kwh": float(clock[at.KWH]),
-        "co2_kg": float(clock[at.CO2_KG]) if known else float("nan"),
+        "co2_kg": float(clock[at.CO2_KG]) if series.g_per_kwh is not None else float("nan"),
         "demand_eur": float(clock[at.DEMAND_EUR]),
     }
 

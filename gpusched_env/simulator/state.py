@@ -61,11 +61,10 @@ class Common:
 
     def _of_cluster(self, instance: Instance) -> tuple[Facts, Rates, dict[type[Board], Facts]]:
         """Return the constants that all builds have, the rates, and the constants of builds that are known."""
-        if instance.interference is not None:  # then constants follow from the jobs too
+        if any(own.constants_from == "jobs" for own in instance.mechanisms):
             return facts_of(instance), self._rates(instance), {}
-        parts = (
-            instance.gpu_types, instance.nodes, instance.configurations, instance.saved_kw, *instance.mechanisms,
-        )  # fmt: skip
+        models = [own for own in instance.mechanisms if own.constants_from == "model"]
+        parts = (instance.gpu_types, instance.nodes, instance.configurations, *models)
         numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
         key = (*map(id, parts), *numbers, instance.gpu_hour_eur)
         if key not in self._clusters:
@@ -76,7 +75,7 @@ class Common:
 
     def _rates(self, instance: Instance) -> Rates:
         rates = Rates.of(instance)
-        if instance.prices is not None:  # each has a price of its own: they would be kept for ever
+        if instance.find("prices") is not None:  # each has a price of its own: they would be kept for ever
             return rates
         return Rates(self.once(rates.node), self.once(rates.planning), self.once(rates.least))
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration, GpuType, Instance, Interference, SharedMemory, UtilisationModel
+from gpusched_env.model import Configuration, GpuType, Instance, Mechanism
+from gpusched_env.parts import part_of
 from gpusched_env.workload.scenario.sharing import LEAST_INFLATION, Sharing
 from gpusched_env.workload.tables.applications import (
     Application,
@@ -55,11 +56,12 @@ class SharingTimes:
     Attributes:
         seconds_per_epoch: Time of one epoch [s], shape (J, C'): with all inflation, or alone on the GPU if there
             is an `interference`.
-        interference: How co-runners on one GPU affect one another, if the times depend on the co-runners.
+        interference: How co-runners on one GPU affect one another, if the times depend on the co-runners: an
+            `Interference` or a `UtilisationModel`.
     """
 
     seconds_per_epoch: NDArray[np.float64]
-    interference: Interference | UtilisationModel | None = None
+    interference: Mechanism | None = None
 
 
 class InterferenceModel(Protocol):
@@ -124,7 +126,7 @@ class MeasuredPairs:
                     allowed = f"random: no pairs are known of {name} on {v.name}"
                     raise InputError("sharing.interference", "measured", allowed)
         slowdown = [[[table[v.name, one, other] for other in names] for one in names] for v in jobs.gpu_types]
-        return SharingTimes(jobs.alone_s, Interference(np.array(slowdown), self.fastest))
+        return SharingTimes(jobs.alone_s, part_of("shares", "model").Interference(np.array(slowdown), self.fastest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ class ByUtilisation:
         """Return the times alone, and the utilisations: from the table, or drawn for every application, as gaps are."""
         sharing, shape = self.sharing, (len(jobs.gpu_types), 1)
         idle = [v.idle_gpu_power_w or sharing.idle_share * v.gpu_power_w for v in jobs.gpu_types]
-        utilisation = UtilisationModel(
+        utilisation = part_of("shares", "model").UtilisationModel(
             np.tile(rng.uniform(*sharing.utilisation, len(jobs.applications)), shape)
             if sharing.utilisation
             else _tabulated(jobs),
@@ -156,7 +158,7 @@ class ByUtilisation:
         return SharingTimes(jobs.alone_s, utilisation)
 
 
-def _shared_memory(sharing: Sharing, jobs: SharingJobs) -> SharedMemory:
+def _shared_memory(sharing: Sharing, jobs: SharingJobs) -> Any:
     """Return how memory moves: the working minimum is the state, the time of a mini-batch that on one GPU."""
     for application in jobs.known:
         if not application.batches_per_epoch:
@@ -168,7 +170,8 @@ def _shared_memory(sharing: Sharing, jobs: SharingJobs) -> SharedMemory:
     ]
     need = np.array([each.memory_gib for each in jobs.known])
     least = np.minimum(need, [each.state_gib for each in jobs.known])
-    return SharedMemory(need, least, np.array(iteration_s), sharing.host_gb_per_s, sharing.adapt_s)
+    kind = part_of("shares", "model").SharedMemory
+    return kind(need, least, np.array(iteration_s), sharing.host_gb_per_s, sharing.adapt_s)
 
 
 def _filled(gaps: tuple[int, ...], applications: int, rng: Generator) -> NDArray[np.float64]:

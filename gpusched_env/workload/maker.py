@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Interference, Mechanism, Tenant, UtilisationModel
+    from gpusched_env.model import Mechanism, Tenant
     from gpusched_env.workload.interference_model import InterferenceModel
     from gpusched_env.workload.scenario.prices import Prices
     from gpusched_env.workload.scenario.scenario import Scenario
@@ -80,8 +80,8 @@ class Maker:
         self._tenants, self._prices = _tenants(scenario, self.trace), _price_table(scenario.prices)
         measured = application_times(applications, self._site)
         seconds, network = _over_network(scenario, applications, self._site, measured)
-        self._seconds, self._saved_kw = _with_power(scenario, applications, self._site, seconds)
-        self._mechanisms = (*network, *scenario.switching.host_memory)
+        self._seconds, saved = _with_power(scenario, applications, self._site, seconds)
+        self._mechanisms = (*network, *saved, *scenario.switching.host_memory)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._state_gib = np.array([application.state_gib for application in applications])
@@ -96,21 +96,20 @@ class Maker:
         streams, site = _Streams(seed), self._site
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
         columns, interference = self._jobs(library, streams)
-        table = self._job_table(columns, library, streams, by_utilisation=_divides_time(interference))
+        table = self._job_table(columns, library, streams, by_utilisation=any(own.divides_time for own in interference))
+        priced = self._price_fields(float(table.submission_s[-1]), seed, streams)
+        priced["mechanisms"] += (*interference, *self._mechanisms)
         made = Instance(
             site.gpu_types,
             site.nodes,
             site.configurations,
             table,
-            **self._price_fields(float(table.submission_s[-1]), seed, streams),
-            interference=interference,
+            **priced,
             name=self._scenario.name,
             seed=seed,
             tenants=self._tenants,
             racks=self._racks(),
             decision_interval_s=self._scenario.decision_interval_s,
-            saved_kw=self._saved_kw,
-            mechanisms=self._mechanisms,
         )
         if self._scenario.tenancy != "none":
             from gpusched_env.workload.tenancy import with_tenancy  # noqa: PLC0415 - few need it
@@ -123,7 +122,7 @@ class Maker:
     def _price_fields(self, until_s: float, seed: int, streams: _Streams) -> dict[str, Any]:
         prices = self._scenario.prices
         if self._prices is None:
-            return {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue}
+            return {"energy_price_eur_per_kwh": prices.energy_price_eur_per_kwh, "pue": prices.pue, "mechanisms": ()}
         from gpusched_env.workload.priced import price_fields  # noqa: PLC0415 - few need it
 
         return price_fields(prices, self._prices, until_s, seed, streams.prices)
@@ -138,7 +137,7 @@ class Maker:
 
     def _jobs(
         self, library: tuple[EpochDistribution, ...], streams: _Streams
-    ) -> tuple[dict[str, NDArray[Any]], Interference | UtilisationModel | None]:
+    ) -> tuple[dict[str, NDArray[Any]], tuple[Mechanism, ...]]:
         """Draw jobs by the published rules, or take them from the trace and draw its missing columns: not sorted yet.
 
         It also returns the interference of co-runners on one GPU.
@@ -171,15 +170,15 @@ class Maker:
 
     def _job_times(
         self, choice: NDArray[np.int64], streams: _Streams
-    ) -> tuple[NDArray[np.float64], Interference | UtilisationModel | None]:
+    ) -> tuple[NDArray[np.float64], tuple[Mechanism, ...]]:
         """Return τ of every job on every configuration, (J, C); inf where it does not fit, or is not known."""
         if not np.any(self._site.of_kind("shared")):
-            return self._seconds[choice], None
+            return self._seconds[choice], ()
         from gpusched_env.workload.interference_model import interference_model, job_times  # noqa: PLC0415
 
         model = interference_model(self._scenario.sharing) if self._model is None else self._model
         times = job_times(self._seconds, self._applications, self._site, choice, model, streams.sharing)
-        return times.seconds_per_epoch, times.interference
+        return times.seconds_per_epoch, () if times.interference is None else (times.interference,)
 
     def _traced(
         self,
@@ -279,14 +278,6 @@ def _price_table(prices: Prices) -> PriceTable | None:
     return price_table(prices)
 
 
-def _divides_time(interference: Interference | UtilisationModel | None) -> bool:
-    if interference is None:
-        return False
-    from gpusched_env.model.interference import UtilisationModel  # noqa: PLC0415 - few need it
-
-    return isinstance(interference, UtilisationModel)
-
-
 def _over_network(
     scenario: Scenario, applications: tuple[Application, ...], site: Site, seconds: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], tuple[Mechanism, ...]]:
@@ -299,9 +290,9 @@ def _over_network(
 
 def _with_power(
     scenario: Scenario, applications: tuple[Application, ...], site: Site, seconds: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], tuple[tuple[float, ...], ...] | None]:
+) -> tuple[NDArray[np.float64], tuple[Mechanism, ...]]:
     if scenario.jobs.application_power != "measured" and np.all(site.unlimited):
-        return seconds, None
+        return seconds, ()
     from gpusched_env.workload.power_limits import with_power  # noqa: PLC0415 - few need it
 
     return with_power(scenario, applications, site.gpu_types, site.configurations, seconds)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_env.model import Mechanism
     from gpusched_env.workload.interference_model import InterferenceModel
     from gpusched_env.workload.scenario.scenario import Scenario
 
@@ -79,7 +80,7 @@ def join_classes(scenario: Scenario, parts: Sequence[Instance], seed: int) -> In
         InputError: A job is submitted later than `LONGEST_S`, or co-runners slow each other otherwise in another class.
     """
     first, tables = parts[0], [part.jobs for part in parts]
-    if any(part.interference != first.interference for part in parts[1:]):
+    if any(part.find("shares") != first.find("shares") for part in parts[1:]):
         allowed = "the same applications in all classes, since they slow each other on shared GPUs"
         raise InputError("job_classes", len(parts), allowed)
     begins = [each.begins_s for each in scenario.job_classes]
@@ -104,12 +105,15 @@ def join_classes(scenario: Scenario, parts: Sequence[Instance], seed: int) -> In
         applications=applications,
         distributions=distributions,
     )
-    return replace(first, jobs=jobs, seed=seed, saved_kw=_saved_kw(parts, applications))
+    others = (own for own in first.mechanisms if own.mechanism != "saved_power")
+    models = (*others, *_saved_power(parts, applications))
+    return replace(first, jobs=jobs, seed=seed, mechanisms=models)
 
 
-def _saved_kw(parts: Sequence[Instance], applications: tuple[str, ...]) -> tuple[tuple[float, ...], ...] | None:
-    rows = {n: row for p in parts if p.saved_kw for n, row in zip(p.jobs.applications, p.saved_kw, strict=True)}
-    return tuple(rows[name] for name in applications) if rows else None
+def _saved_power(parts: Sequence[Instance], applications: tuple[str, ...]) -> tuple[Mechanism, ...]:
+    pairs = [(part, own) for part in parts if (own := part.find("saved_power")) is not None]
+    rows = {n: row for part, own in pairs for n, row in zip(part.jobs.applications, own.saved_kw, strict=True)}
+    return (type(pairs[0][1])(tuple(rows[name] for name in applications)),) if rows else ()
 
 
 def makers_of(scenario: Scenario, interference: InterferenceModel | None) -> tuple[Maker | Classes, ...]:

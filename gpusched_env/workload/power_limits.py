@@ -8,10 +8,11 @@ node draws for a busy GPU falls to the part r, a node's base power stays.
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gpusched_env.model.mechanism import model_of
 from gpusched_env.workload.tables.applications import builtin_application_power, builtin_power_curves
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Configuration, GpuType
+    from gpusched_env.model import Configuration, GpuType, Mechanism
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.tables.applications import Application
 
@@ -94,18 +95,18 @@ def with_power(
     gpu_types: Iterable[GpuType],
     configurations: tuple[Configuration, ...],
     seconds: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], tuple[tuple[float, ...], ...] | None]:
+) -> tuple[NDArray[np.float64], tuple[Mechanism, ...]]:
     """Return the times at power limits, and what GPUs save; both as they were where nothing is limited or measured.
 
     Args:
         seconds: Times without limits [s], (A, C); inf where not allowed.
 
     Returns:
-        Time of an epoch [s], (A, C), inf for a limit that does nothing; and the saved power [kW], (A, C), or None.
+        Time of an epoch [s], (A, C), inf for a limit that does nothing; and the model of the saved power, if any.
     """
     measured = scenario.jobs.application_power == "measured"
     if not measured and all(c.power_limit == 1.0 for c in configurations):
-        return seconds, None
+        return seconds, ()
     names, types = _base_types(scenario), {v.name: v for v in gpu_types}
     seconds, saved, full_s = seconds.copy(), np.zeros(seconds.shape), seconds
     index = {c: i for i, c in enumerate(configurations)}
@@ -118,7 +119,8 @@ def with_power(
                 seconds[a, i] *= np.inf if does_nothing else curve.time(c.power_limit / drawn)
             efficiency = _efficiency(index, c, full_s[a]) if measured and c.nodes > 1 and not c.spread else 1.0
             saved[a, i] = _saved_w(types[c.gpu_type], c, drawn, efficiency, power_of_type(name).waiting) / 1000.0
-    return seconds, tuple(tuple(map(float, row)) for row in saved)
+    kind: Any = model_of("saved_power")
+    return seconds, (kind(saved.tolist()),)
 
 
 def _base_types(scenario: Scenario) -> Mapping[str, str]:

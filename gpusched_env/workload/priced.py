@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import DemandCharge, PriceSeries
-from gpusched_env.model.prices import DAY_S
+from gpusched_env.model.checks import DAY_S
+from gpusched_env.parts import part_of
 from gpusched_env.workload.scenario.prices import RANDOM
 from gpusched_env.workload.tables import PRICE_SERIES
 
@@ -54,7 +54,7 @@ def price_notes(prices: Prices) -> tuple[str, ...]:
 
 
 def price_fields(prices: Prices, table: PriceTable, until_s: float, seed: int, rng: Generator) -> dict[str, Any]:
-    """Return the fields of an instance that say what energy costs: price, PUE and the series.
+    """Return the fields of an instance for what energy costs: price, PUE, and the series among its mechanisms.
 
     The series begins up to 28 days before the run, and ends 60 days after `until_s`; where the market's prices end
     before, those of their last week are repeated.
@@ -86,16 +86,18 @@ def price_fields(prices: Prices, table: PriceTable, until_s: float, seed: int, r
         constant["energy_price_eur_per_kwh"] = float(np.average(billed[history], weights=lengths))
     local_s = rows.time_s + rows.local_h * 3600.0
     return constant | {
-        "prices": PriceSeries(
-            start_s,
-            billed,
-            emitted,
-            rows.pue,
-            _published_s(prices, start_s, local_s),
-            _demand(prices, start_s, local_s),
-            monday_s=-float((local_s[start_s == 0.0][0] + THURSDAY * DAY_S) % WEEK_S),
-            forecast_noise=prices.forecast_noise,
-            forecast_seed=int(rng.integers(2**31)) if prices.forecast_noise > 0.0 else 0,
+        "mechanisms": (
+            part_of("prices", "model").PriceSeries(
+                start_s,
+                billed,
+                emitted,
+                rows.pue,
+                _published_s(prices, start_s, local_s),
+                _demand(prices, start_s, local_s),
+                monday_s=-float((local_s[start_s == 0.0][0] + THURSDAY * DAY_S) % WEEK_S),
+                forecast_noise=prices.forecast_noise,
+                forecast_seed=int(rng.integers(2**31)) if prices.forecast_noise > 0.0 else 0,
+            ),
         )
     }
 
@@ -158,7 +160,7 @@ def _published_s(
     return np.maximum.accumulate(np.minimum(start_s[row] + told_s - local_s[row], start_s))
 
 
-def _demand(prices: Prices, start_s: NDArray[np.float64], local_s: NDArray[np.float64]) -> DemandCharge | None:
+def _demand(prices: Prices, start_s: NDArray[np.float64], local_s: NDArray[np.float64]) -> Any:
     if prices.demand_charge_eur_per_kw == 0.0:
         return None
     months = np.array([datetime.fromtimestamp(s, UTC).month for s in local_s])
@@ -166,7 +168,7 @@ def _demand(prices: Prices, start_s: NDArray[np.float64], local_s: NDArray[np.fl
     interval_s = prices.demand_interval_s
     nearest = np.round(start_s[begins] / interval_s) * interval_s  # after a change of the clock midnight may be none
     later = tuple(float(month_s) for month_s in np.unique(nearest) if month_s > 0.0)
-    return DemandCharge(prices.demand_charge_eur_per_kw, interval_s, later)
+    return part_of("prices", "model").DemandCharge(prices.demand_charge_eur_per_kw, interval_s, later)
 
 
 def _month_s(month: str, more: int = 0) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import GpuType, Instance, Interference, Node, Tenancy, Tenant, UtilisationModel
+from gpusched_env.model import GpuType, Instance, Node, Tenancy, Tenant
 from gpusched_env.model.tenant import TENANCIES, check_fit, pieces
 
 
@@ -125,23 +125,8 @@ def _made(
         nodes=tuple(nodes),
         configurations=tuple(configurations),
         jobs=replace(instance.jobs, seconds_per_epoch=np.stack(columns, axis=1), **traced),
-        interference=None if instance.interference is None else _by_type(instance.interference, base),
-        saved_kw=instance.saved_kw and tuple(tuple(row[c] for c in sources) for row in instance.saved_kw),
+        mechanisms=tuple(own.alike(base, sources) for own in instance.mechanisms),
         tenancy=tenancy,
         hosts=len(instance.nodes) if tenancy == "cells" else 0,
         racks=tuple(racks) if instance.racks and tenancy == "cells" else (),
-    )
-
-
-def _by_type(model: Interference | UtilisationModel, base: list[int]) -> Interference | UtilisationModel:
-    """Return every owner's type with the figures of the type that it was made from."""
-    if isinstance(model, Interference):
-        return replace(model, slowdown=model.slowdown[base])
-    idle, below, memory = model.idle_power_w, model.below, model.memory
-    return replace(
-        model,
-        utilisation=model.utilisation[base],
-        idle_power_w=None if idle is None else idle[base],
-        below=None if below is None else below[base],
-        memory=None if memory is None else replace(memory, iteration_s=memory.iteration_s[base]),
     )

@@ -8,8 +8,9 @@ import pytest
 
 from gpusched_baselines import make_policy
 from gpusched_env.audit import audit
-from gpusched_env.formats.run_folder import read_result, write_run
-from gpusched_env.model import DemandCharge, Instance, PriceSeries
+from gpusched_env.formats.run_folder import SITE_FACTS, read_result, write_run
+from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
+from gpusched_env.model import Instance
 from gpusched_env.simulator import simulate
 from instances import random_instance
 from run_files import audited, edited, loaded_again
@@ -29,7 +30,7 @@ def priced(seed: int, **kinds: bool) -> Instance:
         starts - 700.0,
         DEMAND,
     )
-    return replace(instance, prices=series)
+    return instance.with_mechanisms(series)
 
 
 @pytest.mark.parametrize("kinds", [{}, {"kinds": True}, {"interference": True}, {"spread": True}], ids=str)
@@ -40,14 +41,17 @@ def test_runs_with_prices_agree_with_the_audit(policy, kinds, tmp_path):
     again = read_result(tmp_path / "run")
     assert (again.energy_kwh, again.co2_kg, again.demand_eur) == (result.energy_kwh, result.co2_kg, result.demand_eur)
     assert result.demand_eur > 0.0
+    assert not {*SITE_FACTS} & json.loads((tmp_path / "run" / "run.json").read_text()).keys()
 
 
 def test_an_instance_with_prices_comes_back_from_its_file(tmp_path):
     instance = priced(1)
     assert loaded_again(instance, tmp_path) == instance
     told = np.concatenate(([-np.inf, -np.inf], np.arange(-1.0, 200.0) * 500.0))
-    series = replace(instance.prices, g_per_kwh=None, pue=None, published_s=told, demand=None, forecast_noise=0.2)
-    assert loaded_again(replace(instance, prices=series), tmp_path).prices == series
+    series = replace(
+        instance.find("prices"), g_per_kwh=None, pue=None, published_s=told, demand=None, forecast_noise=0.2
+    )
+    assert loaded_again(instance.with_mechanisms(series), tmp_path).find("prices") == series
 
 
 @pytest.mark.parametrize("field", ["energy_kwh", "co2_kg", "demand_eur", "energy_eur"])

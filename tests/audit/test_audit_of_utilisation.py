@@ -83,8 +83,8 @@ def test_an_instance_file_keeps_utilisations_and_priorities(tmp_path):
     instance = by_utilisation(crowded(0), table=True)
     assert loaded_again(instance, tmp_path) == instance
     assert instance != by_utilisation(crowded(0))
-    fastest = replace(crowded(0).interference, fastest=True)
-    assert loaded_again(replace(crowded(0), interference=fastest), tmp_path).interference == fastest
+    fastest = replace(crowded(0).find("shares"), fastest=True)
+    assert loaded_again(crowded(0).with_mechanisms(fastest), tmp_path).find("shares") == fastest
 
 
 @pytest.mark.parametrize("field", ["utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest"])

@@ -149,9 +149,8 @@ def test_an_idle_gpu_that_draws_nothing_leaves_the_base_power_and_the_work():
     """A node of one GPU, 1 kW base and 1 kW busy: an hour of utilisation 0.25 costs 1 + 0.25 at a price of 1 €/kWh."""
     instance = kilowatt_cluster([hours_job(1.0, {Configuration("V", 1): 1.0}, 10.0)], [1], [Configuration("V", 1)])
     gpu = replace(instance.gpu_types[0], gpu_power_w=1000.0, node_base_power_w=1000.0)
-    work = replace(
-        instance, gpu_types=(gpu,), interference=UtilisationModel(np.array([[0.25]]), idle_power_w=np.zeros(1))
-    )
+    model = UtilisationModel(np.array([[0.25]]), idle_power_w=np.zeros(1))
+    work = replace(instance, gpu_types=(gpu,)).with_mechanisms(model)
     assert clairvoyant_bound(work) == pytest.approx(1.25, rel=1e-6)
     assert simulate(work, make_policy("edf")).energy_eur == pytest.approx(1.25)
 
@@ -198,7 +197,7 @@ ROUNDING = 1.0 - 1e-9
 def sharing(slowdown: list[list[float]], jobs: int = 2) -> Instance:
     """Make jobs of an hour on halves of a GPU that costs 1 €/h, each of an application of its own, due late."""
     of = [replace(hours_job(9.0, {HALF: 1.0}, 1.0), application=f"a{i % len(slowdown)}") for i in range(jobs)]
-    return replace(kilowatt_cluster(of, [1], [HALF]), interference=Interference(np.array([slowdown])))
+    return kilowatt_cluster(of, [1], [HALF]).with_mechanisms(Interference(np.array([slowdown])))
 
 
 def test_jobs_hold_the_time_that_they_take_together_or_apart_where_that_is_less():
@@ -227,9 +226,9 @@ def test_an_application_of_one_job_has_no_co_runner_of_its_own():
 def test_jobs_that_divide_the_time_of_a_gpu_hold_their_utilisation():
     """Two of 0.8 take 1.6 h together; four of 0.1 do not slow each other."""
     two = kilowatt_cluster([hours_job(9.0, {HALF: 1.0}, 1.0)] * 2, [1], [HALF])
-    assert clairvoyant_bound(replace(two, interference=UtilisationModel(np.array([[0.8]])))) == pytest.approx(1.6)
+    assert clairvoyant_bound(two.with_mechanisms(UtilisationModel(np.array([[0.8]])))) == pytest.approx(1.6)
     many = kilowatt_cluster([hours_job(9.0, {QUARTER: 1.0}, 1.0)] * 4, [1], [QUARTER])
-    instance = replace(many, interference=UtilisationModel(np.array([[0.1]])))
+    instance = many.with_mechanisms(UtilisationModel(np.array([[0.1]])))
     assert clairvoyant_bound(instance) == pytest.approx(1.0, rel=1e-6)
     assert simulate(instance, make_policy("edf")).total_eur >= clairvoyant_bound(instance) * ROUNDING
 

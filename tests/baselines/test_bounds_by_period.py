@@ -18,7 +18,7 @@ from gpusched_baselines import (
 from gpusched_baselines.bounds.periods import PriceFactors, least_factors, merged
 from gpusched_env import Configuration, EpochDistribution, Instance, simulate
 from gpusched_env.mechanisms.cap.model import PowerCap
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from instances import HOUR, random_instance
 from small_instances import hours_job, kilowatt_cluster
 
@@ -42,16 +42,16 @@ def test_a_job_with_time_takes_the_cheap_hour_and_a_late_one_weighs_it_against_i
     """An hour of 1 kW at 3, 1 or 5 €/kWh, due after three hours; due after one, it pays 3 €."""
     for due_h, eur in ((3.0, 1.0), (1.0, 3.0)):
         one = kilowatt_cluster([hours_job(due_h, {ONE: 1.0})], [1], [ONE])
-        assert clairvoyant_bound(replace(one, prices=hourly(3.0, 1.0, 5.0))) == pytest.approx(eur)
+        assert clairvoyant_bound(one.with_mechanisms(hourly(3.0, 1.0, 5.0))) == pytest.approx(eur)
     # Due after one hour: an hour late costs 1 €, and the second hour is 2 € cheaper than the first.
     one = kilowatt_cluster([hours_job(1.0, {ONE: 1.0}, 1.0)], [1], [ONE])
-    assert clairvoyant_bound(replace(one, prices=hourly(3.0, 1.0, 5.0))) == pytest.approx(2.0)
+    assert clairvoyant_bound(one.with_mechanisms(hourly(3.0, 1.0, 5.0))) == pytest.approx(2.0)
 
 
 def test_two_jobs_on_one_gpu_share_the_cheap_hour():
     """Alone each takes the hour at 1 €. Together they take both: the GPU costs 2 € in the cheap hour."""
     two = kilowatt_cluster([hours_job(2.0, {ONE: 1.0}, 10.0) for _ in range(2)], [1], [ONE])
-    two = replace(two, prices=hourly(3.0, 1.0, 5.0))
+    two = two.with_mechanisms(hourly(3.0, 1.0, 5.0))
     assert clairvoyant_bound(two) == pytest.approx(2.0)
     assert 3.99 < capacity_bound(two) <= 4.0
     assert priced_bound(two, [0.0, HOUR, 2 * HOUR], [[0.0, 2.0 / HOUR]]) == pytest.approx(4.0)
@@ -60,29 +60,29 @@ def test_two_jobs_on_one_gpu_share_the_cheap_hour():
 def test_a_faster_configuration_is_used_only_in_the_cheap_hour():
     """2 h on one GPU, 1.5 h on two: at 0.1 €/kWh two do two thirds for 0.2 €, at 1 €/kWh one the rest for 2/3 €."""
     one = kilowatt_cluster([hours_job(2.0, {ONE: 2.0, TWO: 1.5}, 100.0)], [2], [ONE, TWO])
-    assert clairvoyant_bound(replace(one, prices=hourly(1.0, 0.1))) == pytest.approx(2.0 / 3.0 + 0.2)
+    assert clairvoyant_bound(one.with_mechanisms(hourly(1.0, 0.1))) == pytest.approx(2.0 / 3.0 + 0.2)
 
 
 def test_without_knowledge_of_its_epochs_a_job_counts_with_the_expectation():
     """One or two hours, alike, due after two, at 3 and 1 €/kWh: (1 + 4) / 2 € in expectation; at 1 €/kWh 1.5 €."""
     one = kilowatt_cluster([hours_job(2.0, {ONE: 2.0})], [1], [ONE])
     jobs = replace(one.jobs, distributions=(EpochDistribution.from_masses(np.ones(2)),))
-    assert non_clairvoyant_bound(replace(one, jobs=jobs, prices=hourly(3.0, 1.0, 5.0))) == pytest.approx(2.5)
+    assert non_clairvoyant_bound(replace(one, jobs=jobs).with_mechanisms(hourly(3.0, 1.0, 5.0))) == pytest.approx(2.5)
 
 
 def test_one_price_for_all_time_is_the_bound_without_a_series():
     instance = random_instance(5, jobs=12, span_s=800.0)
     flat = PriceSeries(np.array([0.0, 50.0]), np.full(2, instance.energy_price_eur_per_kwh))
     grid_s, prices = np.linspace(0.0, 5000.0, 20), np.full((len(instance.gpu_types), 19), 1e-5)
-    assert priced_bound(replace(instance, prices=flat), grid_s, prices) == priced_bound(instance, grid_s, prices)
-    assert clairvoyant_bound(replace(instance, prices=flat)) == pytest.approx(clairvoyant_bound(instance), rel=1e-9)
-    assert capacity_bound(replace(instance, prices=flat)) == pytest.approx(capacity_bound(instance), rel=0.02)
+    assert priced_bound(instance.with_mechanisms(flat), grid_s, prices) == priced_bound(instance, grid_s, prices)
+    assert clairvoyant_bound(instance.with_mechanisms(flat)) == pytest.approx(clairvoyant_bound(instance), rel=1e-9)
+    assert capacity_bound(instance.with_mechanisms(flat)) == pytest.approx(capacity_bound(instance), rel=0.02)
 
 
 def test_held_gpus_have_a_price_that_does_not_follow_that_of_energy():
     """An hour of 1 kW in the cheap hour, half the price of the rates, and the GPU: 0.5 + 2 €."""
     one = kilowatt_cluster([hours_job(3.0, {ONE: 1.0})], [1], [ONE])
-    one = replace(one, prices=hourly(3.0, 0.5, 5.0), gpu_hour_eur=2.0)
+    one = replace(one, gpu_hour_eur=2.0).with_mechanisms(hourly(3.0, 0.5, 5.0))
     assert clairvoyant_bound(one) == pytest.approx(2.5)
     assert simulate(one, make_policy("edf")).total_eur == pytest.approx(3.0 + 2.0)
 
@@ -126,7 +126,7 @@ def priced_instance(seed: int, extra: str) -> Instance:
     instance = random_instance(
         seed, jobs=8, span_s=(0.0, 500.0)[seed % 2], kinds=seed % 3 == 0 and extra in {"none", "gpu"}
     )
-    instance = replace(instance, prices=drawn_series(seed, 3000.0))
+    instance = instance.with_mechanisms(drawn_series(seed, 3000.0))
     drawn_kw = [
         instance.gpu_types[v].power_w(node.gpus) / 1000.0
         for v, node in zip(instance.type_of_node, instance.nodes, strict=True)

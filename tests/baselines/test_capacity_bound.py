@@ -16,7 +16,7 @@ from gpusched_baselines import (
     usual_policy_names,
 )
 from gpusched_env import Configuration, Instance, load_scenario, make_instance, simulate
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from instances import HOUR, random_instance
 from refusals import refused
 from small_instances import hours_job, kilowatt_cluster, small_random_instance
@@ -109,7 +109,7 @@ def test_no_policy_of_the_registry_costs_less_than_the_bound(name):
         instance = random_instance(seed, jobs=10, kinds=seed % 2 == 1, span_s=500.0)
         assert simulate(instance, make_policy(name), seed=seed).total_eur >= capacity_bound(instance) * ROUNDING
         prices = PriceSeries(np.arange(9) * 200.0, np.random.default_rng(seed).exponential(0.2, 9))
-        priced = replace(instance, prices=prices)
+        priced = instance.with_mechanisms(prices)
         assert simulate(priced, make_policy(name), seed=seed).total_eur >= capacity_bound(priced) * ROUNDING
 
 

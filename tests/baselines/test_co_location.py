@@ -25,7 +25,7 @@ def three_jobs(configurations: tuple[Configuration, ...], interference: object) 
     jobs = [
         Job(0.0, 1e6, 0.1, 10.0, CERTAIN, 10.0, dict.fromkeys(configurations, 1.0), application=name) for name in "aab"
     ]
-    return Instance.from_jobs([gpu], [Node("V", 1)], jobs, configurations, interference=interference)
+    return Instance.from_jobs([gpu], [Node("V", 1)], jobs, configurations, mechanisms=[interference])
 
 
 def times(instance: Instance) -> np.ndarray:
@@ -53,7 +53,7 @@ def test_it_is_never_worse_than_the_worst_and_without_a_model_the_board_stays():
     state = State(instance)
     state.advance()
     assert with_co_runners(state.board) is state.board
-    rough = replace(instance, interference=Interference(np.full((1, 2, 2), 3.0)))
+    rough = instance.with_mechanisms(Interference(np.full((1, 2, 2), 3.0)))
     state = State(rough)
     state.advance()
     assert (with_co_runners(state.board).tau <= state.board.tau).all()
@@ -74,7 +74,7 @@ def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_its_part_of_wh
     work = (2.0 * 0.6 / 2.1 + 0.3 / 1.8) / 3.0
     each = [(0.12 * at_rest + 0.08 * part) * 0.172 * 1.58 / 3600.0 for at_rest, part in ((0.25, work), (1.0, 0.5))]
     assert rate == pytest.approx(np.array([each, each]))  # both applications
-    plain = State(replace(instance, interference=replace(instance.interference, idle_power_w=None)))
+    plain = State(instance.with_mechanisms(replace(instance.find("shares"), idle_power_w=None)))
     plain.advance()
     assert rates_by_utilisation(plain.board, plain.board.least_rate) is plain.board.least_rate
 

@@ -19,6 +19,7 @@ from gpusched_env import (
     simulate,
 )
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.simulator import layout as at
 from gpusched_operations.service.client import ServicePolicy
 from gpusched_operations.service.decision import Decider, PolicyCatalogue
@@ -172,11 +173,12 @@ def test_the_order_of_configurations_does_not_matter(name):
     settings = {"jobs.count": 12, "jobs.power_limits": [1.0, 0.85, 0.7, 0.6], "site.cap_part": 0.5}
     plain = make_instance(load_scenario("default").replace(settings), 1)
     order = np.argsort([c.power_limit for c in plain.configurations], kind="stable")
+    saved = SavedPower(tuple(tuple(row[i] for i in order) for row in plain.find("saved_power").saved_kw))
     other = replace(
         plain,
         configurations=tuple(plain.configurations[i] for i in order),
-        saved_kw=tuple(tuple(row[i] for i in order) for row in plain.saved_kw),
         jobs=replace(plain.jobs, seconds_per_epoch=plain.jobs.seconds_per_epoch[:, order]),
+        mechanisms=(*(own for own in plain.mechanisms if own.mechanism != "saved_power"), saved),
     )
     costs = [simulate(instance, make_policy(name)).total_eur for instance in (plain, other)]
     assert costs[0] == pytest.approx(costs[1], rel=1e-9)

@@ -10,7 +10,7 @@ import pytest
 
 from gpusched_baselines import Sts, StsPriced, make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.simulator import Result, simulate
 from instances import HOUR, random_instance
 
@@ -25,7 +25,7 @@ def run(prices: list[float], due_h: float, epochs: float = 2.0, restart_h: float
     of = Instance.from_jobs(types, nodes, [job], CONFIGURATIONS, restart_s=restart_h * HOUR)
     start = np.arange(len(prices)) * HOUR
     known = PriceSeries(start, np.array(prices), **series)  # type: ignore[arg-type]
-    return simulate(replace(of, prices=known, energy_price_eur_per_kwh=1.0, pue=1.0), StsPriced())
+    return simulate(replace(of, energy_price_eur_per_kwh=1.0, pue=1.0).with_mechanisms(known), StsPriced())
 
 
 def held(result: Result) -> list[tuple[float, float]]:
@@ -75,7 +75,7 @@ def test_it_costs_less_than_sts_where_prices_change_and_is_not_late():
         instance = random_instance(seed)
         hours = np.arange(-24, 400) * HOUR
         prices = PriceSeries(hours, 0.2 + 0.15 * np.sin(hours / HOUR * np.pi / 12.0))
-        instance = replace(instance, prices=prices)
+        instance = instance.with_mechanisms(prices)
         costs = [r.energy_eur + r.tardiness_eur for r in (simulate(instance, p) for p in (Sts(), StsPriced()))]
         saved.append(1.0 - costs[1] / costs[0])
     assert np.mean(saved) > 0.0
@@ -91,7 +91,9 @@ def test_a_round_an_instant_before_a_due_date_that_cannot_be_met(before_s):
     ]
     types, nodes = [GpuType("V", 500.0, 0.0, 16.0)], [Node("V", 2)]
     prices = PriceSeries(np.array([0.0, 60.0]) * HOUR, np.array([1.0, 3.0]))
-    of = Instance.from_jobs(types, nodes, jobs, CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0, prices=prices)
+    of = Instance.from_jobs(
+        types, nodes, jobs, CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0, mechanisms=[prices]
+    )
     result = simulate(of, StsPriced())
     assert result.completion_s[0] == pytest.approx(50 * HOUR)
     assert result.energy_eur == pytest.approx(0.5 * 51.0)
@@ -108,6 +110,6 @@ def test_a_period_that_ends_by_rounding_after_a_timer_is_over(name):
         job = Job(submission_s, 5.0 * HOUR, 0.01, 2.0, EpochDistribution.certain(), 2.0, seconds)
         types, nodes = [GpuType("V", 500.0, 0.0, 16.0)], [Node("V", 2)]
         of = Instance.from_jobs(types, nodes, [job], CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0)
-        runs.append(simulate(replace(of, prices=prices), make_policy(name)))
+        runs.append(simulate(of.with_mechanisms(prices), make_policy(name)))
     assert held(runs[0]) == held(runs[1])
     assert runs[0].log.shape == runs[1].log.shape

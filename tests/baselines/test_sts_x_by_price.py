@@ -8,7 +8,7 @@ import pytest
 from gpusched_baselines import capacity_bound
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env import Configuration, Instance, Result, simulate
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from instances import HOUR, random_instance
 from small_instances import hours_job, kilowatt_cluster
 
@@ -25,7 +25,7 @@ def hourly(*eur_per_kwh: float, known_h: float = np.inf) -> PriceSeries:
 def one_gpu(due_h: tuple[float, ...], prices: PriceSeries, hours: float = 1.0, weight: float = 10.0) -> Instance:
     """Make jobs of so many hours at 1 kW on one GPU."""
     jobs = [hours_job(due, {ONE: hours}, weight) for due in due_h]
-    return replace(kilowatt_cluster(jobs, [1], [ONE]), prices=prices)
+    return kilowatt_cluster(jobs, [1], [ONE]).with_mechanisms(prices)
 
 
 def run(instance: Instance, policy: StsX | None = None) -> Result:

@@ -69,7 +69,7 @@ def shares(gap_h: float, gpus: dict[str, int], *, by_utilisation: bool = True) -
     return Instance.from_jobs(
         types, [Node(name, 2) for name, count in gpus.items() for _ in range(count)], every, configurations,
         energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=0.0,
-        interference=UtilisationModel(np.full((2, 1), 0.5), idle_power_w=at_rest),
+        mechanisms=[UtilisationModel(np.full((2, 1), 0.5), idle_power_w=at_rest)],
     )  # fmt: skip
 
 

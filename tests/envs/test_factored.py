@@ -34,7 +34,7 @@ def limited(limits: tuple[float, ...] = (1.0, 0.7, 0.5)) -> Instance:
     factors = np.tile([1.5 - 0.5 * limit for limit in limits], seconds.shape[1])
     slower = np.repeat(seconds, len(limits), axis=1) * factors
     jobs = replace(plain.jobs, seconds_per_epoch=slower)
-    return replace(plain, configurations=configurations, jobs=jobs, saved_kw=None)
+    return replace(plain, configurations=configurations, jobs=jobs)
 
 
 def chosen(action: tuple[int, int], allowed: list[str]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import gymnasium
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from gymnasium import spaces
 
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, Instance
 from gpusched_env.envs.source import OBJECTIVES
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
 from vector_twins import random_actions
@@ -21,7 +19,7 @@ def at_prices(instance: Instance) -> Instance:
     """Return the instance at prices and emissions that change every hour."""
     rng, hours = np.random.default_rng(1), np.arange(100)
     series = PriceSeries(hours * HOUR, rng.uniform(0.05, 0.5, 100), g_per_kwh=rng.uniform(50.0, 700.0, 100))
-    return replace(instance, prices=series)
+    return instance.with_mechanisms(series)
 
 
 def play(env: GpuClusterEnv, seed: int = 0) -> list[tuple]:

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from gpusched_env.formats.instance_file import load_instance, save_instance
+from gpusched_env.mechanisms.shares.model import Interference
 from gpusched_env.model import (
     Cells,
     Configuration,
     EpochDistribution,
     GpuType,
     Instance,
-    Interference,
     JobTable,
     Node,
     Tenant,
@@ -64,7 +64,7 @@ def make_instance(jobs: int = 12, seed: int = 0) -> Instance:
         table,
         energy_price_eur_per_kwh=0.1 + 0.2,
         pue=1.1,
-        interference=Interference(rng.uniform(1.0, 3.0, (3, 2, 2))),
+        mechanisms=(Interference(rng.uniform(1.0, 3.0, (3, 2, 2))),),
         name="a name",
         seed=2**100,
     )
@@ -129,7 +129,7 @@ def test_a_column_of_switching_costs_must_be_as_long_as_the_others(tmp_path: Pat
 
 
 def test_an_instance_without_interference_has_null_there(tmp_path: Path) -> None:
-    instance = replace(make_instance(), interference=None)
+    instance = make_instance().without("shares")
     save_instance(instance, tmp_path / "i.json")
     assert json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))["interference"] is None
     assert load_instance(tmp_path / "i.json") == instance

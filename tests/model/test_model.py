@@ -174,7 +174,7 @@ def test_a_job_that_fits_no_configuration_is_told_why():
         ({"pue": 0.9}, ("pue", 0.9)),
         ({"energy_price_eur_per_kwh": -0.1}, ("energy_price_eur_per_kwh", -0.1)),
         ({"energy_price_eur_per_kwh": float("nan")}, ("energy_price_eur_per_kwh", float("nan"))),
-        ({"interference": Interference(np.ones((1, 2, 2)))}, ("interference.slowdown", (1, 2, 2))),
+        ({"mechanisms": (Interference(np.ones((1, 2, 2))),)}, ("interference.slowdown", (1, 2, 2))),
         ({"nodes": ()}, ("nodes", [])),
         ({"nodes": (Node("X", 1),)}, ("nodes[0].gpu_type", "X")),
         ({"nodes": (Node("V", 3),)}, ("nodes[0].gpus", 3)),
@@ -237,7 +237,7 @@ def test_a_slowdown_by_which_a_job_would_take_too_long_is_named():
     for factor, good in ((199.0, True), (201.0, False)):
         with nullcontext() if good else refused("interference.slowdown", 201.0, "1e12 s"):
             slow = Interference(np.full((1, 1, 1), factor))
-            Instance.from_jobs([V100], [Node("V100", 2)], [only], [half], interference=slow)
+            Instance.from_jobs([V100], [Node("V100", 2)], [only], [half], mechanisms=[slow])
 
 
 def test_slowdowns_are_compared_and_read_only():

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import DemandCharge, PriceSeries
+from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
 from instances import three_jobs
 
 SERIES = PriceSeries([-1.0, 0.0, 5.0], [0.1, 0.2, 0.3], [100.0, 200.0, 300.0], [1.1, 1.2, 1.3], [-np.inf, 0.0, 4.0])
@@ -68,8 +69,16 @@ def test_series_are_values():
 
 def test_rates_need_a_reference_price_where_there_is_a_series():
     with pytest.raises(InputError) as error:
-        replace(three_jobs(), prices=SERIES, energy_price_eur_per_kwh=0.0)
+        replace(three_jobs(), energy_price_eur_per_kwh=0.0).with_mechanisms(SERIES)
     assert error.value.field == "energy_price_eur_per_kwh"
+
+
+def test_an_instance_keeps_its_other_models_without_one():
+    cap = PowerCap((0.0,), (100.0,))
+    both = three_jobs().with_mechanisms(SERIES, cap)
+    assert both.mechanisms == (cap, SERIES)
+    assert both.without("prices") == three_jobs().with_mechanisms(cap)
+    assert both.without("prices", "cap") == both.without("prices").without("cap", "shares") == three_jobs()
 
 
 def test_a_series_on_a_clock_that_begins_later_has_the_same_prices_at_the_same_times():

@@ -7,7 +7,9 @@ import pytest
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.mechanisms.cap.model import PowerCap
-from gpusched_env.model import Configuration, UtilisationModel, peak_kw
+from gpusched_env.mechanisms.saved_power.model import SavedPower
+from gpusched_env.mechanisms.shares.model import UtilisationModel
+from gpusched_env.model import Configuration, peak_kw
 from run_files import loaded_again
 from small_instances import hours_job, kilowatt_cluster
 
@@ -72,7 +74,14 @@ def test_a_soft_cap_may_be_below_every_job():
 def test_power_that_does_not_follow_from_holdings_has_no_cap():
     model = UtilisationModel([[1.0]], idle_power_w=[500.0])
     with pytest.raises(InputError, match="site"):
-        two_jobs(site=PowerCap((0.0,), (5.0,)), interference=model)
+        two_jobs(site=PowerCap((0.0,), (5.0,))).with_mechanisms(model)
+
+
+def test_tables_that_a_cap_reads_are_checked_before_it():
+    capped = two_jobs(site=PowerCap((0.0,), (5.0,)))
+    for model, field in ((SavedPower(((0.0,),)), "saved_kw"), (UtilisationModel([[1.0], [1.0]]), "interference")):
+        with pytest.raises(InputError, match=field):
+            capped.with_mechanisms(model)
 
 
 def test_gpu_hours_have_a_price_from_zero_on():

@@ -57,7 +57,7 @@ def area(of: EpochDistribution, fraction: float) -> float:
 def planned_seconds(instance: Instance, job: int, c: int) -> float:
     """Return the seconds per epoch to plan with: of a share, with as many of the worst co-runners as fit."""
     seconds = float(instance.jobs.seconds_per_epoch[job, c])
-    configuration, interference = instance.configurations[c], instance.interference
+    configuration, interference = instance.configurations[c], instance.find("shares")
     if configuration.share == 1.0 or interference is None:
         return seconds
     jobs, v = instance.jobs, int(instance.type_of_configuration[c])
@@ -421,7 +421,7 @@ def instance_of_all_kinds() -> tuple[Scenario, Instance]:
     slowdown = 1.0 + rng.exponential(0.3, (2, len(jobs.applications), len(jobs.applications)))
     nodes = (*instance.nodes, Node("V100", 1))
     gpu_types, interference = without_idle_power(instance.gpu_types), Interference(slowdown)
-    return scenario, replace(instance, gpu_types=gpu_types, nodes=nodes, jobs=crowded, interference=interference)
+    return scenario, replace(instance, gpu_types=gpu_types, nodes=nodes, jobs=crowded, mechanisms=(interference,))
 
 
 @cache

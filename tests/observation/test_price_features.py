@@ -12,8 +12,8 @@ from gpusched_env import GpuClusterEnv, Instance
 from gpusched_env.mechanisms.cap.model import PowerCap
 from gpusched_env.mechanisms.cap.names import ABOVE, CAP, LEFT, NEXT_CAP, NEXT_IN, POWER
 from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
+from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
 from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
-from gpusched_env.model import DemandCharge, PriceSeries
 from instances import HOUR, random_instance, three_jobs
 from refusals import refused
 from vector_twins import Twins
@@ -28,7 +28,7 @@ def squash(x: float) -> float:
 
 def priced(instance: Instance, eur_per_kwh: np.ndarray, **more: Any) -> Instance:
     """Return the instance with a price for every hour from its beginning on."""
-    return replace(instance, prices=PriceSeries(HOURS[: len(eur_per_kwh)] * HOUR, eur_per_kwh, **more))
+    return instance.with_mechanisms(PriceSeries(HOURS[: len(eur_per_kwh)] * HOUR, eur_per_kwh, **more))
 
 
 def first_features(instance: Instance) -> dict[str, float]:
@@ -117,7 +117,7 @@ def random_series(seed: int, **more: Any) -> PriceSeries:
 
 def instance_of(seed: int) -> Instance:
     demand = DemandCharge(8.0, months_s=(40 * HOUR,)) if seed % 2 else None
-    return replace(random_instance(seed, jobs=5, span_s=2e5), prices=random_series(seed, demand=demand))
+    return random_instance(seed, jobs=5, span_s=2e5).with_mechanisms(random_series(seed, demand=demand))
 
 
 def play(env: GpuClusterEnv, seed: int) -> list[tuple[float, Any]]:
@@ -136,7 +136,7 @@ def play(env: GpuClusterEnv, seed: int) -> list[tuple[float, Any]]:
 @pytest.mark.parametrize("seed", [2, 3])
 def test_every_step_has_the_features_that_follow_from_what_is_published_by_then(seed):
     instance = instance_of(seed)
-    series = instance.prices
+    series = instance.find("prices")
     start, price = series.start_s, series.eur_per_kwh * instance.pue
     rows = play(GpuClusterEnv(instance=instance, price_features=True), seed)
     assert all(np.abs(observation["prices"]).max() <= 1.0 for _, observation in rows)
@@ -160,7 +160,7 @@ def test_every_step_has_the_features_that_follow_from_what_is_published_by_then(
 @given(seed=st.integers(0, 1_000), share=st.floats(0.0, 0.9))
 def test_nothing_that_is_not_published_is_in_an_observation(seed, share):
     instance = instance_of(seed)
-    series = instance.prices
+    series = instance.find("prices")
     time_s = share * 2e5
     later = series.published_s > time_s
     rng = np.random.default_rng(seed)
@@ -171,7 +171,7 @@ def test_nothing_that_is_not_published_is_in_an_observation(seed, share):
     )
     known = {"price_features": True, "cap_features": False, "flat": True}
     first = play(GpuClusterEnv(instance=instance, **known), seed)
-    second = play(GpuClusterEnv(instance=replace(instance, prices=other), **known), seed)
+    second = play(GpuClusterEnv(instance=instance.with_mechanisms(other), **known), seed)
     for (now, one), (_, two) in zip(first, second, strict=False):
         if now > time_s:
             break

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines.registry import make_policy
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
+from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.rendering.gantt import gantt_figure
 from gpusched_env.rendering.power import energy_between, hours_of, power_over_time
 from gpusched_env.simulator import simulate
@@ -20,7 +21,7 @@ SERIES = PriceSeries(
 
 
 def priced_run(instance=None, series=SERIES):
-    return simulate(replace(instance or three_jobs(), prices=series), make_policy("fifo"))
+    return simulate((instance or three_jobs()).with_mechanisms(series), make_policy("fifo"))
 
 
 def test_one_gpu_of_a_node_draws_a_kilowatt_and_two_draw_more():
@@ -34,7 +35,7 @@ def test_one_gpu_of_a_node_draws_a_kilowatt_and_two_draw_more():
 
 
 def test_a_kilowatt_from_half_past_costs_by_the_price_of_each_hour():
-    instance = replace(three_jobs(), prices=SERIES)
+    instance = three_jobs().with_mechanisms(SERIES)
     kwh, eur, kilograms = energy_between(
         instance, (np.array([0.5, 2.5]) * HOUR, np.array([1.0, 0.0])), np.array([0.0, 1.0, 2.0, 3.0]) * HOUR
     )
@@ -76,10 +77,8 @@ def test_what_a_power_limit_saves_is_not_drawn():
     """One GPU at 0.7 of 900 W: 1000 W of the node, less 270 W."""
     instance = three_jobs()
     limited = replace(
-        instance,
-        configurations=tuple(replace(c, power_limit=0.7) for c in instance.configurations),
-        saved_kw=tuple((0.27, 0.54) for _ in range(3)),
-    )
+        instance, configurations=tuple(replace(c, power_limit=0.7) for c in instance.configurations)
+    ).with_mechanisms(SavedPower(tuple((0.27, 0.54) for _ in range(3))))
     result = simulate(limited, make_policy("fifo"))
     full, drawn = power_over_time(simulate(instance, make_policy("fifo"))), power_over_time(result)
     assert drawn[0].tolist() == full[0].tolist()

@@ -51,7 +51,7 @@ def test_jobs_that_share_gpus_with_interference_bring_facts_of_their_own():
     )
     for seed in range(4):
         instance = maker.make(seed)
-        assert instance.interference is not None
+        assert instance.find("shares") is not None
         for one, alone in zip(boards(State(instance, common=common)), boards(State(instance)), strict=True):
             np.testing.assert_array_equal(one, alone)
 

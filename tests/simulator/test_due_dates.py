@@ -154,7 +154,7 @@ def test_a_job_that_is_faster_than_planned_is_not_asked_again_and_again():
     gpu_type = GpuType("V", 1000.0, 0.0, 16.0, 4)
     job = Job(0.0, 4.5 * HOUR, 0.01, 1.0, CERTAIN, 1.0, {HALF: 5.0 * HOUR, FOUR: 4.0 * HOUR})
     twice = Interference(np.full((1, 1, 1), 2.0))
-    instance = Instance.from_jobs([gpu_type], [Node("V", 4)], [job], [HALF, FOUR], interference=twice)
+    instance = Instance.from_jobs([gpu_type], [Node("V", 4)], [job], [HALF, FOUR], mechanisms=[twice])
     env = AnyInstance(instance, milestones=0, due_date_timers=True)
     env.reset()
     times, over = [0.0], False

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.simulator import State
 from gpusched_env.simulator.kernels import forecast_prices, known_until_s, mean_price, next_publication_s
 from instances import HOUR, three_jobs
@@ -16,7 +16,7 @@ STARTS = np.arange(-28 * 24, 10 * 24) * HOUR
 
 def state_of(series: PriceSeries | None) -> State:
     """Make the state of a run at time 0, a Monday, with a reference price of 1 €/kWh."""
-    return State(replace(three_jobs(), prices=series))
+    return State(three_jobs() if series is None else three_jobs().with_mechanisms(series))
 
 
 def weekly(**more: float) -> PriceSeries:
@@ -35,7 +35,7 @@ def forecast(state: State, edges: np.ndarray) -> np.ndarray:
 
 def test_published_prices_come_first_and_then_those_of_days_like_them():
     state = state_of(weekly())
-    series = state.instance.prices
+    series = state.instance.find("prices")
     found = forecast(state, np.arange(0.0, 8 * 24 + 1) * HOUR)
     expected = series.eur_per_kwh[28 * 24 : 36 * 24]
     np.testing.assert_allclose(found, expected)  # the week repeats itself: so does the forecast

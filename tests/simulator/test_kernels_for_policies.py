@@ -2,7 +2,6 @@
 
 import ast
 import inspect
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 
 import gpusched_baselines
 from first_rounds import begin_run
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.simulator import State
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Curve, at, kernel, lean_kernel
@@ -82,7 +81,7 @@ def test_a_kernel_looks_at_prices():
     """Prices of 1 and 3 € are published, that of the third hour is not: without history it is the reference, 1 €."""
     hours, told = np.arange(3) * HOUR, np.array([-np.inf, -np.inf, HOUR])
     series = PriceSeries(hours, np.array([1.0, 3.0, 2.0]), published_s=told)
-    state = State(replace(three_jobs(), prices=series))
+    state = State(three_jobs().with_mechanisms(series))
     state.advance()
     results = np.empty(6)
     look_at_prices(state.board, results)

@@ -13,7 +13,7 @@ from compiled_policies import POLICIES
 from gpusched_baselines import make_policy
 from gpusched_env import Instance, Result, Scenario, make_instance, simulate
 from gpusched_env.envs.vector import GpuClusterVectorEnv
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernels import forecast_prices
@@ -93,7 +93,7 @@ def test_the_past_does_not_depend_on_prices_that_are_not_published(name, seed):
     later = starts - 400.0 > time_s
     other = replace(series, eur_per_kwh=np.where(later, rng.uniform(0.01, 0.5, 120), series.eur_per_kwh))
     policy = ByPrice() if name == "by-price" else make_policy(name)
-    first, second = (simulate(replace(instance, prices=each), policy) for each in (series, other))
+    first, second = (simulate(instance.with_mechanisms(each), policy) for each in (series, other))
     assert first.energy_eur != second.energy_eur
     np.testing.assert_array_equal(until(first, time_s), until(second, time_s))
 

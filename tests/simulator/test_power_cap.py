@@ -11,6 +11,7 @@ from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Instance, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.model import peak_kw
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -67,7 +68,11 @@ def test_a_throttled_job_gets_the_lowest_limit_of_its_gpus():
     def look(state: State) -> None:
         drawn.append((state.board.clock[at.NOW] / HOUR, state.board.clock[at.KW]))
 
-    simulate(replace(made, saved_kw=((0.0, 0.2, 0.4, 0.3),)).with_mechanisms(cap), make_policy("edf"), on_round=look)
+    simulate(
+        made.with_mechanisms(SavedPower(((0.0, 0.2, 0.4, 0.3),))).with_mechanisms(cap),
+        make_policy("edf"),
+        on_round=look,
+    )
     assert drawn[:3] == [(0.0, 2.0), (0.5, pytest.approx(1.6)), (1.0, pytest.approx(0.6))]
 
 

@@ -13,6 +13,7 @@ from gpusched_baselines import capacity_bound, clairvoyant_bound, make_policy
 from gpusched_env import Configuration, EpochDistribution, Instance, Job, Node, Result, UtilisationModel, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import save_instance, write_run
+from gpusched_env.mechanisms.saved_power.model import SavedPower
 from gpusched_env.model.rates import Rates
 from gpusched_env.simulator import layout as at
 from instances import HOUR, by_utilisation, random_instance, with_switching
@@ -65,7 +66,7 @@ def test_applications_on_one_node_each_pay_for_their_own_power():
     jobs = [Job(0.0, 1e6, 0.0, 1.0, CERTAIN, 1.0, {ONE: HOUR}, application=name) for name in "ab"]
     gpu = replace(KILOWATT, node_base_power_w=1000.0)
     nodes, prices = [Node("V", 2)], {"energy_price_eur_per_kwh": 1.0, "pue": 1.0}
-    instance = Instance.from_jobs([gpu], nodes, jobs, [ONE], **prices, saved_kw=[[0.0], [0.3]])
+    instance = Instance.from_jobs([gpu], nodes, jobs, [ONE], **prices, mechanisms=[SavedPower([[0.0], [0.3]])])
     result = simulate(instance, Fixed((0, 0)))
     assert result.energy_eur == pytest.approx(2.7)
     assert result.job_energy_eur.tolist() == pytest.approx([1.5, 1.2])
@@ -78,8 +79,10 @@ def test_where_gpus_idle_a_limit_saves_while_they_work():
     """Busy half of the time, a GPU of 1 kW that idles at 0.2 kW draws 0.6 kW; a limit that takes 0.4 kW takes half."""
     jobs = [Job(0.0, 1e6, 0.0, 1.0, CERTAIN, 1.0, {LIMITED: HOUR}, application="a")]
     model = UtilisationModel(np.array([[0.5]]), idle_power_w=np.array([200.0]))
-    prices = {"energy_price_eur_per_kwh": 1.0, "pue": 1.0, "interference": model}
-    instance = Instance.from_jobs([KILOWATT], [Node("V", 1)], jobs, [LIMITED], **prices, saved_kw=[[0.4]])
+    prices = {"energy_price_eur_per_kwh": 1.0, "pue": 1.0}
+    instance = Instance.from_jobs(
+        [KILOWATT], [Node("V", 1)], jobs, [LIMITED], **prices, mechanisms=[model, SavedPower([[0.4]])]
+    )
     result = simulate(instance, Fixed((0,)))
     assert result.energy_eur == pytest.approx(0.4)
     assert Rates.of(instance).planning * HOUR == pytest.approx(np.array([[0.8]]))
@@ -115,7 +118,9 @@ def test_limits_that_no_job_may_use_and_a_saving_of_nothing_change_nothing(seed)
     seconds = limited.jobs.seconds_per_epoch.copy()
     seconds[:, len(instance.configurations) :] = np.inf
     nothing = tuple((0.0,) * seconds.shape[1] for _ in limited.jobs.applications)
-    closed = replace(limited, jobs=replace(limited.jobs, seconds_per_epoch=seconds), saved_kw=nothing)
+    closed = replace(limited, jobs=replace(limited.jobs, seconds_per_epoch=seconds)).with_mechanisms(
+        SavedPower(nothing)
+    )
     for name in ("edf-preemptive", "sts-x"):
         ours, theirs = simulate(instance, make_policy(name)), simulate(closed, make_policy(name))
         assert [ours.energy_eur, ours.tardiness_eur] == [theirs.energy_eur, theirs.tardiness_eur]
@@ -126,8 +131,8 @@ def test_a_run_whose_saved_power_is_another_one_is_found(tmp_path):
     instance = drawn(3)
     result = simulate(instance, make_policy("edf-preemptive"))
     write_run(result, tmp_path / "run")
-    rows = tuple(tuple(0.9 * each for each in row) for row in instance.saved_kw or ())
-    save_instance(replace(instance, saved_kw=rows), tmp_path / "run" / "instance.json")
+    rows = tuple(tuple(0.9 * each for each in row) for row in instance.find("saved_power").saved_kw)
+    save_instance(instance.with_mechanisms(SavedPower(rows)), tmp_path / "run" / "instance.json")
     assert any(each.what == "energy_eur" for each in audit(tmp_path / "run"))
 
 
@@ -145,12 +150,15 @@ def test_names_and_refusals():
         with refused("configuration.power_limit", limit):
             Configuration("V", 1, power_limit=limit)
     instance = cluster(TIMES)
-    assert instance.saved_kw == ((0.0, 0.5, 0.0),)
+    assert instance.find("saved_power").saved_kw == ((0.0, 0.5, 0.0),)
+    own = instance.with_mechanisms(SavedPower(((0.0, 0.4, 0.0),)))
+    assert own.find("saved_power").saved_kw == ((0.0, 0.4, 0.0),)
+    assert own.without("saved_power") == instance, "what limits take"
     with refused("saved_kw", [2]):
-        replace(instance, saved_kw=((0.0, 0.5),))
+        instance.with_mechanisms(SavedPower(((0.0, 0.5),)))
     for kilowatts in (-0.1, 1.01, float("nan")):
         with pytest.raises(Exception, match=r"saved_kw\[0\]\[1\]"):
-            replace(instance, saved_kw=((0.0, kilowatts, 0.0),))
+            instance.with_mechanisms(SavedPower(((0.0, kilowatts, 0.0),)))
 
 
 def test_sts_raises_the_limit_before_it_takes_more_gpus():

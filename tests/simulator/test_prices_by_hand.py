@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import make_policy
-from gpusched_env.model import DemandCharge, Instance, PriceSeries
+from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
+from gpusched_env.model import Instance
 from gpusched_env.simulator import Result, View, simulate
 from gpusched_env.simulator.events import next_multiple
 from instances import HOUR, random_instance, three_jobs
@@ -36,7 +37,7 @@ class OneAfterTheOther:
 
 def priced(instance: Instance | None = None, **changes: Any) -> Instance:
     """Make an instance with the series of this page, or one that differs from it."""
-    return replace(three_jobs() if instance is None else instance, prices=replace(SERIES, **changes))
+    return (three_jobs() if instance is None else instance).with_mechanisms(replace(SERIES, **changes))
 
 
 def run(**changes: Any) -> Result:
@@ -106,7 +107,7 @@ def test_what_is_not_published_is_not_on_the_board():
 def test_a_constant_series_costs_what_the_constant_price_costs(name):
     instance = random_instance(3, jobs=20)
     flat = PriceSeries(np.arange(-3.0, 60.0) * 700.0, np.full(63, instance.energy_price_eur_per_kwh))
-    ours = simulate(replace(instance, prices=flat), make_policy(name))
+    ours = simulate(instance.with_mechanisms(flat), make_policy(name))
     theirs = simulate(instance, make_policy(name))
     np.testing.assert_array_equal(ours.completion_s, theirs.completion_s)
     assert ours.energy_eur == pytest.approx(theirs.energy_eur, rel=1e-9)

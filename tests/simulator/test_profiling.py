@@ -58,7 +58,7 @@ def jobs_of(profile_s: float, **model: object) -> Instance:
         for at_s, name in ((0.0, "a"), (10.0, "a"), (10.0, "b"))
     ]
     interference = UtilisationModel(np.full((1, 2), 0.5), profile_s=profile_s, **model)
-    return Instance.from_jobs([GPU], [Node("V", 4)], jobs, (ONE, SHARE), interference=interference)
+    return Instance.from_jobs([GPU], [Node("V", 4)], jobs, (ONE, SHARE), mechanisms=[interference])
 
 
 def lines_of(instance: Instance, policy: object) -> list[tuple[int, str, float, float]]:
@@ -146,11 +146,11 @@ def test_an_instance_file_keeps_it_and_says_nothing_of_0(tmp_path):
 
 def test_gaps_are_drawn_by_application_and_take_the_place_of_the_number():
     scenario = load_scenario("guaranteed-and-opportunistic").replace({"jobs.count": 5})
-    model = make_instance(scenario.replace({"sharing.gaps": [20]}), seed=0).interference
+    model = make_instance(scenario.replace({"sharing.gaps": [20]}), seed=0).find("shares")
     np.testing.assert_allclose(model.filled[:, :2], [[0.2255, 0.8251]] * model.utilisation.shape[1])
-    mixed = make_instance(scenario.replace({"sharing.gaps": [1, 200]}), seed=0).interference
+    mixed = make_instance(scenario.replace({"sharing.gaps": [1, 200]}), seed=0).find("shares")
     assert len(np.unique(mixed.filled[:, 0])) == 2
-    np.testing.assert_array_equal(mixed.utilisation, make_instance(scenario, seed=0).interference.utilisation)
+    np.testing.assert_array_equal(mixed.utilisation, make_instance(scenario, seed=0).find("shares").utilisation)
     with refused("sharing.filled", 0.5):
         scenario.replace({"sharing.gaps": [20], "sharing.filled": 0.5})
     with refused("sharing.gaps[0]", 7):

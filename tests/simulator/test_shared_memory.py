@@ -30,7 +30,7 @@ def instance_of(
     ]
     memory = SharedMemory(np.array(need), np.array(least), np.ones((1, 2)), adapt_s=adapt_s)
     model = UtilisationModel(np.array([[0.5, 0.5]]), overhead=0.25, filled=1.0, memory=memory)
-    return Instance.from_jobs([GPU], [Node("V", 1)], jobs, (FIRST, SECOND), interference=model)
+    return Instance.from_jobs([GPU], [Node("V", 1)], jobs, (FIRST, SECOND), mechanisms=[model])
 
 
 def completed(instance: Instance, folder) -> list[float]:
@@ -63,7 +63,7 @@ def test_limits_grow_back_after_a_delay_and_until_they_are_right_the_guaranteed_
 def test_the_loss_of_the_guaranteed_job_is_measured_where_equals_would_be_slower(tmp_path):
     """With 0.9 + 0.9 equals run at 1 / 1.8, and the guaranteed job at 1 / 1.25 after 10 s: it loses a part."""
     instance = instance_of(need=(6.0, 6.0), adapt_s=10.0)
-    instance = replace(instance, interference=replace(instance.interference, utilisation=np.full((1, 2), 0.9)))
+    instance = instance.with_mechanisms(replace(instance.find("shares"), utilisation=np.full((1, 2), 0.9)))
     first_s, _ = completed(instance, tmp_path)
     assert first_s == pytest.approx(1250.0 + 10.0 * (1.0 - 1.25 / 1.8))
 
@@ -123,7 +123,7 @@ def test_a_job_stands_whenever_other_jobs_take_the_places_beside_it(later, tmp_p
     jobs = [Job(0.0, 1e6, 0.0, 400.0, CERTAIN, 400.0, {third: 1.0}, 1.0, loads[j]) for j in range(5)]
     memory = SharedMemory(np.zeros(2), np.zeros(2), np.ones((1, 2)), adapt_s=10.0)
     model = UtilisationModel(np.array([[1.0, 0.1]]), overhead=0.03, memory=memory)
-    instance = Instance.from_jobs([GPU], [Node("V", 1)], jobs, (third,), interference=model)
+    instance = Instance.from_jobs([GPU], [Node("V", 1)], jobs, (third,), mechanisms=[model])
     result = simulate(instance, InTurn((0, *first), (0, *later), 100.0))
     assert audited(result, tmp_path / "run") == []
     assert result.completion_s[0] == pytest.approx(546.0)

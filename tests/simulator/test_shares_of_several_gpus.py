@@ -37,7 +37,7 @@ def instance_of(
     ]  # fmt: skip
     return Instance.from_jobs(
         [GPU], [Node("V", 4)] * nodes, jobs, CONFIGS, energy_price_eur_per_kwh=1.0, pue=1.0,
-        interference=UtilisationModel(np.array([utilisations]), **model),
+        mechanisms=[UtilisationModel(np.array([utilisations]), **model)],
     )  # fmt: skip
 
 
@@ -155,5 +155,5 @@ def test_any_policy_runs_and_audits_clean_with_memory_that_moves(name, tmp_path)
     ]  # fmt: skip
     own = SharedMemory(np.array([12.0, 14.0]), np.array([3.0, 8.0]), np.array([[0.5, 0.2]]), adapt_s=7.0)
     model = UtilisationModel(np.array([[0.3, 0.8]]), idle_power_w=np.array([60.0]), memory=own)
-    instance = Instance.from_jobs([GPU], [Node("V", 4)] * 2, jobs, CONFIGS, interference=model)
+    instance = Instance.from_jobs([GPU], [Node("V", 4)] * 2, jobs, CONFIGS, mechanisms=[model])
     assert audited(simulate(instance, make_policy(name)), tmp_path) == []

@@ -22,8 +22,8 @@ def two_jobs(interference: Interference | None, second_s: float = 0.0, restart_s
         Job(second_s, 20 * HOUR, 0.001, 4.0, CERTAIN, 4.0, seconds, application="B"),
     ]
     return Instance.from_jobs(
-        [gpu], [Node("V", 2)], jobs, [HALF], energy_price_eur_per_kwh=1.0, pue=1.0, interference=interference,
-        restart_s=restart_s,
+        [gpu], [Node("V", 2)], jobs, [HALF], energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=restart_s,
+        mechanisms=[] if interference is None else [interference],
     )  # fmt: skip
 
 
@@ -72,14 +72,14 @@ def test_what_is_planned_beside_neighbours_and_excesses_add_up():
         Job(0.0, 9 * HOUR, 0.0, 1.0, CERTAIN, 1.0, {ONE: HOUR, HALF: HOUR}, application="B", memory_gib=9.0),
     ]
     interference = Interference(np.array([[[1.2, 1.9], [1.5, 1.9]]]))
-    state = State(Instance.from_jobs([gpu], [Node("V", 2)], jobs, [ONE, HALF], interference=interference))
+    state = State(Instance.from_jobs([gpu], [Node("V", 2)], jobs, [ONE, HALF], mechanisms=[interference]))
     state.advance()
     assert state.view.tau.tolist() == [[HOUR, 1.2 * HOUR], [HOUR, np.inf]]
     quarter = Configuration("V", 1, share=0.25)
     gpu = GpuType("V", 1000.0, 0.0, 16.0, 2)
     jobs = [Job(0.0, 9 * HOUR, 0.0, 1.0, CERTAIN, 1.0, {quarter: HOUR, HALF: HOUR, ONE: HOUR}, application="A")]
     interference = Interference(np.array([[[1.2]]]))
-    instance = Instance.from_jobs([gpu], [Node("V", 2)], jobs, [ONE, HALF, quarter], interference=interference)
+    instance = Instance.from_jobs([gpu], [Node("V", 2)], jobs, [ONE, HALF, quarter], mechanisms=[interference])
     state = State(instance)
     state.advance()
     assert state.view.tau[0].tolist() == pytest.approx([HOUR, 1.4 * HOUR, 1.6 * HOUR])
@@ -88,7 +88,7 @@ def test_what_is_planned_beside_neighbours_and_excesses_add_up():
     gpu = GpuType("V", 1000.0, 0.0, 16.0, 1)
     jobs = [Job(0.0, 9 * HOUR, 0.0, 1.0, CERTAIN, 1.0, {third: HOUR}, application="A") for _ in range(3)]
     interference = Interference(np.array([[[1.2]]]))
-    instance = Instance.from_jobs([gpu], [Node("V", 1)], jobs, [third], interference=interference)
+    instance = Instance.from_jobs([gpu], [Node("V", 1)], jobs, [third], mechanisms=[interference])
     assert simulate(instance, Fixed((0, 0, 0))).completion_s == pytest.approx([1.4 * HOUR] * 3)
 
 

@@ -10,7 +10,7 @@ from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Jo
 from gpusched_env.audit import audit
 from gpusched_env.formats import save_instance, write_run
 from gpusched_env.formats.run_folder import read_result
-from gpusched_env.model.rates import least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.model.rates import Rates
 from gpusched_env.simulator import Choice
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernels import exchange, place
@@ -127,8 +127,8 @@ def test_a_spread_job_keeps_its_gpus_although_it_would_fit_one_node_now():
 
 def test_plans_count_on_as_few_nodes_as_can_be_and_bounds_on_full_ones():
     instance = cluster(LARGE)
-    assert planning_rate_eur_per_s(instance)[0] * HOUR == pytest.approx([3.0, 5.0, 5.0])
-    assert least_rate_eur_per_s(instance)[0] * HOUR == pytest.approx([2.5, 5.0, 5.0])
+    assert Rates.of(instance).planning[0] * HOUR == pytest.approx([3.0, 5.0, 5.0])
+    assert Rates.of(instance).least[0] * HOUR == pytest.approx([2.5, 5.0, 5.0])
     assert instance.fastest_seconds_per_epoch.tolist() == [[np.inf, HOUR, HOUR]]
 
 

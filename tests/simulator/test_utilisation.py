@@ -30,7 +30,7 @@ def jobs_of(utilisations: tuple[float, ...], configurations: tuple[Configuration
     jobs = [Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, application=name) for name in names]
     return Instance.from_jobs(
         [GPU], [Node("V", 2)], jobs, configurations, energy_price_eur_per_kwh=1.0, pue=1.0,
-        interference=UtilisationModel(np.array([utilisations]), **model),
+        mechanisms=[UtilisationModel(np.array([utilisations]), **model)],
     )  # fmt: skip
 
 
@@ -109,7 +109,7 @@ def test_what_is_filled_depends_on_the_guaranteed_application_and_on_the_number_
         done = simulate(instance, Fixed((0, *(1,) * others)))
         ends = 1030.0 + (1000.0 - 1030.0 * speed) * max(1.0, 0.4 * others)
         np.testing.assert_allclose(done.completion_s, [1030.0, *(ends,) * others])
-        assert instance.interference.filled_by([0, 1], others) == 0.0, "the least of two of the highest priority"
+        assert instance.find("shares").filled_by([0, 1], others) == 0.0, "the least of two of the highest priority"
 
 
 DEMANDS = st.lists(
@@ -172,10 +172,10 @@ def test_a_wrong_number_is_named(values, field):
 def test_priorities_need_utilisations_and_idle_power_is_part_of_what_a_gpu_draws():
     instance = jobs_of((0.5, 0.8), (GUARANTEED, OPPORTUNISTIC))
     with refused("configurations", "Vx0.6!", "shares without priorities"):
-        replace(instance, interference=None)
+        instance.without("shares")
     with refused("interference.idle_power_w[0]", 1000.5):
         jobs_of((0.5,), (GUARANTEED, OPPORTUNISTIC), idle_power_w=np.array([1000.5]))
     with refused("interference.utilisation", (1, 3)):
-        replace(instance, interference=UtilisationModel(np.ones((1, 3))))
+        instance.with_mechanisms(UtilisationModel(np.ones((1, 3))))
     with refused("configuration.priority", 1):
         Configuration("V", 1, priority=1)

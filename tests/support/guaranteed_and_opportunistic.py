@@ -17,5 +17,5 @@ def guaranteed_and_opportunistic() -> Instance:
         Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, 5.0, "b", opportunistic=True),
     ]
     return Instance.from_jobs(
-        [gpu], [Node("V", 1)], jobs, (HOST, GUEST), interference=UtilisationModel(np.array([[0.5, 0.8]]))
+        [gpu], [Node("V", 1)], jobs, (HOST, GUEST), mechanisms=[UtilisationModel(np.array([[0.5, 0.8]]))]
     )

@@ -102,9 +102,9 @@ def random_instance(
         distributions=distributions,
         restart_s=np.full(jobs, restart_s),
     )
-    slowdown = Interference(1.0 + rng.exponential(0.4, (types, 2, 2))) if interference else None
+    models = (Interference(1.0 + rng.exponential(0.4, (types, 2, 2))),) if interference else ()
     return Instance(
-        tuple(gpu_types), tuple(cluster), configurations, table, interference=slowdown, name="random", seed=seed
+        tuple(gpu_types), tuple(cluster), configurations, table, name="random", seed=seed, mechanisms=models
     )
 
 
@@ -146,4 +146,4 @@ def by_utilisation(instance: Instance, *, priorities: bool = True, power: bool =
         replace(c, priority=int(p)) if c.kind == "shared" and priorities else c
         for c, p in zip(instance.configurations, drawn, strict=True)
     )
-    return replace(instance, configurations=ranked, interference=utilisation)
+    return replace(instance.with_mechanisms(utilisation), configurations=ranked)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpusched_env import Instance
+from gpusched_env.mechanisms.saved_power.model import SavedPower
 
 
 def with_power_limits(instance: Instance, seed: int, limits: tuple[float, ...] = (0.8, 0.6)) -> Instance:
@@ -19,5 +20,5 @@ def with_power_limits(instance: Instance, seed: int, limits: tuple[float, ...] =
     saved = most * rng.uniform(0.0, 0.8, (len(jobs.applications), len(configurations)))
     rows = tuple(tuple(row) for row in saved.tolist())
     return replace(
-        instance, configurations=configurations, jobs=replace(jobs, seconds_per_epoch=seconds), saved_kw=rows
-    )
+        instance, configurations=configurations, jobs=replace(jobs, seconds_per_epoch=seconds)
+    ).with_mechanisms(SavedPower(rows))

@@ -45,7 +45,7 @@ def _with_memory_that_moves(instance: Instance) -> Instance:
     rng = np.random.default_rng([instance.seed, 16])
     need, types = rng.uniform(6.0, 12.0, len(instance.jobs.applications)), len(instance.gpu_types)
     memory = SharedMemory(need, need / 4.0, rng.uniform(0.5, 2.0, (types, len(need))), adapt_s=rng.uniform(0.0, 5.0))
-    return replace(instance, interference=replace(instance.interference, memory=memory))
+    return instance.with_mechanisms(replace(instance.find("shares"), memory=memory))
 
 
 def check_shared_gpus(state: State) -> None:
@@ -53,7 +53,7 @@ def check_shared_gpus(state: State) -> None:
 
     A host on several GPUs, or without all memory that it needs, may be slower.
     """
-    model, board = state.instance.interference, state.board
+    model, board = state.instance.find("shares"), state.board
     if not isinstance(model, UtilisationModel):
         return
     work: dict[tuple[int, int], float] = {}

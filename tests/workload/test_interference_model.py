@@ -97,7 +97,7 @@ def test_a_shared_time_is_the_time_on_one_gpu_of_the_type_times_the_inflation():
             inflation = seconds[:, names.index(f"{gpu_type}x{share}")] / alone
             inflation = inflation[np.isfinite(inflation)]
             assert 1.01 <= inflation.min() < inflation.max() <= most
-    assert instance.interference is None
+    assert instance.find("shares") is None
 
 
 def test_sharing_changes_nothing_else_of_the_jobs():
@@ -113,7 +113,7 @@ def test_sharing_changes_nothing_else_of_the_jobs():
 
 def test_measured_interference_reaches_the_instance_in_the_order_of_its_types_and_applications():
     instance = make_instance(load_scenario("sharing").replace({"sharing.interference": "measured"}), 0)
-    slowdown, table = instance.interference.slowdown, builtin_slowdowns()
+    slowdown, table = instance.find("shares").slowdown, builtin_slowdowns()
     for v, gpu_type in enumerate(instance.gpu_types):
         for a, one in enumerate(instance.jobs.applications):
             for b, other in enumerate(instance.jobs.applications):
@@ -135,7 +135,7 @@ def test_a_model_of_ones_own_takes_the_place_of_the_scenarios():
     names = [c.name for c in instance.configurations]
     seconds = instance.jobs.seconds_per_epoch
     assert np.array_equal(seconds[:, names.index("T4x0.5")], 2.0 * seconds[:, names.index("T4x1")])
-    assert instance.interference == Interference(np.ones((3, 4, 4)))
+    assert instance.find("shares") == Interference(np.ones((3, 4, 4)))
 
 
 def test_times_of_another_shape_are_refused():

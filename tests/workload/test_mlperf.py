@@ -66,7 +66,7 @@ def test_r1_the_rule_of_waiting_power_is_within_five_percent(name: str, nodes: i
         arrivals={"kind": "exponential", "lambda_s": 1000.0},
     )
     instance = make_instance(scenario, 0)
-    saved = dict(zip(instance.configurations, instance.saved_kw[0], strict=True))
+    saved = dict(zip(instance.configurations, instance.find("saved_power").saved_kw[0], strict=True))
     full = instance.gpu_types[0].power_w(8)
     one_w = full - 1000.0 * saved[Configuration("H100", 8)]
     each_w = full - 1000.0 * saved[Configuration("H100", 8, nodes)] / nodes

@@ -75,8 +75,8 @@ def test_limits_multiply_the_configurations_and_leave_due_dates_and_times_withou
         at_r = limited.jobs.seconds_per_epoch[:, k * size : (k + 1) * size]
         np.testing.assert_allclose(at_r, plain.jobs.seconds_per_epoch * curve.time(r))
     types = {v.name: v for v in limited.gpu_types}
-    assert limited.saved_kw is not None
-    for c, kilowatts in zip(limited.configurations, limited.saved_kw[0], strict=True):
+    assert limited.find("saved_power") is not None
+    for c, kilowatts in zip(limited.configurations, limited.find("saved_power").saved_kw[0], strict=True):
         expected = (1.0 - c.power_limit) * types[c.gpu_type].gpu_power_w * c.gpus_per_node / 1000.0
         assert kilowatts == pytest.approx(expected)
 
@@ -105,7 +105,7 @@ def test_a_limit_above_what_an_application_draws_is_not_offered():
     full, above, below = instance.jobs.seconds_per_epoch[0]
     assert above == np.inf
     assert below / full == pytest.approx(PowerCurve(0.4257, 1.7632).time(0.8 / 0.9074))
-    watts = 1000.0 * np.array(instance.saved_kw)[0]
+    watts = 1000.0 * np.array(instance.find("saved_power").saved_kw)[0]
     assert watts == pytest.approx(instance.gpu_types[0].gpu_power_w * np.array([0.0926, 0.0926, 0.2]))
 
 
@@ -119,4 +119,4 @@ def test_several_nodes_that_wait_for_each_other_draw_less_where_that_was_measure
     }  # fmt: skip
     instance = make_instance(load_scenario("tiny").replace(settings), 0)
     full = instance.gpu_types[0].power_w(8) / 1000.0
-    assert instance.saved_kw == ((0.0, pytest.approx(2 * full * 0.52 * 0.2)),)
+    assert instance.find("saved_power").saved_kw == ((0.0, pytest.approx(2 * full * 0.52 * 0.2)),)

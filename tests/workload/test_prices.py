@@ -28,7 +28,7 @@ def scenario(**prices: Any) -> Scenario:
 
 def test_a_run_has_28_days_of_history_and_60_days_after_the_last_submission():
     instance = make_instance(scenario(), 0)
-    series = instance.prices
+    series = instance.find("prices")
     assert series is not None
     last_s = instance.jobs.submission_s[-1]
     assert (series.start_s[0], series.start_s[672]) == (-672 * HOUR, 0.0)
@@ -39,14 +39,14 @@ def test_a_run_has_28_days_of_history_and_60_days_after_the_last_submission():
 
 def test_prices_of_a_day_are_published_at_a_quarter_to_one_of_the_day_before():
     """On 31 March 2024 the clocks go forward: midnight of 1 April is 23 h after that of 31 March."""
-    series = make_instance(scenario(start="2024-03-31T00:00"), 0).prices
+    series = make_instance(scenario(start="2024-03-31T00:00"), 0).find("prices")
     told = (series.published_s[672:] / HOUR).tolist()
     assert told[:23] == [-11.25] * 23
     assert told[23:47] == [23.0 - 11.25] * 24
-    assert make_instance(scenario(known="all"), 0).prices.published_s is None
-    none = make_instance(scenario(known="none"), 0).prices
+    assert make_instance(scenario(known="all"), 0).find("prices").published_s is None
+    none = make_instance(scenario(known="none"), 0).find("prices")
     np.testing.assert_array_equal(none.published_s, none.start_s)
-    later = make_instance(scenario(published_at="18:00"), 0).prices
+    later = make_instance(scenario(published_at="18:00"), 0).find("prices")
     assert later.published_s[672] == -6.0 * HOUR
 
 
@@ -63,7 +63,7 @@ def test_prices_of_a_day_are_published_at_a_quarter_to_one_of_the_day_before():
 def test_on_a_day_on_which_clocks_change_prices_are_published_at_the_local_time(
     start: str, day: str, published_at: str, hours: float
 ):
-    series = make_instance(scenario(start=start, published_at=published_at), 0).prices
+    series = make_instance(scenario(start=start, published_at=published_at), 0).find("prices")
     midnight_s = HOUR * (23 if day == "2024-04-01" else 25)
     assert series.published_s[series.start_s == midnight_s] == hours * HOUR
 
@@ -72,20 +72,22 @@ def test_on_a_day_on_which_clocks_change_prices_are_published_at_the_local_time(
 def test_a_month_begins_with_the_demand_interval_nearest_to_its_midnight(interval_h: float):
     for seed in range(5):
         settings = {"start": "random", "demand_charge_eur_per_kw": 5.0}
-        own = make_instance(scenario(**settings, demand_interval_s=interval_h * HOUR), seed).prices
-        months_s = np.array(make_instance(scenario(**settings), seed).prices.demand.months_s)
+        own = make_instance(scenario(**settings, demand_interval_s=interval_h * HOUR), seed).find("prices")
+        months_s = np.array(make_instance(scenario(**settings), seed).find("prices").demand.months_s)
         wanted = {round(month_s / interval_h / HOUR) for month_s in months_s} - {0}
         assert {round(month_s / interval_h / HOUR, 9) for month_s in own.demand.months_s} == wanted
 
 
 def test_levies_and_carbon_are_added_and_the_floor_holds():
-    plain = make_instance(scenario(series="caiso-2022", start="2022-04-10T00:00", floor_eur_per_kwh=0.0), 0).prices
+    plain = make_instance(scenario(series="caiso-2022", start="2022-04-10T00:00", floor_eur_per_kwh=0.0), 0).find(
+        "prices"
+    )
     table = builtin_prices("caiso-2022")
     first = np.flatnonzero(table.local_s == (np.datetime64("2022-04-10", "s") - np.datetime64(0, "s")).astype(float))[0]
     raw = table.eur_per_kwh[first : first + 48]
     np.testing.assert_allclose(plain.eur_per_kwh[672 : 672 + 48], np.maximum(raw, 0.0))
     settings = {"levy_eur_per_kwh": 0.03, "carbon_eur_per_t": 100.0, "floor_eur_per_kwh": 0.09}
-    added = make_instance(scenario(series="caiso-2022", start="2022-04-10T00:00", **settings), 0).prices
+    added = make_instance(scenario(series="caiso-2022", start="2022-04-10T00:00", **settings), 0).find("prices")
     expected = np.maximum(raw + 0.03 + 1e-4 * table.g_per_kwh[first : first + 48], 0.09)
     np.testing.assert_allclose(added.eur_per_kwh[672 : 672 + 48], expected)
     assert 0 < np.sum(expected == 0.09) < 48
@@ -93,7 +95,7 @@ def test_levies_and_carbon_are_added_and_the_floor_holds():
 
 def year_of(made: Scenario, seed: int) -> int:
     """Return the year in which the run of a seed starts: its first two days are found in the market's prices."""
-    series, table = make_instance(made, seed).prices, builtin_prices("de-lu")
+    series, table = make_instance(made, seed).find("prices"), builtin_prices("de-lu")
     assert series is not None
     days = np.lib.stride_tricks.sliding_window_view(table.eur_per_kwh, 48)
     first = np.flatnonzero(np.all(np.isclose(np.maximum(days, 0.005), series.eur_per_kwh[672:720]), axis=1))
@@ -113,7 +115,7 @@ def test_validation_and_test_seeds_start_in_months_that_are_held_out():
 def test_random_starts_are_days_of_the_months_asked_for():
     for seed in range(8):
         chosen = scenario(series="de-lu", start="random", first_month="2021-02", last_month="2021-02")
-        series = make_instance(chosen, seed).prices
+        series = make_instance(chosen, seed).find("prices")
         found = builtin_prices("de-lu")
         place = [p for p in range(28) if _same(series, found, p)]
         assert len(place) == 1
@@ -128,17 +130,17 @@ def _same(series: Any, table: Any, day: int) -> bool:
 
 def test_a_monday_is_known_to_forecasts():
     """1 March 2024 was a Friday."""
-    assert make_instance(scenario(), 0).prices.monday_s == -4 * 24 * HOUR
+    assert make_instance(scenario(), 0).find("prices").monday_s == -4 * 24 * HOUR
 
 
 def test_demand_charges_begin_again_with_each_calendar_month():
-    series = make_instance(scenario(start="2024-03-30T00:00", demand_charge_eur_per_kw=10.0), 0).prices
+    series = make_instance(scenario(start="2024-03-30T00:00", demand_charge_eur_per_kw=10.0), 0).find("prices")
     assert series.demand.months_s[0] == (2 * 24 - 1) * HOUR  # one hour is skipped on 31 March
     assert series.demand.interval_s == 900.0
 
 
 def test_the_last_week_is_repeated_after_the_end_of_the_series():
-    series = make_instance(scenario(start="2024-12-24T00:00"), 0).prices
+    series = make_instance(scenario(start="2024-12-24T00:00"), 0).find("prices")
     later = series.eur_per_kwh[672 + 8 * 24 :]
     assert set(np.diff(series.start_s)) == {HOUR}
     np.testing.assert_array_equal(later[:168], later[168:336])
@@ -153,7 +155,7 @@ def test_missing_hours_are_those_of_the_day_before():
 
 def test_without_a_series_nothing_changes_and_the_seed_draws_the_same_jobs():
     plain, priced = make_instance(load_scenario("tiny"), 3), make_instance(scenario(start="random"), 3)
-    assert plain.prices is None
+    assert plain.find("prices") is None
     assert plain.jobs == priced.jobs
 
 
@@ -164,7 +166,7 @@ def test_a_file_of_quarter_hours_is_a_series(tmp_path: Path):
     (tmp_path / "mine.toml").write_text(
         'base = "tiny"\n[prices]\nseries = "mine.csv"\nstart = "2025-10-02T00:00"\nfloor_eur_per_kwh = 0.0\n'
     )
-    series = make_instance(load_scenario(tmp_path / "mine.toml"), 0).prices
+    series = make_instance(load_scenario(tmp_path / "mine.toml"), 0).find("prices")
     assert series.start_s[95:98].tolist() == [-900.0, 0.0, 900.0]
     assert series.eur_per_kwh[95:98] == pytest.approx([0.095, 0.096, 0.097])
     assert series.g_per_kwh[96] == 192.0
@@ -253,7 +255,7 @@ def test_columns_zone_and_rows_of_any_other_table_are_named(tmp_path: Path):
         "prices.time_zone": "Europe/Berlin", "prices.columns.eur_per_mwh": "Preis",
         "prices.start": "2025-10-26T00:00", "prices.where": ["Zone = DE"],
     }  # fmt: skip
-    series = make_instance(load_scenario("tiny").replace(settings), 0).prices
+    series = make_instance(load_scenario("tiny").replace(settings), 0).find("prices")
     assert series.start_s[:5].tolist() == [0.0, HOUR, 2 * HOUR, 3 * HOUR, 4 * HOUR]
     assert series.eur_per_kwh[:5].tolist() == [0.005, 0.005, 0.005, 0.005, 0.005]
     table = read_prices(
@@ -276,11 +278,11 @@ def test_carbon_alone_goes_with_the_one_price(tmp_path: Path):
     text = "\n".join([f"Datetime (UTC),Zone id,{name} (direct),{name} (Life cycle)", *rows])
     (tmp_path / "DE_2025_hourly.csv").write_text(text, encoding="utf-8")
     settings = {"series": str(tmp_path / "DE_2025_hourly.csv"), "start": "2025-09-01T00:00"}
-    series = make_instance(scenario(**settings, energy_price_eur_per_kwh=0.3, levy_eur_per_kwh=0.1), 0).prices
+    series = make_instance(scenario(**settings, energy_price_eur_per_kwh=0.3, levy_eur_per_kwh=0.1), 0).find("prices")
     assert series.g_per_kwh[:3].tolist() == [300.0, 301.0, 302.0]
     assert set(series.eur_per_kwh) == {0.4}
     other = scenario(**settings, columns={"g_per_kwh": f"{name} (Life cycle)"})
-    assert make_instance(other, 0).prices.g_per_kwh[0] == 400.0
+    assert make_instance(other, 0).find("prices").g_per_kwh[0] == 400.0
 
 
 def hourly(missing: range, hours: int = 480, step_s: int = 3600) -> str:
@@ -335,7 +337,7 @@ def test_periods_of_different_lengths_are_no_gaps(tmp_path: Path):
 def test_prices_below_zero_are_read_billed_at_the_floor_and_told(tmp_path: Path):
     (tmp_path / "mine.csv").write_text("time,eur_per_kwh\n2025-09-01T00:00Z,-0.1\n2025-09-01T01:00Z,0.2\n")
     made = scenario(series=str(tmp_path / "mine.csv"), start="2025-09-01T00:00")
-    assert make_instance(made, 0).prices.eur_per_kwh[:2].tolist() == [0.005, 0.2]
+    assert make_instance(made, 0).find("prices").eur_per_kwh[:2].tolist() == [0.005, 0.2]
     assert "1 of 2 periods have a price below 0" in price_notes(made.prices)[0]
     with pytest.raises(InputError, match="best to waste energy"):
         scenario(floor_eur_per_kwh=-1.0)

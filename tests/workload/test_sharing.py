@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_env.model import UtilisationModel
+from gpusched_env.mechanisms.shares.model import UtilisationModel
 from gpusched_env.workload import Scenario, Sharing, load_scenario, make_instance
 from gpusched_env.workload.tables.applications import builtin_utilisations
 from refusals import refused
@@ -35,12 +35,12 @@ def test_a_scenario_by_utilisation_has_its_utilisations_from_the_table_or_a_rang
     scenario = load_scenario("sharing").replace(values)
     instance = make_instance(scenario, 0)
     assert [c.name for c in instance.configurations if c.kind == "shared"][:2] == ["V100x0.6!", "V100x0.4"]
-    assert isinstance(instance.interference, UtilisationModel)
-    assert instance.interference.idle_power_w is None
-    assert instance.interference.utilisation[0, 0] == builtin_utilisations()["V100", instance.jobs.applications[0]]
+    assert isinstance(instance.find("shares"), UtilisationModel)
+    assert instance.find("shares").idle_power_w is None
+    assert instance.find("shares").utilisation[0, 0] == builtin_utilisations()["V100", instance.jobs.applications[0]]
     drawn = make_instance(
         scenario.replace({"sharing.utilisation": [0.2, 0.3], "sharing.power": "utilisation"}), 0
-    ).interference
+    ).find("shares")
     assert ((drawn.utilisation >= 0.2) & (drawn.utilisation <= 0.3)).all()
     assert (drawn.utilisation == drawn.utilisation[0]).all()
     idle = [v.idle_gpu_power_w or 0.155 * v.gpu_power_w for v in instance.gpu_types]

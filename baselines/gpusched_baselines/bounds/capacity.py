@@ -80,7 +80,9 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     for job, d in enumerate(jobs.distribution.tolist()):
         known = jobs.max_epochs[job], jobs.submission_s[job], jobs.due_s[job], jobs.tardiness_weight_eur_per_s[job]
         bounds[job] = _non_clairvoyant(options.seconds[job], rate[options.row[job]], table.curve(d), *known)
-    return bounds if instance.prices is None else np.maximum(bounds, _expected_clairvoyant_bounds(instance, table))
+    return (
+        bounds if instance.find("prices") is None else np.maximum(bounds, _expected_clairvoyant_bounds(instance, table))
+    )
 
 
 def _least_rates(instance: Instance) -> NDArray[np.float64]:

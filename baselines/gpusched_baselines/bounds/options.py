@@ -19,8 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_env.model import Instance, Interference, UtilisationModel
-from gpusched_env.model.rates import Rates, planned_saving_kilowatts, saved_kilowatts
+from gpusched_env.mechanisms.saved_power.model import saved_kilowatts
+from gpusched_env.mechanisms.shares.model import Interference, UtilisationModel
+from gpusched_env.model import Instance
+from gpusched_env.model.rates import Rates, planned_saving_kilowatts
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import at
 
@@ -57,8 +59,8 @@ class Options:
         shared = np.array([c.kind == "shared" for c in wanted])
         gpus = np.array([(sim.share_units(c.share) or at.UNITS) / at.UNITS * c.gpus_per_node * c.nodes for c in wanted])
         rows, application = len(instance.jobs.applications), instance.jobs.application.astype(np.int64)
-        if instance.interference is None:
-            if instance.saved_kw is None:
+        if instance.find("shares") is None:
+            if instance.find("saved_power") is None:
                 rows, application = 1, np.zeros(len(seconds), dtype=np.int64)
             return cls(seconds, application, least[:rows], np.tile(gpus, (rows, 1)), types)
         saving, busy = _idle_savings(instance)
@@ -99,16 +101,16 @@ def _least_of_shares(
     eur_per_kw = instance.energy_price_eur_per_kwh * instance.pue / 3600.0
     whole = ((least + planned_saving_kilowatts(instance) * eur_per_kw)[:, shares] / gpus).min(axis=1)
     each = np.array([instance.configurations[c].gpus / instance.configurations[c].share for c in shares])
-    working, model = part, instance.interference
-    if isinstance(model, UtilisationModel) and model.idle_power_w is not None:
+    working, model = part, instance.of(UtilisationModel)
+    if model is not None and model.idle_power_w is not None:
         working = model.utilisation[instance.type_of_configuration[shares[0]]]
     return part * whole - working * (saved[:, shares] / each).max(axis=1) * eur_per_kw
 
 
 def _idle_savings(instance: Instance) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return what an idle GPU costs less than a busy one [€/s], (V,), and how busy applications keep it, (V, A)."""
-    model, shape = instance.interference, (len(instance.gpu_types), len(instance.jobs.applications))
-    if not isinstance(model, UtilisationModel) or model.idle_power_w is None:
+    model, shape = instance.of(UtilisationModel), (len(instance.gpu_types), len(instance.jobs.applications))
+    if model is None or model.idle_power_w is None:
         return np.zeros(shape[0]), np.ones(shape)
     watts = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w
     return watts / 1000.0 * instance.energy_price_eur_per_kwh * instance.pue / 3600.0, model.utilisation
@@ -180,7 +182,7 @@ def _sets(kinds: list[_Kind], units: int, most: int | None = None) -> Iterator[t
 
 def _speeds(instance: Instance, gpu_type: int, members: tuple[_Kind, ...], numbers: NDArray[np.float64]) -> list[float]:
     """Return the speed of every job of a set on one GPU, 1 as alone."""
-    model = instance.interference
+    model = instance.find("shares")
     if isinstance(model, Interference):
         excess = model.slowdown[gpu_type] - 1.0
         beside = [kind.application for kind in members]

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.model import Instance
 
 MOST_PERIODS = 768  # of prices within the horizon of a bound; where there are more, alike ones are merged
@@ -42,7 +43,7 @@ class Supply(NamedTuple):
 
 
 def prices_of(instance: Instance) -> PriceFactors | None:
-    series = instance.prices
+    series = instance.of(PriceSeries)
     if series is None:
         return None
     reference = instance.energy_price_eur_per_kwh * instance.pue

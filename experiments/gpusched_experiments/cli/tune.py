@@ -131,7 +131,7 @@ def _tuned(names: Sequence[str], action: NDArray[np.float64]) -> TunedStsX:
 
 def _controls_of(instance: Instance) -> tuple[str, ...]:
     """Return the controls that count on an instance: those of prices and a cap too, where there are any."""
-    energy = instance.prices is not None or instance.of(PowerCap) is not None
+    energy = instance.find("prices") is not None or instance.of(PowerCap) is not None
     return control_names([v.name for v in instance.gpu_types], "energy" if energy else "round")
 
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.model import Instance, UtilisationModel
+from gpusched_env.mechanisms.shares.model import UtilisationModel
+from gpusched_env.model import Instance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.result import gpus_on_nodes
@@ -45,7 +46,8 @@ class Usage:
         job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
         on_node = gpus_on_nodes(instance, log)
         resident_gib_s = float((instance.jobs.memory_gib[job] * on_node * length_s).sum())
-        if isinstance(instance.interference, UtilisationModel) and instance.interference.memory is not None:
+        model = instance.of(UtilisationModel)
+        if model is not None and model.memory is not None:
             resident_gib_s = _resident_gib_s(result)
         computing_s = float((_duties(instance, log) * on_node * _alone_s(instance, log)).sum())
         whole_s, whole_gib_s = float(gpus.sum()) * makespan_s, float((gpus * memory_gib).sum()) * makespan_s
@@ -135,10 +137,9 @@ def _alone_s(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _duties(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not isinstance(instance.interference, UtilisationModel):
+    model = instance.of(UtilisationModel)
+    if model is None:
         return np.ones(len(log))
     application = instance.jobs.application[log[:, at.LOG_JOB].astype(np.int64)]
-    utilisations: NDArray[np.float64] = instance.interference.utilisation[
-        instance.type_of_configuration[_configs(log)], application
-    ]
+    utilisations: NDArray[np.float64] = model.utilisation[instance.type_of_configuration[_configs(log)], application]
     return utilisations

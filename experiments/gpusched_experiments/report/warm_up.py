@@ -29,7 +29,8 @@ from gpusched_baselines.bounds.priced import priced_bound
 from gpusched_env.child_processes import children_ignore_sigint, usable_cores
 from gpusched_env.files import write_atomically
 from gpusched_env.mechanisms.cap.model import PowerCap
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node, PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.builds import FORCED
 from gpusched_env.simulator.placement.placement import place
@@ -60,7 +61,7 @@ def tiny_instance(*, energy: bool = False) -> Instance:
     if not energy:
         return made
     prices = PriceSeries(np.array([0.0, 60.0, 120.0]), np.array([0.3, 0.1, 0.2]))
-    return replace(made, prices=prices, gpu_hour_eur=1.0).with_mechanisms(PowerCap((0.0,), (1.0,)))
+    return replace(made, gpu_hour_eur=1.0).with_mechanisms(prices, PowerCap((0.0,), (1.0,)))
 
 
 def warm_up(policies: Sequence[Policy]) -> None:
@@ -160,8 +161,8 @@ def _bounds() -> None:
         clairvoyant_bound(instance)
         non_clairvoyant_bound(instance)
         capacity_bound(instance)
-    if instance.prices is not None:
-        priced_bound(replace(instance, mechanisms=()), [0.0, 60.0], np.zeros((len(instance.gpu_types), 1)))
+    if instance.find("prices") is not None:
+        priced_bound(instance.without("cap"), [0.0, 60.0], np.zeros((len(instance.gpu_types), 1)))
 
 
 def _policy(name: str) -> None:

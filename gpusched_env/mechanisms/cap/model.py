@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.saved_power.model import saved_kilowatts
 from gpusched_env.model import checks
-from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.mechanism import Mechanism
-from gpusched_env.model.rates import kilowatts, saved_kilowatts
+from gpusched_env.model.rates import kilowatts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -79,10 +79,14 @@ class PowerCap(Mechanism):
         """
         if instance.hosts or instance.most_spread:
             raise InputError("site", "...", "None with cells or spread configurations")
-        if isinstance(instance.interference, UtilisationModel) and instance.interference.idle_power_w is not None:
+        for name in ("shares", "saved_power"):  # whose numbers are read here
+            if instance.find(name) is not None:
+                instance.find(name).check(instance)
+        if getattr(instance.find("shares"), "idle_power_w", None) is not None:
             raise InputError("site", "...", "None where GPUs draw power by their utilisation")
         shared = [c.share < 1.0 for c in instance.configurations]
-        if instance.saved_kw is not None and saved_kilowatts(instance)[:, shared].any():
+        saved = saved_kilowatts(instance)
+        if saved.size and saved[:, shared].any():
             raise InputError("site", "...", "None where shares of GPUs have power limits")
         if getattr(instance.find("network"), "cpu_machine_w", 0.0):
             raise InputError("site", "...", "None where CPU machines draw power")

@@ -126,7 +126,7 @@ class Synchronisation(Mechanism):
             read[name] = np.array(read[name])
         return cls(**read)
 
-    def fastest(self, instance: Instance, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    def least_seconds(self, instance: Instance, seconds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the least seconds per epoch of jobs, (J, C): with all help that there can be on several nodes."""
         types = instance.type_of_configuration.tolist()
         least = self.least_slowdowns(instance.configurations, types, len(instance.nodes))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from gpusched_env.arrays import Floats
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.mechanisms.prices.names import FEATURES
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Hidden
@@ -53,7 +54,7 @@ def arrays(instance: Instance) -> dict[str, NDArray[np.float64]]:
 
 def price_rows(instance: Instance) -> NDArray[np.float64]:
     """Make the rows of all periods of the series of prices, (P, PRICE_COLUMNS)."""
-    series = instance.prices
+    series = instance.of(PriceSeries)
     rows = np.zeros((0 if series is None else len(series.start_s), at.PRICE_COLUMNS))
     if series is not None:
         rows[:, at.PERIOD_START] = series.start_s
@@ -67,7 +68,7 @@ def price_rows(instance: Instance) -> NDArray[np.float64]:
 
 def tariff_of(instance: Instance) -> NDArray[np.float64]:
     """Return the numbers of the demand charge and of forecasts, (TARIFF_COLUMNS + months,)."""
-    series = instance.prices
+    series = instance.of(PriceSeries)
     if series is None:
         return np.zeros(0)
     demand = series.demand

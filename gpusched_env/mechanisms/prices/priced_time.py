@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
-from gpusched_env.model.prices import DAY_S
+from gpusched_env.model.checks import DAY_S
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import next_multiple
 from gpusched_env.simulator.run import Board, Hidden

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from gpusched_env.arrays import Floats
-from gpusched_env.model import UtilisationModel
-from gpusched_env.model.rates import saved_kilowatts
+from gpusched_env.mechanisms.saved_power.model import saved_kilowatts
+from gpusched_env.mechanisms.shares.model import UtilisationModel
 from gpusched_env.simulator.run import Facts
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def idle_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
 
     (0,) if GPUs that are held draw the power of busy ones.
     """
-    model = instance.interference
-    if not isinstance(model, UtilisationModel) or model.idle_power_w is None:
+    model = instance.of(UtilisationModel)
+    if model is None or model.idle_power_w is None:
         return np.zeros(0)
     return (np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w) / 1000.0

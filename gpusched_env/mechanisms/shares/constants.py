@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from gpusched_env.arrays import Floats
+from gpusched_env.mechanisms.shares.model import CoRunners, Interference, UtilisationModel
 from gpusched_env.mechanisms.shares.planned import planned_slowdown
-from gpusched_env.model import Interference, UtilisationModel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Facts
 
@@ -60,34 +60,34 @@ def constants(instance: Instance) -> dict[str, NDArray[np.float64]]:
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:
     """Return the slow-downs of pairs, (V, A, A); (0, 0, 0) if the instance has no such model."""
-    model = instance.interference
-    return model.slowdown.copy() if isinstance(model, Interference) else np.zeros((0, 0, 0))
+    model = instance.of(Interference)
+    return model.slowdown.copy() if model is not None else np.zeros((0, 0, 0))
 
 
 def utilisation_table(instance: Instance) -> NDArray[np.float64]:
     """Return the utilisations, (V, A); (0, 0) if GPUs are not shared by utilisation."""
-    model = instance.interference
-    return model.utilisation.copy() if isinstance(model, UtilisationModel) else np.zeros((0, 0))
+    model = instance.of(UtilisationModel)
+    return model.utilisation.copy() if model is not None else np.zeros((0, 0))
 
 
 def filled_table(instance: Instance) -> NDArray[np.float64]:
     """Return the part that others can use by application and number of others, (A, M); (0, 0) without such a table."""
-    model = instance.interference
-    table = model.filled if isinstance(model, UtilisationModel) else None
+    model = instance.of(UtilisationModel)
+    table = model.filled if model is not None else None
     return table.copy() if isinstance(table, np.ndarray) else np.zeros((0, 0))
 
 
 def below_table(instance: Instance) -> NDArray[np.float64]:
     """Return the factors on times beside jobs of higher priority, (V, A, A); (0, 0, 0) where utilisations give them."""
-    model = instance.interference
-    below = model.below if isinstance(model, UtilisationModel) else None
+    model = instance.of(UtilisationModel)
+    below = model.below if model is not None else None
     return np.zeros((0, 0, 0)) if below is None else below.copy()
 
 
 def memory_table(instance: Instance) -> NDArray[np.float64]:
     """Return what applications need of a GPU whose memory moves, (V, A, MEMORY_COLUMNS); (0, 0, ..): it does not."""
-    model = instance.interference
-    own = model.memory if isinstance(model, UtilisationModel) else None
+    model = instance.of(UtilisationModel)
+    own = model.memory if model is not None else None
     if own is None:
         return np.zeros((0, 0, at.MEMORY_COLUMNS))
     table = np.empty((*own.iteration_s.shape, at.MEMORY_COLUMNS))
@@ -97,7 +97,7 @@ def memory_table(instance: Instance) -> NDArray[np.float64]:
 
 def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
     """Return the numbers of the interference model, (SHARING_COLUMNS,)."""
-    numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
+    numbers, model = np.zeros(at.SHARING_COLUMNS), instance.of(CoRunners)
     numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
     if isinstance(model, UtilisationModel):
         numbers[[at.OVERHEAD, at.LEAST_SPEED, at.PROFILE_S]] = model.overhead, model.least_speed, model.profile_s

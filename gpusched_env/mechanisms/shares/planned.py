@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.model import Configuration, UtilisationModel
+from gpusched_env.mechanisms.shares.model import UtilisationModel
+from gpusched_env.model import Configuration
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.builds import share_units
 
@@ -23,7 +24,7 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
     of that type.
     """
     planned = np.ones((len(instance.jobs.applications), len(instance.configurations)))
-    model = instance.interference
+    model = instance.find("shares")
     if model is None:
         return planned
     types = instance.type_of_configuration

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from gpusched_env.model.prices import DAY_S
+from gpusched_env.model.checks import DAY_S
 from gpusched_env.workload.tables import MARKETS
 
 if TYPE_CHECKING:

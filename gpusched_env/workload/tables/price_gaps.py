@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.model.prices import DAY_S
+from gpusched_env.model.checks import DAY_S
 from gpusched_env.workload.tables.hourly_prices import PriceTable
 
 REPEATED = 3

@@ -191,7 +191,9 @@ def forecast(
 def told_of(state: State, outcomes: Outcomes, settings: ForecastSettings, coming: int) -> Forecast:
     board, instance = state.board, state.instance
     now_s = float(board.clock[at.NOW])
-    one_price = instance.prices is None and board.clock[at.GPU_EUR_PER_S] == 0.0 and instance.of(PowerCap) is None
+    one_price = (
+        instance.find("prices") is None and board.clock[at.GPU_EUR_PER_S] == 0.0 and instance.of(PowerCap) is None
+    )
     price = instance.energy_price_eur_per_kwh if one_price else 0.0
     return Forecast(
         outcomes,

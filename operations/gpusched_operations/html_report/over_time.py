@@ -120,7 +120,7 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     more = f" The first {SHOWN} are shown; click a name to show or hide it." if len(recorded) > SHOWN else ""
     what = "Busy share of the GPUs" + (", and what the nodes cost an hour," if has_rates else "")
     why = "" if has_rates else " The cost rate is left out: this cluster is not billed by its busy GPUs alone."
-    priced = has_rates and recorded[0].instance.prices is not None
+    priced = has_rates and recorded[0].instance.find("prices") is not None
     if priced:
         traces.append(_price_line(recorded[0].instance, axis) | {"yaxis": "y3", "showlegend": False})
         why = " Below is the price of a kWh at the meter."

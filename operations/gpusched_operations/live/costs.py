@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.model import GpuType, Instance, Node, PriceSeries
+    from gpusched_env.model import GpuType, Instance, Mechanism, Node
     from gpusched_operations.live.last_drive import Interval
     from gpusched_operations.service.decision import OpenRequest
 
@@ -129,7 +129,7 @@ class SeenInRequests:
             if node.gpus > self._nodes.setdefault(name, node).gpus:
                 self._nodes[name] = node
 
-    def of(self, opened: OpenRequest, prices: PriceSeries | None) -> PlayedRun:
+    def of(self, opened: OpenRequest, prices: Mechanism | None) -> PlayedRun:
         """Return them with the configurations of a request, and with all prices."""
         rows = sorted(self._rows.items(), key=lambda item: item[1]["submission_s"])
         base, index = opened.state.instance, {name: i for i, name in enumerate(opened.state.instance.jobs.applications)}
@@ -146,7 +146,8 @@ class SeenInRequests:
         jobs = {name: job for job, (name, _) in enumerate(rows)}
         nodes = {name: node for node, name in enumerate(self._nodes)}
         gpu_types = tuple(self._gpu_types[each.name] for each in base.gpu_types)
-        own = replace(base, gpu_types=gpu_types, nodes=tuple(self._nodes.values()), jobs=table, prices=prices)
+        own = replace(base, gpu_types=gpu_types, nodes=tuple(self._nodes.values()), jobs=table)
+        own = own if prices is None else own.with_mechanisms(prices)
         return PlayedRun(own, jobs, nodes, opened.names.configuration)
 
 

@@ -77,7 +77,7 @@ class LiveSlurmEnv(GpuClusterEnv):
         instance = self._state.instance
         if instance.of(PowerCap) is not None:
             raise InputError("scenario", self.source.name, "one without a cap on the power of the site")
-        if instance.prices is not None and workload == "own":
+        if instance.find("prices") is not None and workload == "own":
             raise InputError("scenario", self.source.name, "one with a price that does not change: its days are others")
         self._every_s = np.inf if every_s is None else checks.duration("every_s", every_s)
         checks.duration("speed", speed), checks.duration("poll_s", poll_s)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.simulator import Asking, Result, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import anything_runs, milestone_s
@@ -195,7 +196,7 @@ class LiveRounds:
             return
         self.state = self._opened.state
         self._met.meet(self._opened)
-        self._played = self._met.of(self._opened, self._instance.prices)
+        self._played = self._met.of(self._opened, self._instance.find("prices"))
         board, parts = self.state.board, self.state.board.count[at.MILESTONES]
         for job, name in zip(self._opened.session.there.tolist(), self._opened.session.ids, strict=True):
             done = board.jobs[job, at.EPOCHS] / board.jobs[job, at.MAX_EPOCHS] + SAME_EPOCH
@@ -207,7 +208,7 @@ class LiveRounds:
         nodes = fields.get("cluster", self._fixed["cluster"])["nodes"]
         given = {name: fields[name] for name in FROM_CLUSTER if name in fields}
         own = {"cluster": self._fixed["cluster"] | {"nodes": nodes}, "idle_rounds": self._idle, "seed": 0}
-        series = self._instance.prices
+        series = self._instance.of(PriceSeries)
         if series is not None:
             told_s = series.published_s
             known = len(series.start_s) if told_s is None else int(np.count_nonzero(told_s <= self._now_s))

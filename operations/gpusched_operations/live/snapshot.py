@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.model import EpochDistribution, Instance
 from gpusched_operations.live.job_rules import JobRequest, JobRules
 from gpusched_operations.live.request import ALL_HELD, LiveRequest, request_of
@@ -216,7 +217,8 @@ def what_is_left(decider: Decider, fields: dict[str, Any]) -> Instance | None:
         distribution=np.array(places),
         distributions=tuple(left),
     )
-    return replace(instance, jobs=table, prices=None if instance.prices is None else instance.prices.from_then(now_s))
+    made, series = replace(instance, jobs=table), instance.of(PriceSeries)
+    return made if series is None else made.with_mechanisms(series.from_then(now_s))
 
 
 def given_done(distribution: EpochDistribution, done: float) -> EpochDistribution:

@@ -15,10 +15,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpusched_env.errors import InputError, RunError
-from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields
+from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.formats.mechanism_fields import mechanism_fields, own_fields
-from gpusched_env.formats.price_fields import price_fields
 from gpusched_env.mechanisms.cap.model import PowerCap
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.parsing import parse_json
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.model import GpuType, Instance, PriceSeries
+    from gpusched_env.model import GpuType, Instance
 
 _FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w")
 
@@ -51,11 +51,12 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         raise InputError("host_memory", "...", "None: requests do not tell what host memory keeps")
     jobs = instance.jobs
     applications: dict[str, Any] = {name or "none": {} for name in jobs.applications}
-    for index, name in enumerate(jobs.applications if instance.interference is not None else ()):  # may share GPUs
+    for index, name in enumerate(jobs.applications if instance.find("shares") is not None else ()):  # may share GPUs
         least = jobs.seconds_per_epoch[jobs.application == index].min(axis=0, initial=np.inf)
         applications[name or "none"] = {"seconds_per_epoch": _times(least)} if len(least) else {}
-    for name, row in zip(jobs.applications, instance.saved_kw or (), strict=False):
-        applications[name or "none"]["saved_kw"] = list(row)
+    saved = own_fields(instance).get("saved_kw", ())
+    for name, row in zip(jobs.applications, saved, strict=False):
+        applications[name or "none"]["saved_kw"] = row
     return {
         "cluster": {
             "gpu_types": [_gpu_type(v) for v in instance.gpu_types],
@@ -70,7 +71,7 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
             {name: getattr(c, name) for name in ConfigurationFields.model_fields} for c in instance.configurations
         ],
         "prices": _reference(instance),
-        "interference": interference_fields(instance.interference),
+        "interference": own_fields(instance).get("interference"),
         "synchronisation": own_fields(instance).get("synchronisation"),
         "applications": applications,
         **mechanism_fields(instance),
@@ -92,7 +93,8 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dic
     curves: dict[tuple[int, int], str] = {}
     jobs = [_job(view, instance, job, times, curves, seen) for job in view.active.tolist()]
     known, peak_kw = int(view.count[at.PUBLISHED]), float(view.clock[at.PEAK_KW])
-    prices = {} if instance.prices is None else {"prices": prices_part(instance, instance.prices, known, peak_kw)}
+    series = instance.of(PriceSeries)
+    prices = {} if series is None else {"prices": prices_part(instance, series, known, peak_kw)}
     return {
         "now_s": view.now_s,
         "jobs": jobs,
@@ -122,7 +124,7 @@ def _site(view: View, instance: Instance) -> dict[str, Any]:
 
 def prices_part(instance: Instance, series: PriceSeries, known: int, peak_kw: float) -> dict[str, Any]:
     """Return the field `prices`: of a series what is published, and 0, or 1 of the PUE, for all else."""
-    fields = price_fields(series)
+    fields = series.fields()
     for name, unknown in (("eur_per_kwh", 0.0), ("g_per_kwh", 0.0), ("pue", 1.0)):
         if name in fields:
             fields[name][known:] = [unknown] * (len(series.start_s) - known)

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.instance_file import JOB_LABELS, interference_of
-from gpusched_env.formats.json_fields import checked
+from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.formats.mechanism_fields import mechanisms_of
-from gpusched_env.formats.price_fields import SCHEMA as PRICE_SCHEMA
-from gpusched_env.formats.price_fields import prices_of
 from gpusched_env.mechanisms.cap.model import PowerCap
-from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, PriceSeries, UtilisationModel
+from gpusched_env.mechanisms.saved_power.model import SavedPower
+from gpusched_env.model import EpochDistribution, Instance, JobTable, Mechanism
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.workload import Application
 from gpusched_env.workload.power_limits import limited_time_s
@@ -78,10 +76,6 @@ class Problem:
         columns = {name: np.array([row[name] for row in rows]) for name in rows[0]}
         if all(request.jobs[index].resume_s is None for index in self.order):
             columns.pop("resume_s")
-        given: dict[str, Any] = {"mechanisms": request.mechanisms}
-        if request.synchronisation is not None:
-            given["synchronisation"] = request.synchronisation
-        mechanisms = mechanisms_of(given, loaded=True)
         try:
             return Instance(
                 self.names.gpu_types,
@@ -96,12 +90,9 @@ class Problem:
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 gpu_hour_eur=self.request.prices.gpu_hour_eur,
-                prices=self._series(),
-                interference=self._interference(),
-                saved_kw=self._saved_kw(),
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
-                mechanisms=(*self._site(), *mechanisms),
+                mechanisms=(*self._site(), *self._saved_power(), *self._mechanisms()),
             )
         except InputError as error:
             raise self._in_the_request(error, like) from None
@@ -119,29 +110,30 @@ class Problem:
         told = [0.0] * len(starts)
         return (PowerCap((*starts, LONGEST_S), (*caps, NO_CAP_KW), (*told, LONGEST_S), given.soft_eur_per_kwh),)
 
-    def _series(self) -> PriceSeries | None:
-        given = self.request.prices.series
-        return None if given is None else prices_of(checked("prices", given, PRICE_SCHEMA))
+    def _mechanisms(self) -> tuple[Mechanism, ...]:
+        request = self.request
+        own = {"synchronisation": request.synchronisation, "interference": request.interference}
+        own |= {"prices": request.prices.series}
+        given = {name: fields for name, fields in own.items() if fields is not None}
+        models = mechanisms_of({**given, "mechanisms": request.mechanisms}, loaded=True)
+        for profile_s in (getattr(model, "profile_s", 0.0) for model in models):
+            if profile_s:
+                allowed = "0: give jobs of applications that are not profiled yet no times on shares"
+                raise InputError("interference.profile_s", profile_s, allowed)
+        return models
 
-    def _interference(self) -> Interference | UtilisationModel | None:
-        model = interference_of(self.request.interference)
-        if isinstance(model, UtilisationModel) and model.profile_s:
-            allowed = "0: give jobs of applications that are not profiled yet no times on shares"
-            raise InputError("interference.profile_s", model.profile_s, allowed)
-        return model
-
-    def _saved_kw(self) -> tuple[tuple[float, ...], ...] | None:
-        """Return what GPUs save by application; None: what the power limits of the configurations take."""
+    def _saved_power(self) -> tuple[SavedPower, ...]:
+        """Return what GPUs save by application; nothing: what the power limits of the configurations take."""
         given = {name: own.saved_kw for name, own in self.request.applications.items() if own.saved_kw is not None}
         if not given:
-            return None
+            return ()
         types = {v.name: v for v in self.names.gpu_types}
         usual = [types[c.gpu_type].saved_w(c) / 1000.0 for c in self.names.configurations]
         for name, row in given.items():
             if len(row) != len(usual):
                 allowed = f"{len(usual)}, one for each configuration"
                 raise InputError(f"applications.{name}.saved_kw", f"{len(row)} numbers", allowed)
-        return tuple(tuple(given.get(name, usual)) for name in self._applications)
+        return (SavedPower(tuple(tuple(given.get(name, usual)) for name in self._applications)),)
 
     def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
         """Return the error with the place of its field in the request."""

@@ -347,7 +347,7 @@ def _check(instance: Instance) -> None:
     submission_s = instance.jobs.submission_s
     if np.any(submission_s > 0.0):
         raise InputError("jobs.submission_s", submission_s.tolist(), "0 for every job: the instance is static")
-    if instance.interference is not None:
+    if instance.find("shares") is not None:
         raise InputError("interference", "a model", "none: what a job holds must say how fast it is")
     refuse_spread(instance)
     if instance.find("network") is not None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, Node
+from gpusched_env.mechanisms.shares.model import Interference
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.simulator import Policy, State
@@ -157,8 +158,8 @@ def cluster(jobs: list[Drawn], name: str, *, pairs: bool = False) -> Instance:
     )
     types = tuple(GpuType(name, 250.0, 0.0, 16.0, GPUS_PER_TYPE) for name in TYPES)
     nodes = tuple(Node(name, GPUS_PER_TYPE) for name in TYPES)
-    beside = Interference(pair_slowdowns()) if pairs else None
-    return Instance(types, nodes, configurations, table, name=name, interference=beside)
+    beside = (Interference(pair_slowdowns()),) if pairs else ()
+    return Instance(types, nodes, configurations, table, name=name, mechanisms=beside)
 
 
 FASTEST_LAST = (2, 1, 0)  # K80, P100, V100: the order in which their program looks at types

@@ -282,7 +282,7 @@ def test_the_checkers_of_stable_baselines3_and_gymnasium_find_no_error(identifie
 def test_savings_sum_to_what_is_saved_where_profiling_opens_shares_later():
     """The least cost of an epoch is that of all configurations, whenever a run opens them."""
     plain = make_instance(load_scenario("guaranteed-and-opportunistic").replace({"jobs.count": 12}), 10)
-    instance = replace(plain, interference=replace(plain.interference, profile_s=600.0))
+    instance = plain.with_mechanisms(replace(plain.find("shares"), profile_s=600.0))
     env, actions = GpuAdaptationEnv(instance=instance), np.random.default_rng(10)
     rewards, info = episode(env, lambda _: actions.uniform(-1.0, 1.0, env.action_space.shape))
     saved = info["base_total_eur"] - info["total_eur"]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -22,8 +20,8 @@ from gpusched_baselines.sts_x.plan import ENERGY_CONTROLS, energy_factor, unadap
 from gpusched_baselines.tuned import TunedStsX, action_of
 from gpusched_env import GpuClusterEnv, Instance, simulate
 from gpusched_env.mechanisms.cap.names import FEATURES as CAP_FEATURES
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.mechanisms.prices.names import FEATURES as PRICE_FEATURES
-from gpusched_env.model import PriceSeries
 from instances import HOUR, random_instance
 
 
@@ -32,7 +30,7 @@ def priced(seed: int = 3) -> Instance:
     rng, hours = np.random.default_rng(seed), np.arange(-48.0, 120.0)
     published = np.where(hours < 24, -np.inf, np.floor(hours / 24.0) * 24.0 - 12.0) * HOUR
     series = PriceSeries(hours * HOUR, rng.lognormal(-2.0, 0.7, len(hours)), published_s=published)
-    return replace(random_instance(seed, jobs=8, span_s=1e5), prices=series)
+    return random_instance(seed, jobs=8, span_s=1e5).with_mechanisms(series)
 
 
 class Said:

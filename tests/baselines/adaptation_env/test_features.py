@@ -244,7 +244,7 @@ def test_a_share_that_is_faster_beside_others_than_was_planned_is_no_more_than_f
         Job(submission_s, 10 * HOUR, 0.01, 1.0, CERTAIN, 1.0, {half: HOUR}, application=name)
         for submission_s, name in ((0.0, "a"), (0.0, "a"), (HOUR, "b"))
     ]
-    instance = Instance.from_jobs([V], [Node("V", 2)], jobs, [half], interference=slowdown)
+    instance = Instance.from_jobs([V], [Node("V", 2)], jobs, [half], mechanisms=[slowdown])
     assert rounds_of(instance)[0].types[:, of.SECONDS_PER_EPOCH].tolist() == [1.0]
 
 

@@ -10,7 +10,7 @@ from gpusched_baselines.hindsight import told
 from gpusched_baselines.price_rules.reservations import Ladder, filled, scaled
 from gpusched_baselines.price_rules.terms import Waiting
 from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.simulator import layout as at
 from instances import CERTAIN, HOUR, random_instance, three_jobs
 from refusals import refused
@@ -25,7 +25,7 @@ def one_job(*prices: float, epochs: float = 2.0, due_h: float = 4.0, restart_s: 
     seconds = {Configuration("V", g): HOUR / g for g in range(1, gpus + 1)}
     job = Job(0.0, due_h * HOUR, 0.01, epochs, CERTAIN, epochs, seconds, restart_s=restart_s)
     instance = Instance.from_jobs([gpu], [Node("V", gpus)], [job], energy_price_eur_per_kwh=1.0, pue=1.0)
-    return replace(instance, prices=PriceSeries(HOUR * np.arange(len(prices)), np.array(prices)))
+    return instance.with_mechanisms(PriceSeries(HOUR * np.arange(len(prices)), np.array(prices)))
 
 
 def priced(seed: int, price: float | None = None, **settings) -> Instance:
@@ -33,7 +33,7 @@ def priced(seed: int, price: float | None = None, **settings) -> Instance:
     instance = random_instance(seed, **settings)
     values = np.random.default_rng(seed).uniform(0.05, 0.5, 200) if price is None else np.full(200, price)
     jobs = replace(instance.jobs, due_s=instance.jobs.due_s + 2 * HOUR)
-    return replace(instance, jobs=jobs, prices=PriceSeries(600.0 * np.arange(200), values))
+    return replace(instance, jobs=jobs).with_mechanisms(PriceSeries(600.0 * np.arange(200), values))
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_reserved_gpus_start_jobs_at_once_and_others_wait_for_their_start():
     gpu = GpuType("V", gpu_power_w=1000.0, node_base_power_w=0.0, memory_gib=16.0, max_gpus_per_node=1)
     jobs = [Job(0.0, 10 * HOUR, 0.0, e, CERTAIN, e, {Configuration("V", 1): HOUR}) for e in (1.5, 3.0, 1.0)]
     instance = Instance.from_jobs([gpu], [Node("V", 1)] * 4, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
-    instance = replace(instance, prices=PriceSeries(HOUR * np.arange(4), np.array([4.0, 1.0, 3.0, 2.0])))
+    instance = instance.with_mechanisms(PriceSeries(HOUR * np.arange(4), np.array([4.0, 1.0, 3.0, 2.0])))
     assert simulate(instance, make_policy("all-wait")).start_s.tolist() == [0.0, 0.0, 1.5 * HOUR]
     assert simulate(instance, make_policy("res-first")).start_s.tolist() == [0.0, 0.0, HOUR]
     limited = StartByPrice("limit", reserved=0.5, waiting=Waiting(limits_s=(0.5 * HOUR, 0.5 * HOUR)))
@@ -140,15 +140,15 @@ def test_one_job_at_a_time_keeps_its_due_date_in_the_worst_case(name, seed):
 def test_no_policy_knows_what_jobs_need_or_what_is_not_published(name):
     """Needs of jobs that end later, and prices that are published later, do not change the first rounds."""
     instance = priced(4, jobs=12, restart_s=5.0)
-    start_s, price = instance.prices.start_s, instance.prices.eur_per_kwh
+    start_s, price = instance.find("prices").start_s, instance.find("prices").eur_per_kwh
     known = np.where(start_s < 3 * HOUR, -np.inf, start_s - 0.5 * HOUR)
     other_price = np.where(start_s < 3 * HOUR, price, price[::-1])
     needed = np.maximum(instance.jobs.epochs_needed, 0.9 * instance.jobs.max_epochs)
     runs = []
     for eur, epochs in ((price, needed), (other_price, instance.jobs.max_epochs)):
-        series = replace(instance.prices, eur_per_kwh=eur, published_s=known)
+        series = replace(instance.find("prices"), eur_per_kwh=eur, published_s=known)
         jobs = replace(instance.jobs, epochs_needed=epochs)
-        runs.append(simulate(replace(instance, prices=series, jobs=jobs), make_policy(name)))
+        runs.append(simulate(replace(instance, jobs=jobs).with_mechanisms(series), make_policy(name)))
     end_s = min(float(run.completion_s.min()) for run in runs)
     first, second = ([row.tolist()[:4] for row in run.log if row[at.LOG_END] < end_s] for run in runs)
     assert first == second

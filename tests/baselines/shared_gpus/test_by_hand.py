@@ -42,7 +42,7 @@ def cluster(
     made = [replace(one, application=f"{i}", **values) for i, (_, one) in enumerate(jobs)]
     utilisation = UtilisationModel(np.array([[utilisation for utilisation, _ in jobs]]))
     nodes = [Node("V", count) for count in gpus]
-    return Instance.from_jobs([GPU], nodes, made, configurations, interference=utilisation)
+    return Instance.from_jobs([GPU], nodes, made, configurations, mechanisms=[utilisation])
 
 
 def held(instance: Instance, policy: Policy, until_s: float = 0.0) -> list[tuple[str, int, int] | None]:
@@ -195,8 +195,8 @@ def test_pack_puts_light_jobs_together_and_heavy_ones_apart():
 def test_pack_labels_by_measured_pairs_too_and_puts_no_third_job_on_a_gpu():
     jobs = [job(0.1, configurations=(HALF, OPPORTUNISTIC, ONE)) for _ in range(4)]
     instance = cluster(jobs, (1,), (HALF, OPPORTUNISTIC, ONE))
-    light = replace(instance, interference=Interference(np.full((1, 4, 4), 1.01)))
-    heavy = replace(instance, interference=Interference(np.full((1, 4, 4), 1.5)))
+    light = instance.with_mechanisms(Interference(np.full((1, 4, 4), 1.01)))
+    heavy = instance.with_mechanisms(Interference(np.full((1, 4, 4), 1.5)))
     assert sum(each is not None for each in held(light, Pack())) == 2
     assert sum(each is not None for each in held(heavy, Pack())) == 1
 
@@ -205,9 +205,9 @@ def test_fill_goes_to_the_guaranteed_job_whose_gaps_are_filled_more():
     """Of 0.4 idle time 0.9 is filled, of 0.7 only 0.1; the number 0.85 would say the other way round."""
     jobs = [job(0.6, weight=0.1), job(0.3, weight=0.1), job(0.9)]
     instance = cluster(jobs, (2,))
-    table = replace(instance.interference, filled=np.array([[0.9], [0.1], [1.0]]))
+    table = replace(instance.find("shares"), filled=np.array([[0.9], [0.1], [1.0]]))
     assert held(instance, Fill())[2] == ("Vx0.4", 0, 1)
-    assert held(replace(instance, interference=table), Fill())[2] == ("Vx0.4", 0, 0)
+    assert held(instance.with_mechanisms(table), Fill())[2] == ("Vx0.4", 0, 0)
 
 
 def test_fill_lets_a_job_share_as_soon_as_its_application_is_profiled():
@@ -215,7 +215,7 @@ def test_fill_lets_a_job_share_as_soon_as_its_application_is_profiled():
     shares = (GUARANTEED, OPPORTUNISTIC, ONE)
     jobs = [job(0.5, weight=0.1, configurations=shares), job(0.3, configurations=shares)]
     instance = cluster(jobs, (2,), shares)
-    instance = replace(instance, interference=replace(instance.interference, profile_s=100.0))
+    instance = instance.with_mechanisms(replace(instance.find("shares"), profile_s=100.0))
     assert [each[0] for each in held(instance, Fill())] == ["Vx1", "Vx1"]
     after = held(instance, Fill(), until_s=100.0)
     assert [each[0] for each in after] == ["Vx0.6!", "Vx0.4"]

@@ -49,7 +49,7 @@ def test_no_opportunistic_job_is_stopped_for_a_place_beyond_the_quota_of_a_tenan
         job(0, 0.0, shares), job(0, 1.0, shares, opportunistic=True), job(1, 0.0, {GUARANTEED: 3_000.0}),
     ]  # fmt: skip
     model = UtilisationModel(np.array([[0.5]]))
-    instance = made([Node("V", 2)], jobs, (1, 1), configurations=[GUARANTEED, OPPORTUNISTIC], interference=model)
+    instance = made([Node("V", 2)], jobs, (1, 1), configurations=[GUARANTEED, OPPORTUNISTIC], mechanisms=[model])
     result = simulate(instance, make_policy(name))
     log = result.intervals()
     own = log.filter(log["job"] == 2)

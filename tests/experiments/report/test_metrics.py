@@ -7,7 +7,8 @@ import pytest
 
 from gpusched_baselines import AntMan, make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from gpusched_env.model import PriceSeries, Tenant
+from gpusched_env.mechanisms.prices.model import PriceSeries
+from gpusched_env.model import Tenant
 from gpusched_experiments.report.metrics import Billing, RunMetrics, busy_s, group_metrics, slowdowns
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.store import Place, Store, stored_values
@@ -90,7 +91,7 @@ def test_what_must_hold_of_any_run(seed):
 def test_with_prices_by_period_kwh_and_kg_are_those_of_the_meter():
     """Nodes of 200 W for 400 s, at a PUE of 2; a kWh emits 100 g, from 100 s on 300 g, whatever a scenario says."""
     series = PriceSeries(np.array([0.0, 100.0]), np.array([1.0, 3.0]), g_per_kwh=np.array([100.0, 300.0]))
-    result = simulate(replace(one_after_the_other(), prices=series), make_policy("edf"))
+    result = simulate(one_after_the_other().with_mechanisms(series), make_policy("edf"))
     run = RunSummary.of(result, 0, 0.0, float("nan"), Billing(co2_g_per_kwh=380.0))
     assert run.metrics.energy_kwh == pytest.approx(200.0 * 400.0 * 2.0 / 3.6e6)
     assert run.co2_kg == pytest.approx(200.0 * 2.0 / 3.6e6 * (100.0 * 0.1 + 300.0 * 0.3))

@@ -11,7 +11,7 @@ import pytest
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from gpusched_env.model import DemandCharge, PriceSeries
+from gpusched_env.mechanisms.prices.model import DemandCharge, PriceSeries
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import can_decide, memory_columns
@@ -312,7 +312,9 @@ def test_a_demand_charge_is_forecast_at_the_meter(published):
         hours, np.full(72, 0.2), pue=np.full(72, 1.5), published_s=published, demand=DemandCharge(10.0, 900.0)
     )
     job = Job(0.0, 90_000.0, 0.01, 2.0, EpochDistribution.certain(), 2.0, {ONE: 1800.0})
-    instance = Instance.from_jobs([GPU], [Node("V", 1)], [job], prices=prices, energy_price_eur_per_kwh=0.2, pue=1.5)
+    instance = Instance.from_jobs(
+        [GPU], [Node("V", 1)], [job], mechanisms=[prices], energy_price_eur_per_kwh=0.2, pue=1.5
+    )
     policy = make_any_policy("edf")
     assert simulate(instance, policy).energy_eur == pytest.approx(15.3)
     found = forecast(begun(instance, policy), policy, np.random.default_rng(0), ForecastSettings(samples=2))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusched_baselines.registry import make_policy
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_env.rendering.lanes import Rows
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import simulate
@@ -205,7 +205,7 @@ def test_nothing_in_a_script_ends_it():
 
 def test_the_price_is_drawn_below_the_cost_rate_which_follows_it():
     series = PriceSeries(np.array([-7200.0, -3600.0, 0.0, 3600.0]), np.array([7.0, 8.0, 1.0, 3.0]))  # history first
-    result = simulate(replace(ran().instance, prices=series), make_policy("edf"))
+    result = simulate(ran().instance.with_mechanisms(series), make_policy("edf"))
     *_, rate, price = usage_drawing([result], [Timeline.of(result)]).views[0].traces
     assert price["y"] == [100.0, 300.0, 300.0]
     before = cost_rate(ran(), Timeline.of(ran()))[1]

@@ -66,7 +66,7 @@ def test_a_service_is_told_the_prices_that_are_published_and_no_others():
 
     there = simulate(instance, ServicePolicy("", "sts", instance, post=post))
     assert_same(there, simulate(instance, make_any_policy("sts")))
-    series = instance.prices
+    series = instance.find("prices")
     assert series is not None
     numbers = set()
     for body in bodies:

@@ -8,7 +8,7 @@ import pytest
 from gpusched_baselines import capacity_bound, make_policy
 from gpusched_env import Configuration, Instance, simulate
 from gpusched_env.mechanisms.cap.model import PowerCap
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_reproductions.certify.certified_run import static_instance
 from instances import HOUR
 from refusals import refused
@@ -34,9 +34,9 @@ def optimum(instance: Instance) -> float:
 def test_the_optimum_is_in_the_cheap_hours_and_under_the_cap():
     """Prices 3 and 1: an hour each, both due after two."""
     two = kilowatt_cluster([hours_job(2.0, {ONE: 1.0}, 10.0) for _ in range(2)], [1], [ONE])
-    assert optimum(replace(two, prices=hourly(3.0, 1.0, 5.0))) == pytest.approx(4.0)
+    assert optimum(two.with_mechanisms(hourly(3.0, 1.0, 5.0))) == pytest.approx(4.0)
     one = kilowatt_cluster([hours_job(4.0, {ONE: 2.0}, 10.0)], [1], [ONE])
-    priced = replace(one, prices=hourly(1.0, 9.0, 1.0, 9.0))
+    priced = one.with_mechanisms(hourly(1.0, 9.0, 1.0, 9.0))
     assert optimum(priced) == pytest.approx(2.0)
     schedule = certify.certify_static(priced).schedule
     assert [(stay.start_s / HOUR, stay.seconds / HOUR) for stay in schedule.stays] == [(0.0, 1.0), (2.0, 1.0)]
@@ -51,7 +51,7 @@ def priced(seed: int) -> Instance:
     rng = np.random.default_rng(seed)
     jobs = replace(instance.jobs, due_s=2.0 * instance.jobs.due_s)
     step_s = float(jobs.due_s.max()) / 6.0
-    return replace(instance, jobs=jobs, prices=PriceSeries(np.arange(7) * step_s, rng.exponential(0.2, 7)))
+    return replace(instance, jobs=jobs).with_mechanisms(PriceSeries(np.arange(7) * step_s, rng.exponential(0.2, 7)))
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -68,4 +68,4 @@ def test_a_soft_cap_and_a_price_of_gpus_are_refused():
     with refused("site.soft_eur_per_kwh"):
         certify.certify_static(one.with_mechanisms(PowerCap((0.0,), (1.0,), soft_eur_per_kwh=1.0)))
     with refused("gpu_hour_eur"):
-        certify.certify_static(replace(one, prices=hourly(1.0), gpu_hour_eur=1.0))
+        certify.certify_static(replace(one, gpu_hour_eur=1.0).with_mechanisms(hourly(1.0)))

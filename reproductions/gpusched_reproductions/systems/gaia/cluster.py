@@ -6,7 +6,6 @@ is late. So what energy costs is the signal times CPUs and hours. Reserved machi
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +14,7 @@ from gpusched_baselines import PauseByPrice, StartByPrice, edf
 from gpusched_baselines.hindsight import told
 from gpusched_baselines.price_rules.terms import Waiting
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
-from gpusched_env.model import PriceSeries
+from gpusched_env.mechanisms.prices.model import PriceSeries
 from gpusched_reproductions.systems.gaia.trace import LIMITS_S, SHORT_S, TICK_S
 
 if TYPE_CHECKING:
@@ -62,7 +61,7 @@ def instance_of(trace: GaiaTrace, signal: Signal) -> Instance:
         jobs.append(Job(arrival_s, DUE_S, 0.0, most, distribution, length_s / TICK_S, seconds))
     nodes = [Node(by_cpus[int(cpus)].gpu_type, 1) for cpus in trace.cpus]
     instance = Instance.from_jobs(types, nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, name="gaia")
-    return replace(instance, prices=PriceSeries(signal.start_s, signal.value / 1000.0))
+    return instance.with_mechanisms(PriceSeries(signal.start_s, signal.value / 1000.0))
 
 
 def with_mean(fraction: float) -> EpochDistribution:

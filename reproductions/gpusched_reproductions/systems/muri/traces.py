@@ -190,7 +190,7 @@ def muri_instance(
         model = UtilisationModel(utilisation, overhead=HARDLY, least_speed=0.5 * HARDLY, memory=memory)
     configurations = [each for size in sizes.values() for each in size]
     cluster = [Node(GPU.name, GPUS)] * nodes
-    return Instance.from_jobs([GPU], cluster, table, configurations, interference=model, name="muri")
+    return Instance.from_jobs([GPU], cluster, table, configurations, mechanisms=[model], name="muri")
 
 
 def _memory(jobs: list[TraceJob], adapt_s: float) -> SharedMemory:

@@ -128,7 +128,7 @@ def beside(start_s: float, slowdown: float, horizon_s: float, seed: int) -> Shar
     jobs = [endless(SwitchingCosts(0.0, 0.0, 0.0), BESIDE, "training") for _ in range(GPUS)] + bursts
     table = Interference(np.array([[[1.0, slowdown], [slowdown, 1.0]]]))
     gpu_type, nodes = GpuType("V100", 250.0, 300.0, 16.0, 8), [Node("V100", GPUS)]
-    instance = Instance.from_jobs([gpu_type], nodes, jobs, [BESIDE, BURST], interference=table)
+    instance = Instance.from_jobs([gpu_type], nodes, jobs, [BESIDE, BURST], mechanisms=[table])
     return Shares.of_run(instance, edf(), GPUS, horizon_s)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats.json_fields import array_of
 from gpusched_env.model import checks
 
 
@@ -57,6 +59,17 @@ class SharedMemory:
         checks.positive("memory.host_gb_per_s", self.host_gb_per_s)
         checks.not_negative("memory.adapt_s", self.adapt_s)
 
+    def fields(self) -> dict[str, Any]:
+        """Return the fields in files."""
+        own = {each.name: getattr(self, each.name) for each in fields(self)}
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in own.items()}
+
+    @classmethod
+    def of_fields(cls, read: dict[str, Any]) -> SharedMemory:
+        """Make it from the fields of a file."""
+        tables = {name: np.array(read[name], dtype=np.float64) for name in ("need_gib", "least_gib")}
+        return cls(**(read | tables | {"iteration_s": array_of("memory.iteration_s", read["iteration_s"], 2)}))
+
     def added(self) -> NDArray[np.float64]:
         """Return the part of a mini-batch that each GiB in host memory adds to it, out and back, (V, A)."""
         return 2.0 * GIB / (self.host_gb_per_s * 1e9 * self.iteration_s)
@@ -83,3 +96,11 @@ class SharedMemory:
 
 GIB = 2**30
 """Bytes of a GiB."""
+SCHEMA: dict[str, Any] = {
+    "need_gib": [float],
+    "least_gib": [float],
+    "iteration_s": [[float]],
+    "host_gb_per_s": float,
+    "adapt_s": float,
+}
+"""The fields in files."""

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats.json_fields import check_lengths, value_of
 from gpusched_env.model import checks
+from gpusched_env.model.mechanism import Mechanism
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
-DAY_S = 86_400.0
+    from gpusched_env.model.instance import Instance
+
 LEAST_INTERVAL_S = 1.0  # of a demand charge: a run meters them one by one
 
 
@@ -52,7 +57,7 @@ class DemandCharge:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PriceSeries:
+class PriceSeries(Mechanism):
     """What a kWh costs and emits by period, and when policies may know it.
 
     Period p holds from `start_s[p]` until `start_s[p + 1]`; the last one goes on. Periods before time 0 are history,
@@ -75,6 +80,20 @@ class PriceSeries:
     Raises:
         InputError: The arrays have another form, or a value is out of its range.
     """
+
+    mechanism: ClassVar[str] = "prices"
+    constants_from = "nothing"
+    schema: ClassVar[Mapping[str, Any]] = {
+        "start_s": [float],
+        "eur_per_kwh": [float],
+        "g_per_kwh?": [float],
+        "pue?": [float],
+        "published_s?": [None],
+        "demand?": {"eur_per_kw": float, "interval_s": float, "months_s": [float]},
+        "monday_s?": float,
+        "forecast_noise?": float,
+        "forecast_seed?": int,
+    }
 
     start_s: NDArray[np.float64]
     eur_per_kwh: NDArray[np.float64]
@@ -114,6 +133,49 @@ class PriceSeries:
         if not np.all(good):
             p = int(np.argmin(good))
             raise InputError(f"prices.{name}[{p}]", float(getattr(self, name)[p]), allowed)
+
+    def check(self, instance: Instance) -> None:
+        """Check that the reference, the price of the instance, is > 0.
+
+        Raises:
+            InputError: It is 0.
+        """
+        if instance.energy_price_eur_per_kwh == 0.0:
+            raise InputError("energy_price_eur_per_kwh", 0.0, "a number > 0 with prices: rates are those at this price")
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields in files; null in `published_s` is a price that was known from the beginning."""
+        columns: dict[str, Any] = {name: getattr(self, name) for name in ARRAYS}
+        made: dict[str, Any] = {name: column.tolist() for name, column in columns.items() if column is not None}
+        if "published_s" in made:
+            made["published_s"] = [None if value == -np.inf else value for value in made["published_s"]]
+        if self.demand is not None:
+            own = self.demand
+            made["demand"] = {
+                "eur_per_kw": float(own.eur_per_kw),
+                "interval_s": float(own.interval_s),
+                "months_s": [float(month) for month in own.months_s],
+            }
+        numbers = {"monday_s": float(self.monday_s), "forecast_noise": float(self.forecast_noise)}
+        return made | {k: v for k, v in (numbers | {"forecast_seed": int(self.forecast_seed)}).items() if v}
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """Make it from the fields of a file, which have a value for each period."""
+        columns: dict[str, Any] = {name: fields[name] for name in ARRAYS if name in fields}
+        check_lengths("prices", columns)
+        for index, value in enumerate(columns.get("published_s", ())):
+            if value is not None:
+                value_of(f"prices.published_s[{index}]", value, float)
+        if "published_s" in columns:
+            columns["published_s"] = [-np.inf if value is None else value for value in columns["published_s"]]
+        if not columns["start_s"]:
+            raise InputError("prices.start_s", [], "at least one value")
+        rest = {name: value for name, value in fields.items() if name not in ARRAYS}
+        if "demand" in rest:
+            rest["demand"] = DemandCharge(**(rest["demand"] | {"months_s": tuple(rest["demand"]["months_s"])}))
+        arrays: dict[str, Any] = {name: np.array(column) for name, column in columns.items()}
+        return cls(**arrays, **rest)
 
     def known_pue(self, usual: float) -> NDArray[np.float64]:
         """Return the PUE of every period, `usual` where the series has none, (P,)."""
@@ -157,3 +219,4 @@ class PriceSeries:
 
 ARRAYS = ("start_s", "eur_per_kwh", "g_per_kwh", "pue", "published_s")
 """The arrays of a series, each with a value for every period."""
+MODEL = PriceSeries

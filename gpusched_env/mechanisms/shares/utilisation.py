@@ -1,74 +1,29 @@
-"""Interference: the slow-down of co-runners on a shared GPU, by measured pairs or by their utilisation."""
+"""Interference by utilisation: jobs that share a GPU divide its time."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats.json_fields import array_of, value_of
+from gpusched_env.mechanisms.shares.co_runners import CoRunners, checked_factors
+from gpusched_env.mechanisms.shares.shared_memory import SCHEMA, SharedMemory
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import FILLED, LEAST_SPEED, OVERHEAD
-from gpusched_env.model.shared_memory import SharedMemory
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
-def _checked_factors(field: str, given: NDArray[np.float64]) -> NDArray[np.float64]:
-    factors = checks.frozen_array(given)
-    if factors.ndim != 3 or factors.shape[1] != factors.shape[2]:
-        raise InputError(field, factors.shape, "an array (GPU types, applications, applications)")
-    good = np.isfinite(factors) & (factors >= 1.0)
-    if not np.all(good):
-        v, a, b = (int(i) for i in np.argwhere(~good)[0])
-        raise InputError(f"{field}[{v}, {a}, {b}]", float(factors[v, a, b]), "a finite number >= 1")
-    return factors
+    from numpy.typing import NDArray
+
+    from gpusched_env.model.instance import Instance
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Interference:
-    """Slow-downs of pairs of applications that share one GPU.
-
-    With several co-runners, the excesses add up: an application a on a GPU of type v takes 1 + Σ_b (slowdown[v, a, b] -
-    1) times as long as alone, over its co-runners b. The pairs are measured; the sum is an assumption.
-
-    Args:
-        slowdown: Factor on the time of application a with co-runner b on type v, shape (V, A, A), ≥ 1; V and A
-            as in the instance's `gpu_types` and `jobs.applications`.
-        fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
-
-    Raises:
-        InputError: It has another form, or a factor is below 1 or not finite.
-    """
-
-    slowdown: NDArray[np.float64]
-    fastest: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "slowdown", _checked_factors("interference.slowdown", self.slowdown))
-        if not isinstance(self.fastest, bool):
-            raise InputError("interference.fastest", self.fastest, "True or False")
-
-    def most_slowdown(self, least_share: float) -> float:  # noqa: ARG002 - as `UtilisationModel` has it
-        """Return the greatest factor of a pair."""
-        return float(self.slowdown.max(initial=1.0))
-
-    def __repr__(self) -> str:
-        return checks.short_repr(self)
-
-    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
-        return checks.rebuilt(self)
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Interference):
-            return False
-        return self.fastest == other.fastest and np.array_equal(self.slowdown, other.slowdown)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UtilisationModel:
+class UtilisationModel(CoRunners):
     """Jobs that share a GPU divide its time: a job alone keeps the GPU busy for a part of the time, its utilisation.
 
     From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of utilisations D in sum,
@@ -104,6 +59,20 @@ class UtilisationModel:
         InputError: It has another form, or a number is out of its range.
     """
 
+    table: ClassVar[str] = "utilisation"
+    divides_time = True
+    schema: ClassVar[Mapping[str, Any]] = {
+        "utilisation": [[float]],
+        "overhead": float,
+        "filled": None,
+        "least_speed": float,
+        "idle_power_w": ([float], None),
+        "fastest": bool,
+        "profile_s?": float,
+        "below?": [[[float]]],
+        "memory?": SCHEMA,
+    }
+
     utilisation: NDArray[np.float64]
     overhead: float = OVERHEAD
     filled: float | NDArray[np.float64] = FILLED
@@ -132,7 +101,7 @@ class UtilisationModel:
         if not isinstance(self.fastest, bool):
             raise InputError("interference.fastest", self.fastest, "True or False")
         if self.below is not None:
-            object.__setattr__(self, "below", _checked_factors("interference.below", self.below))
+            object.__setattr__(self, "below", checked_factors("interference.below", self.below))
         checks.seconds("interference.profile_s", self.profile_s)
         self._check_power()
 
@@ -173,6 +142,87 @@ class UtilisationModel:
             )
         for v, watts in enumerate(idle.tolist()):
             checks.not_negative(f"interference.idle_power_w[{v}]", watts)
+
+    @property
+    def moves_memory(self) -> bool:
+        """Whether a share has all memory of its GPUs, since it moves between their jobs."""
+        return self.memory is not None
+
+    def check(self, instance: Instance) -> None:
+        """Check it for an instance, as `CoRunners`, with the power of idle GPUs and the jobs to profile.
+
+        Raises:
+            InputError: An idle GPU saves more than its node draws for it, or a job that is to be profiled may use no
+                whole GPUs.
+        """
+        CoRunners.check(self, instance)
+        memory = self.memory
+        if memory is not None and memory.adapt_s and instance.decision_interval_s:
+            raise InputError("interference.memory.adapt_s", memory.adapt_s, "0 with a decision_interval_s")
+        self._check_idle_power(instance)
+        whole = np.array([c.kind != "shared" for c in instance.configurations])
+        able = np.isfinite(instance.jobs.seconds_per_epoch[:, whole]).any(axis=1)
+        if self.profile_s and not np.all(able):
+            allowed = f"0, since job {int(np.argmin(able))} may use no whole GPUs, on which it would be profiled"
+            raise InputError("interference.profile_s", self.profile_s, allowed)
+
+    def check_tables(self, types: int, applications: int) -> None:
+        """Check that tables are those of so many GPU types and applications."""
+        CoRunners.check_tables(self, types, applications)
+        shape = (types, applications)
+        if self.memory is not None and self.memory.iteration_s.shape != shape:
+            found = self.memory.iteration_s.shape
+            raise InputError("interference.memory.iteration_s", found, f"{shape}: types, applications")
+        wanted = (types, applications, applications)
+        if self.below is not None and self.below.shape != wanted:
+            raise InputError("interference.below", self.below.shape, f"{wanted}: GPU types, applications")
+
+    def _check_idle_power(self, instance: Instance) -> None:
+        """Check that the idle-power saving of a GPU is at most the power that its node draws for it."""
+        for v, gpu_type in enumerate(instance.gpu_types if self.idle_power_w is not None else ()):
+            most = range(1, instance.largest_node.get(gpu_type.name, 0) + 1)
+            each_w = min((gpu_type.power_w(busy) / busy for busy in most), default=np.inf)
+            low, high = max(0.0, gpu_type.gpu_power_w - each_w), gpu_type.gpu_power_w
+            idle_w = float(self.idle_power_w[v])  # type: ignore[index]
+            if not low <= idle_w <= high:
+                allowed = f"from {low:g} to {high:g} W, the power of a busy {gpu_type.name}"
+                raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
+
+    def fields(self) -> dict[str, Any]:
+        """Return the fields in files, the table first; `below`, `memory` and `profile_s` only where it has them."""
+        values = {name: getattr(self, name) for name in (field.rstrip("?") for field in self.schema)}
+        values["memory"] = None if self.memory is None else self.memory.fields()
+        for name in ("below", "memory", "profile_s"):
+            if values[name] is None or (name == "profile_s" and not self.profile_s):
+                del values[name]
+        return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+    @classmethod
+    def of_fields(cls, fields: Mapping[str, Any]) -> Self:
+        """Make it from the fields of a file."""
+        read = {**fields, "utilisation": array_of("interference.utilisation", fields["utilisation"], 2)}
+        if isinstance(read["filled"], list):
+            read["filled"] = array_of("interference.filled", read["filled"], 2)
+        else:
+            read["filled"] = value_of("interference.filled", read["filled"], float)
+        if read["idle_power_w"] is not None:
+            read["idle_power_w"] = np.array(read["idle_power_w"])
+        if "memory" in read:
+            read["memory"] = SharedMemory.of_fields(read["memory"])
+        if "below" in read:
+            read["below"] = array_of("interference.below", read["below"], 3)
+        return cls(**read)
+
+    def alike(self, types: Sequence[int], configurations: Sequence[int]) -> Self:  # noqa: ARG002 - of others
+        """Return the model for GPU types that are each like one of the present ones."""
+        base, idle, below, memory = list(types), self.idle_power_w, self.below, self.memory
+        return replace(
+            self,
+            utilisation=self.utilisation[base],
+            idle_power_w=None if idle is None else idle[base],
+            below=None if below is None else below[base],
+            memory=None if memory is None else replace(memory, iteration_s=memory.iteration_s[base]),
+        )
 
     def most_slowdown(self, least_share: float) -> float:
         """Return the greatest possible factor, where no share is smaller than `least_share`."""
