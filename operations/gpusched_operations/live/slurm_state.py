@@ -28,7 +28,7 @@ from gpusched_operations.live.slurm_holdings import (
 from gpusched_operations.live.slurm_nodes import nodes_of
 from gpusched_operations.live.slurm_requests import SubmittedRequest
 from gpusched_operations.live.slurm_text import GresGpus, hosts_of, number_of, numbers_of
-from gpusched_operations.live.slurm_waits import Array, at_once, held_by_whom, waits_for, words_in
+from gpusched_operations.live.slurm_waits import Array, at_once, holder_of, waits_for, words_in
 from gpusched_operations.live.state import LiveCluster, LiveJob, LiveNode, Outcome, Phase, opts_in
 
 _RUNNING = {"RUNNING", "CONFIGURING", "SUSPENDED", "STOPPED", "RESIZING", "SIGNALING"}
@@ -160,7 +160,7 @@ def _job(record: Mapping[str, Any], name: str) -> LiveJob:
         comment=str(record.get("comment") or ""),
         script=str(record.get("command") or "").split(" ")[0],
         phase=phase,
-        held=held_by_whom(record, reason) if phase == "pending" else "",
+        held=holder_of(record, reason) if phase == "pending" else "",
         reason="" if reason == "None" else reason,
         waits_for=waits_for(record, reason) if phase == "pending" else "",
         outcome=outcome,

@@ -25,7 +25,7 @@ def waits_for(record: Mapping[str, Any], reason: str) -> str:
     if record.get("dependency"):
         return reason if code.startswith("Dependency") else "Dependency"
     put_back = code == "BeginTime" and bool(whole_number(record, "restart_cnt"))  # for two minutes
-    return "" if code in _CAN_START or put_back or held_by_whom(record, reason) else reason
+    return "" if code in _CAN_START or put_back or holder_of(record, reason) else reason
 
 
 @dataclass
@@ -61,7 +61,7 @@ def at_once(record: Mapping[str, Any]) -> int:
     return int(most or 0)
 
 
-def held_by_whom(record: Mapping[str, Any], reason: str) -> HeldBy:
+def holder_of(record: Mapping[str, Any], reason: str) -> HeldBy:
     words = set(words_in(record, "job_state")) | {str(record.get("state_reason"))}
     launch_failed = "launch failed" in reason.replace("_", " ")
     if "requeued" in reason and "held" in reason:
