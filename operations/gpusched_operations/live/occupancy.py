@@ -1,4 +1,4 @@
-"""What of each node is held, and by whom: by jobs that can be seen, and by others.
+"""What of each node is held: by jobs that can be seen, and by others.
 
 Jobs that other users hide, pods that no file has, and shares of GPUs show only in what a node tells of itself. GPUs
 that a node tells are held, and that no job holds, are held by jobs that cannot be seen: no job may start on them.
@@ -14,7 +14,7 @@ HOLDING = ("running", "ending")
 
 
 @dataclass(slots=True)
-class HeldGpus:
+class NodeUse:
     """GPUs of a node that are held.
 
     Attributes:
@@ -48,16 +48,16 @@ class HeldGpus:
         return self.gpus - self.held - self.stranded
 
 
-def occupancy(cluster: LiveCluster) -> dict[str, HeldGpus]:
+def occupancy(cluster: LiveCluster) -> dict[str, NodeUse]:
     """Return what of each node is held, by name: the larger of what jobs hold and what the node tells."""
-    found = {node.name: HeldGpus(node.gpus) for node in cluster.nodes}
+    found = {node.name: NodeUse(node.gpus) for node in cluster.nodes}
     for job in cluster.jobs:
         if job.phase not in HOLDING:
             continue
         for name, many in job.holds:
-            found.setdefault(name, HeldGpus(0)).whole += many
+            found.setdefault(name, NodeUse(0)).whole += many
         for name, gpu, many in job.parts:
-            held = found.setdefault(name, HeldGpus(0))
+            held = found.setdefault(name, NodeUse(0))
             if gpu:
                 held.shared.add(gpu)
                 held.shares += many

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_operations.live.job_rules import JobRules
-from gpusched_operations.live.occupancy import HeldGpus, occupancy
+from gpusched_operations.live.occupancy import NodeUse, occupancy
 from gpusched_operations.live.request import LiveRequest, request_of
 from gpusched_operations.live.slurm_nodes import nodes_of
 from gpusched_operations.live.slurm_state import cluster_of
@@ -279,7 +279,7 @@ def test_what_somebody_holds_is_never_offered_and_every_job_is_in_one_list(
 ) -> None:
     found, really = given_cluster
     for name, use in occupancy(found).items():
-        assert isinstance(use, HeldGpus)
+        assert isinstance(use, NodeUse)
         assert use.by_jobs + use.unseen == use.held <= GPUS
         assert use.held >= len(really[name])
     if all(use.held == GPUS for use in occupancy(found).values()):
