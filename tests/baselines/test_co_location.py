@@ -25,7 +25,9 @@ def three_jobs(configurations: tuple[Configuration, ...], interference: object) 
     jobs = [
         Job(0.0, 1e6, 0.1, 10.0, CERTAIN, 10.0, dict.fromkeys(configurations, 1.0), application=name) for name in "aab"
     ]
-    return Instance.from_jobs([gpu], [Node("V", 1)], jobs, configurations, mechanisms=[interference])
+    return Instance.from_jobs(
+        [gpu], [Node("V", 1)], jobs, configurations, mechanisms=[interference] if interference else []
+    )
 
 
 def times(instance: Instance) -> np.ndarray:
