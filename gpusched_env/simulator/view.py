@@ -61,12 +61,14 @@ class View:
 
     def __getattr__(self, name: str) -> Any:
         """Return an array of the board, read-only, and keep it."""
+        if "board" not in self.__dict__ or name.startswith("_"):  # a copy that has no state yet
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         if name in View.__annotations__ or name in added_fields(self.board):
             array = getattr(self.board.facts if name == "configs" else self.board, name).view()
-        elif name.startswith("_") or name not in empty_arrays():
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        else:
+        elif name in empty_arrays():
             array = empty_arrays()[name].view()
+        else:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
         array.flags.writeable = name == "memory"
         self.__dict__[name] = array
         return array
