@@ -81,5 +81,5 @@ def test_slurm_that_does_not_answer_is_watched_again_when_it_does(tmp_path):
         squeue.unlink()
         lines, said = watch.communicate(timeout=300)
     assert watch.returncode == 0, said
-    assert "not read: squeue --json: squeue: error: Invalid user; the next round tries again" in lines
+    assert "not read: squeue --all --json: squeue: error: Invalid user; the next round tries again" in lines
     assert "0 run on 0 of 4 GPUs" in lines
