@@ -98,7 +98,7 @@ def takes_from_others(board: Board, takes: bool) -> bool:
     return takes or board.cells.shape[0] > 0
 
 
-@lean_kernel
+@kernel
 def copy_arrays(board: Board, source: Board) -> None:
     board.cells[:, :] = source.cells
     board.hosts[:, :] = source.hosts

@@ -75,7 +75,7 @@ def billed_s(board: Board, hidden: Hidden, before: float, rate: float, length: f
     return priced_length(board, hidden, before, board.clock[at.NOW], rate)
 
 
-@lean_kernel
+@kernel
 def copy_arrays(board: Board, source: Board) -> None:
     board.prices[:, :] = source.prices
 

@@ -97,7 +97,7 @@ def holding_error(board: Board, job: int, config: int, node: int, slot: int, cha
     return wrong if within_quota(board, job, config) else QUOTA
 
 
-@lean_kernel
+@kernel
 def copy_arrays(board: Board, source: Board) -> None:
     board.quota[:, :] = source.quota
 
