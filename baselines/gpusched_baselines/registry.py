@@ -128,6 +128,16 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "dispatching.dispatch:fifo",
             "First submitted, first served; the cheapest configuration that meets the due date",
         ),
+        "easy": ShippedPolicy(
+            "backfill.easy:Easy",
+            "First submitted, first served, with EASY backfilling by time limits: the first waiting job is not delayed",
+            origin="ours",
+        ),
+        "conservative": ShippedPolicy(
+            "backfill.conservative:Conservative",
+            "Conservative backfilling by time limits: every waiting job has a reservation, and none is delayed",
+            origin="ours",
+        ),
         "edf": ShippedPolicy(
             "dispatching.dispatch:edf",
             "Earliest due date first; the cheapest configuration that meets it",

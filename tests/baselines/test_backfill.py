@@ -1,0 +1,188 @@
+"""Backfilling by time limits: reservations by hand, plain references on one node, and what a reservation promises."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_baselines.backfill.conservative import Conservative
+from gpusched_baselines.backfill.easy import Easy, first_reservation
+from gpusched_baselines.backfill.free_gpus import asked_for
+from gpusched_baselines.backfill.profile import CONFIG, START_S
+from gpusched_env import Configuration, EpochDistribution, Instance, Job, simulate
+from instances import CERTAIN, random_instance
+from refusals import refused
+from small_instances import kilowatt_cluster
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator import Policy
+
+EVEN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+Rows = list[tuple[float, int, float, float]]
+"""Jobs: submission [s], GPUs, time limit [s], and part of it that the job needs."""
+
+
+def queue(rows: Rows, nodes: tuple[int, ...] = (4,)) -> Instance:
+    """Make jobs that may use just the GPUs that they ask for; one on more GPUs than a node has gets whole nodes."""
+    most = max(nodes)
+    asked = [Configuration("V", min(gpus, most), -(-gpus // most)) for _, gpus, _, _ in rows]
+    jobs = [
+        Job(submission, 1e6, 1e-3, 1.0, CERTAIN if part == 1.0 else EVEN, part, {config: limit})
+        for (submission, _, limit, part), config in zip(rows, asked, strict=True)
+    ]
+    return kilowatt_cluster(jobs, nodes, list(dict.fromkeys(asked)))
+
+
+def starts(instance: Instance, policy: Policy) -> list[float]:
+    return [round(each, 6) for each in simulate(instance, policy).start_s.tolist()]
+
+
+def test_easy_starts_a_gang_at_the_time_that_its_reservation_promised():
+    """Two jobs hold half of the node each, until 100 and 200 s; a gang waits for both, and jobs of one half come."""
+    rows = [(0.0, 2, 100.0, 1.0), (0.0, 2, 200.0, 1.0), (10.0, 4, 50.0, 1.0), *((20.0, 2, 100.0, 1.0),) * 3]
+    assert starts(queue(rows), Easy()) == [0, 0, 200, 100, 250, 250]
+
+
+def test_a_job_that_would_delay_the_reservation_waits_and_one_on_extra_gpus_starts():
+    """The head needs 3 of 4 GPUs at 100 s; one is extra. Of two long jobs of one GPU the first takes it."""
+    long = (10.0, 1, 500.0, 1.0)
+    rows = [(0.0, 2, 100.0, 1.0), (5.0, 3, 50.0, 1.0), long, long, (10.0, 1, 90.0, 1.0)]
+    assert starts(queue(rows), Easy()) == [0, 100, 10, 150, 10]
+    late = [*rows[:-1], (10.0, 1, 91.0, 1.0)]  # a second longer than until the reservation
+    assert starts(queue(late), Easy()) == [0, 100, 10, 150, 150]
+
+
+def test_conservative_refuses_what_easy_allows():
+    """The last job uses the GPU that is free beside the first reservation; it delays the second one, of all GPUs."""
+    rows = [(0.0, 2, 100.0, 1.0), (1.0, 3, 50.0, 1.0), (2.0, 4, 10.0, 1.0), (3.0, 1, 300.0, 1.0)]
+    assert starts(queue(rows), Easy()) == [0, 100, 303, 3]
+    assert starts(queue(rows), Conservative()) == [0, 100, 150, 160]
+    rows[-1] = (3.0, 1, 147.0, 1.0)  # ends when the second reservation begins
+    assert starts(queue(rows), Easy()) == starts(queue(rows), Conservative()) == [0, 100, 150, 3]
+
+
+def test_a_reservation_is_on_nodes_and_not_on_a_sum_of_gpus():
+    """From 20 s on a GPU of each of two nodes is free; the job of two waits for the second node until 100 s."""
+    rows = [(0.0, 1, 20.0, 1.0), (0.0, 1, 300.0, 1.0), (0.0, 1, 100.0, 1.0), (30.0, 2, 50.0, 1.0)]
+    rows += [(31.0, 1, 200.0, 1.0), (31.0, 1, 80.0, 1.0)]  # on the first node; too long for the second one
+    for policy in (Easy(), Conservative()):
+        assert starts(queue(rows, (2, 2)), policy) == [0, 0, 0, 100, 31, 150]
+
+
+def test_a_gang_of_whole_nodes_has_its_nodes_at_the_reserved_time():
+    """A gang of two nodes: a job that uses the node that is free now beyond the reservation does not start."""
+    rows = [(0.0, 2, 100.0, 1.0), (1.0, 4, 50.0, 1.0), (2.0, 2, 98.0, 1.0), (3.0, 2, 300.0, 1.0), (4.0, 1, 96.0, 1.0)]
+    for policy in (Easy(), Conservative()):
+        assert starts(queue(rows, (2, 2)), policy) == [0, 100, 2, 150, 150]
+
+
+def test_an_order_that_does_not_exist_is_refused():
+    for policy in (Easy, Conservative):
+        with refused("job_order", "size", "submission"):
+            policy(job_order="size")
+
+
+def _easy(now: float, running: list[int], waiting: list[int], rows: Rows, ends: list[float], gpus: int) -> list[int]:
+    free, chosen, shadow, extra = gpus - sum(rows[j][1] for j in running), [], np.inf, 0
+    for j in waiting:
+        size, limit = rows[j][1], rows[j][2]
+        if shadow == np.inf and size <= free:
+            chosen.append(j)
+            free -= size
+        elif shadow == np.inf:
+            held = sorted([(ends[i], rows[i][1]) for i in running] + [(now + rows[i][2], rows[i][1]) for i in chosen])
+            shadow = next(end for end, _ in held if free + sum(g for e, g in held if e <= end) >= size)
+            extra = free + sum(g for e, g in held if e <= shadow) - size
+        elif size <= free and (now + limit <= shadow or size <= extra):
+            extra -= size if now + limit > shadow else 0
+            chosen.append(j)
+            free -= size
+    return chosen
+
+
+def _conservative(reserved: dict[int, float]):
+    """Return the rule with the reservations that it keeps."""
+
+    def rule(now: float, running: list[int], waiting: list[int], rows: Rows, ends: list[float], gpus: int) -> list[int]:
+        if sum(rows[j][1] for j in running) == gpus:
+            return []
+        for j in waiting:
+            held = [(now, ends[i], rows[i][1]) for i in running]
+            held += [(reserved[i], reserved[i] + rows[i][2], rows[i][1]) for i in waiting if i != j and i in reserved]
+
+            def fits(begin: float, j: int = j, held: list = held) -> bool:
+                within = [t for t in [begin, *(s for s, _, _ in held)] if begin <= t < begin + rows[j][2]]
+                return all(sum(g for s, e, g in held if s <= t < e) + rows[j][1] <= gpus for t in within)
+
+            reserved[j] = next(t for t in sorted({now, *(e for _, e, _ in held)}) if fits(t))
+        return [j for j in waiting if reserved[j] == now]
+
+    return rule
+
+
+def reference(rows: Rows, gpus: int, rule) -> list[float]:
+    """Return the start times on one node by a plain simulation from event to event [s]."""
+    count, now = len(rows), -1.0
+    start, limit, over = [np.inf] * count, [np.inf] * count, [np.inf] * count
+    while any(each == np.inf for each in start):
+        now = min(t for t in [*(row[0] for row in rows), *over] if now < t)
+        running = [j for j in range(count) if start[j] <= now < over[j]]
+        waiting = [j for j in range(count) if rows[j][0] <= now and start[j] == np.inf]
+        for j in rule(now, running, waiting, rows, limit, gpus):
+            start[j], limit[j], over[j] = now, now + rows[j][2], now + rows[j][2] * rows[j][3]
+    return start
+
+
+rows_of_jobs = st.lists(
+    st.tuples(
+        st.integers(0, 4).map(lambda n: 25.0 * n),
+        st.integers(1, 4),
+        st.integers(1, 8).map(lambda n: 50.0 * n),
+        st.sampled_from([1.0, 0.5]),
+    ),
+    min_size=1,
+    max_size=9,
+).map(lambda rows: [(sum(r[0] for r in rows[: i + 1]), *row[1:]) for i, row in enumerate(rows)])
+
+
+@settings(max_examples=60, deadline=None)
+@given(rows_of_jobs)
+def test_on_one_node_the_starts_are_those_of_a_plain_reference(rows):
+    assert starts(queue(rows), Easy()) == reference(rows, 4, _easy)
+    assert starts(queue(rows), Conservative()) == reference(rows, 4, _conservative({}))
+
+
+class Watched:
+    """A policy whose reservations are kept: of every job the first time at which it had one, and what it promised."""
+
+    def __init__(self, policy: Policy) -> None:
+        self.name, self.preemption, self.policy = policy.name, policy.preemption, policy
+        self.promised: dict[int, float] = {}
+
+    def memory_columns(self, instance: Instance) -> int:
+        return 60
+
+    def decide(self, view, rng) -> None:
+        self.policy.decide(view, rng)
+        waiting = view.waiting
+        if isinstance(self.policy, Conservative):
+            rows = view.memory[waiting]
+            found = {j: row[START_S] for j, row in zip(waiting.tolist(), rows, strict=True) if row[CONFIG]}
+        else:
+            head = waiting[:1]
+            found = {j: first_reservation(view.board, j, asked_for(view.board, head)[0])[0] for j in head.tolist()}
+        self.promised = found | self.promised
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.integers(0, 10**6), st.booleans())
+def test_no_job_starts_after_its_first_reservation(seed, kinds):
+    """Limits are never exceeded here: the first job of the queue under EASY, and every job under conservative."""
+    instance = random_instance(seed, jobs=14, nodes=3, restart_s=60.0, span_s=2000.0, kinds=kinds)
+    for policy in (Easy(), Conservative()):
+        watched = Watched(policy)
+        start = simulate(instance, watched).start_s
+        assert all(start[job] <= promised + 1e-3 for job, promised in watched.promised.items()), policy.name
