@@ -138,6 +138,11 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "Conservative backfilling by time limits: every waiting job has a reservation, and none is delayed",
             origin="ours",
         ),
+        "multifactor": ShippedPolicy(
+            "backfill.multifactor:Multifactor",
+            "Slurm's multifactor priority, of age, size and fair share with half-life, with EASY backfilling",
+            origin="ours",
+        ),
         "edf": ShippedPolicy(
             "dispatching.dispatch:edf",
             "Earliest due date first; the cheapest configuration that meets it",

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines.backfill.conservative import Conservative
 from gpusched_baselines.backfill.easy import Easy, first_reservation
 from gpusched_baselines.backfill.free_gpus import asked_for
+from gpusched_baselines.backfill.multifactor import USAGE, Multifactor
 from gpusched_baselines.backfill.profile import CONFIG, START_S
-from gpusched_env import Configuration, EpochDistribution, Instance, Job, simulate
+from gpusched_env import Configuration, EpochDistribution, Instance, Job, Tenant, simulate
 from instances import CERTAIN, random_instance
 from refusals import refused
 from small_instances import kilowatt_cluster
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator import Policy
+    from gpusched_env.simulator import Policy, State
 
 EVEN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 Rows = list[tuple[float, int, float, float]]
@@ -186,3 +189,62 @@ def test_no_job_starts_after_its_first_reservation(seed, kinds):
         watched = Watched(policy)
         start = simulate(instance, watched).start_s
         assert all(start[job] <= promised + 1e-3 for job, promised in watched.promised.items()), policy.name
+
+
+def usage_and_priorities(instance: Instance, policy: Multifactor, at_s: float) -> tuple[list[float], list[float]]:
+    """Return the usage of tenants and the priorities of the jobs that wait at a round at a time [s]."""
+    found: list[tuple[list[float], list[float]]] = []
+
+    def look(state: State) -> None:
+        if state.view.now_s == at_s:
+            view = state.view
+            found.append((view.memory[0, USAGE:].tolist(), policy.priorities(view, view.waiting).tolist()))
+
+    simulate(instance, policy, on_round=look)
+    return found[0]
+
+
+def of_tenants(rows: Rows, tenants: list[int]) -> Instance:
+    """Make the same queue of jobs of two tenants."""
+    made = queue(rows)
+    jobs = replace(made.jobs, tenant=np.array(tenants))
+    return replace(made, jobs=jobs, tenants=(Tenant("a"), Tenant("b")))
+
+
+def test_age_overtakes_size_after_the_time_that_their_weights_give():
+    """A job of 1 GPU that waits 40 s more than one of 4 has 0.4 of the age; the sizes differ by 3/8 (half of 3/4)."""
+    rows = [(0.0, 4, 100.0, 1.0), (10.0, 1, 10.0, 1.0), (50.0, 4, 10.0, 1.0)]
+    for weight, first in ((1000.0, [0, 100, 110]), (900.0, [0, 110, 100])):
+        assert starts(queue(rows), Multifactor(age=weight, size=1000.0, max_age_s=100.0)) == first
+    assert starts(queue(rows), Multifactor(age=900.0, max_age_s=100.0, favor_small=True)) == [0, 100, 110]
+
+
+def test_usage_is_half_after_a_half_life_and_the_fair_share_follows_it():
+    """Tenant a holds 4 GPUs for 100 s: ∫ 4 · 2^(-s/50) = 4 · 50 / ln 2 · (1 - 1/4); 50 s later it is half of that."""
+    rows = [(0.0, 4, 100.0, 1.0), (100.0, 2, 100.0, 1.0), (100.0, 4, 30.0, 1.0), (150.0, 1, 10.0, 1.0)]
+    policy = Multifactor(age=0.0, size=0.0, fair_share=1000.0, half_life_s=50.0)
+    used, (priority, *_) = usage_and_priorities(of_tenants(rows, [0, 1, 1, 1]), policy, 150.0)
+    both = [2.0 * 50.0 / np.log(2.0) * 0.75, 2.0 * 50.0 / np.log(2.0) * 0.5]
+    assert used == pytest.approx(both)
+    assert priority == pytest.approx(1000.0 * 2.0 ** (-2.0 * both[1] / sum(both)))
+
+
+def test_the_tenant_that_has_used_less_goes_first_until_usage_has_decayed():
+    """Job 0 of tenant a ends at 50 s, so the second one of a waits for that of b, submitted later."""
+    rows = [(0.0, 4, 50.0, 1.0), (10.0, 4, 10.0, 1.0), (20.0, 4, 10.0, 1.0)]
+    assert starts(of_tenants(rows, [0, 0, 1]), Multifactor()) == [0, 60, 50]
+    assert starts(of_tenants(rows, [0, 0, 0]), Multifactor()) == [0, 50, 60]
+    assert starts(of_tenants(rows, [0, 0, 1]), Multifactor(fair_share=0.0)) == [0, 50, 60]
+
+
+def test_the_usage_of_jobs_that_end_between_rounds_is_counted_once():
+    """Both complete at 10 s, when nothing waits; the next round is at 100 s."""
+    rows = [(0.0, 1, 10.0, 1.0), (0.0, 2, 10.0, 1.0), (100.0, 1, 10.0, 1.0)]
+    assert usage_and_priorities(of_tenants(rows, [0, 1, 0]), Multifactor(half_life_s=np.inf), 100.0)[0] == [10, 20]
+
+
+def test_a_weight_below_zero_and_a_half_life_of_zero_are_refused():
+    with refused("age", -1.0, ">= 0"):
+        Multifactor(age=-1.0)
+    with refused("half_life_s", 0.0, "> 0"):
+        Multifactor(half_life_s=0.0)

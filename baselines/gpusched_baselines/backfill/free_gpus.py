@@ -35,8 +35,9 @@ def limit_end_s(board: Board, job: int) -> float:
     jobs, now, config = board.jobs, board.clock[at.NOW], int(board.jobs[job, at.CONFIG])
     if jobs[job, at.OLD_CONFIG] < 0.0:
         return now + limit_s(board, job, config)
-    left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.BASE_EPOCHS]
-    return max(now + OVERRUN_S, jobs[job, at.READY_S] + left * board.tau[job, config])
+    left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
+    end = max(now, jobs[job, at.READY_S]) + left * board.tau[job, config]
+    return end if end > now + same_s(board) else now + OVERRUN_S
 
 
 @kernel
