@@ -64,7 +64,7 @@ def slurm_snapshot_command(
     ] = None,
     policies: Annotated[
         str, typer.Option("--policies", "-p", help="Policies with commas.", autocompletion=completion.policies)
-    ] = "edf,sts,sts-x",
+    ] = "edf,easy,conservative,multifactor,sts,sts-x",
     partition: Annotated[str | None, typer.Option("--partition", help="Only this partition; default: all.")] = None,
     forecast: Annotated[
         int, typer.Option("--forecast", metavar="N", help="Rollouts for how long jobs wait; 0: none.")
