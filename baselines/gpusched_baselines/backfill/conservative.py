@@ -11,9 +11,11 @@ from gpusched_baselines.backfill.easy import covered
 from gpusched_baselines.backfill.free_gpus import asked_for, limit_s, same_s, start_within
 from gpusched_baselines.backfill.profile import (
     CONFIG,
+    DONE,
     FIRST_PART,
     PARTS,
     START_S,
+    USABLE,
     Profile,
     earliest,
     free_from,
@@ -38,17 +40,30 @@ def plan_conservative(board: Board, order: Ints) -> None:
     """Start the jobs of `order`, the waiting ones, (W,), whose reservation has come, and renew the others'."""
     if not any_capacity(board):
         return
-    asked, profile = asked_for(board, order), profile_of(board, order.shape[0])
+    asked, profile, moves = asked_for(board, order), profile_of(board, order.shape[0]), _have_more(board)
     for job in order:
         _keep_reservation(board, profile, job)
     for i in range(order.shape[0]):
         job, row = order[i], board.memory[order[i]]
         if row[CONFIG] > 0.0:
+            if not moves and row[START_S] > board.clock[at.NOW] + same_s(board):
+                continue
             _reserve_as_in(board, profile, job, -1)
         if covered(board, job, asked[i]):
             _reserve_earliest(board, profile, job, asked[i])
         else:
             row[CONFIG] = 0.0
+
+
+@kernel
+def _have_more(board: Board) -> bool:
+    """Whether jobs have ended, or nodes have other GPUs, since reservations were last moved: they are moved now."""
+    run, usable = board.memory[0], 0
+    for n in range(board.nodes.shape[0]):
+        usable += board.nodes[n, at.USABLE]
+    more = run[DONE] != board.count[at.DONE] or run[USABLE] != usable
+    run[DONE], run[USABLE] = board.count[at.DONE], usable
+    return more
 
 
 @kernel
@@ -111,8 +126,7 @@ class Conservative:
 
     What a job asks for, and its time limit, are those of `Easy`. Every waiting job has a reservation, on nodes, from
     the first round with a free GPU after its submission on; it starts then at the latest if all jobs keep their time
-    limits. In every such round the waiting jobs, in order, are moved to the earliest time that delays no other
-    reservation; a job that can start now does.
+    limits. After jobs have ended, the reservations are moved, in order, to the earliest time that delays no other one.
 
     A job loses its reservation where nodes fail or jobs pass their time limits, and gets another one.
 
@@ -142,7 +156,7 @@ class Conservative:
             raise InputError("tenancy", instance.tenancy, "none, quota or private: cells move between hosts")
 
     def memory_columns(self, instance: Instance) -> int:
-        """Return the columns of memory: eight, and three for every part of a node that a job may hold."""
+        """Return the columns of memory: ten, and three for every part of a node that a job may hold."""
         each = instance.configurations
         return FIRST_PART + 3 * max(c.nodes if c.share == 1.0 else c.gpus_per_node * c.nodes for c in each)
 

@@ -13,8 +13,11 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean
 # Columns of the policy's memory of a job, after those of a plan:
 START_S = 5  # when it may start [s]
 CONFIG = 6  # 1 + the configuration; 0: it has no reservation
-PARTS = 7  # parts of nodes that are reserved, then three columns for each: node, column of the table, and amount
-FIRST_PART = 8
+PARTS = 7  # parts of nodes that are reserved; from `FIRST_PART` on three columns for each: node, column, and amount
+# And in the first row, of the run:
+DONE = 8  # jobs completed, and GPUs that nodes have, when reservations were last moved
+USABLE = 9
+FIRST_PART = 10
 
 
 class Profile(NamedTuple):
@@ -22,14 +25,14 @@ class Profile(NamedTuple):
 
     Attributes:
         begin_s: When each begins [s], rising, the first one now, (K,).
-        free: Its table of free GPUs, (K, N, 1 + G).
-        gpus: The free GPUs of each type, (K, V).
+        row: Its place in `free`, (K,).
+        free: Tables of free GPUs, (K, N, 1 + G).
         size: (1,).
     """
 
     begin_s: Floats
+    row: Ints
     free: Ints
-    gpus: Ints
     size: Ints
 
 
@@ -41,8 +44,8 @@ def profile_of(board: Board, waiting: int) -> Profile:
     most = running.shape[0] + 5 * waiting + 2
     profile = Profile(
         np.empty(most),
+        np.arange(most),
         np.empty((most, now.shape[0], now.shape[1]), dtype=np.int64),
-        np.zeros((most, board.capacity.shape[0]), dtype=np.int64),
         np.ones(1, dtype=np.int64),
     )
     profile.begin_s[0], profile.free[0] = board.clock[at.NOW], now
@@ -55,24 +58,22 @@ def profile_of(board: Board, waiting: int) -> Profile:
             profile.size[0] += 1
     sim.restore(board, active, held, kept)
     sim.measure(board)
-    for k in range(profile.size[0]):
-        for n in range(now.shape[0]):
-            profile.gpus[k, board.nodes[n, at.NODE_TYPE]] += profile.free[k, n, 0]
     return profile
 
 
 @kernel
 def interval_from(board: Board, profile: Profile, time: float) -> int:
     """Return the interval that begins at a time [s], ≥ now; the one in which it is is divided."""
-    begin_s, size = profile.begin_s, profile.size[0]
+    begin_s, row, size = profile.begin_s, profile.row, profile.size[0]
     k = size - 1
     while begin_s[k] > time + same_s(board):
         k -= 1
     if begin_s[k] >= time - same_s(board):
         return k
     for i in range(size, k + 1, -1):
-        begin_s[i], profile.free[i], profile.gpus[i] = begin_s[i - 1], profile.free[i - 1], profile.gpus[i - 1]
-    begin_s[k + 1], profile.free[k + 1], profile.gpus[k + 1] = time, profile.free[k], profile.gpus[k]
+        begin_s[i], row[i] = begin_s[i - 1], row[i - 1]
+    begin_s[k + 1], row[k + 1] = time, size
+    profile.free[size] = profile.free[row[k]]
     profile.size[0] += 1
     return k + 1
 
@@ -95,22 +96,20 @@ def reserve(board: Board, profile: Profile, begin_s: float, end_s: float, parts:
     """
     first = interval_from(board, profile, begin_s)
     stop = interval_from(board, profile, end_s)
-    fits = _subtract_all(board, profile, first, stop, parts, sign)
+    fits = _subtract_all(profile, first, stop, parts, sign)
     if not fits:
-        _subtract_all(board, profile, first, stop, parts, -sign)
+        _subtract_all(profile, first, stop, parts, -sign)
     return fits
 
 
 @kernel
-def _subtract_all(board: Board, profile: Profile, first: int, stop: int, parts: Floats, sign: int) -> bool:
+def _subtract_all(profile: Profile, first: int, stop: int, parts: Floats, sign: int) -> bool:
     """Subtract the parts of a reservation, or add them, in the intervals from `first` to before `stop`."""
-    fits, nodes = True, board.nodes
+    fits = True
     for p in range(0, parts.shape[0], 3):
         n, column, amount = int(parts[p]), int(parts[p + 1]), sign * int(parts[p + 2])
         for k in range(first, stop):
-            before = profile.free[k, n, 0]
-            fits &= subtract(profile.free[k], n, column, amount)
-            profile.gpus[k, nodes[n, at.NODE_TYPE]] += profile.free[k, n, 0] - before
+            fits &= subtract(profile.free[profile.row[k]], n, column, amount)
     return fits
 
 
@@ -121,40 +120,53 @@ def earliest(board: Board, profile: Profile, job: int, config: int, length_s: fl
     Returns:
         The interval, -1 if there is none; and what it takes of the tables, (N, 1 + G).
     """
-    size = _least_gpus(board, config)
-    v, k = board.facts.configs[config, at.CONFIG_TYPE], 0
-    while k < profile.size[0] and profile.begin_s[k] < by_s - same_s(board):
-        last, full = last_before(board, profile, profile.begin_s[k] + length_s), -1
-        for i in range(k, last + 1):
-            full = i if profile.gpus[i, v] < size else full
-        if full >= 0:
-            k = full + 1
-            continue
-        taken = start_within(board, job, config, free_from(profile, k, last), False)
-        if taken.shape[0] > 0:
-            return k, taken
-        k += 1
+    begin_s, size, same = profile.begin_s, profile.size[0], same_s(board)
+    blocked = np.full(board.nodes.shape[0], -1)  # the last interval so far in which the job has no part of a node
+    needs, last = _nodes_needed(board, config), -1
+    for k in range(size):
+        if begin_s[k] >= by_s - same:
+            break
+        while last + 1 < size and (last < k or begin_s[last + 1] < begin_s[k] + length_s - same):
+            last += 1
+            _block(board, config, profile.free[profile.row[last]], last, blocked)
+        open_nodes = 0
+        for n in range(blocked.shape[0]):
+            open_nodes += 1 if blocked[n] < k else 0
+        if open_nodes >= needs:
+            taken = start_within(board, job, config, free_from(profile, k, last), False)
+            if taken.shape[0] > 0:
+                return k, taken
     return -1, np.empty((0, profile.free.shape[2]), dtype=np.int64)
+
+
+@lean_kernel
+def _nodes_needed(board: Board, config: int) -> int:
+    """Return how many nodes a configuration needs at least."""
+    return 1 if board.facts.configs[config, at.CONFIG_SPREAD] > 0 else board.facts.configs[config, at.CONFIG_NODES]
+
+
+@kernel
+def _block(board: Board, config: int, free: Ints, k: int, blocked: Ints) -> None:
+    """Write interval `k` to `blocked`, (N,), for the nodes in whose row of a table a job has no part."""
+    nodes, configs = board.nodes, board.facts.configs
+    v, gpus, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], configs[config, at.CONFIG_UNITS]
+    for n in range(blocked.shape[0]):
+        if nodes[n, at.NODE_TYPE] != v or (free[n, 0] < gpus and units == 0):
+            blocked[n] = k
 
 
 @kernel
 def free_from(profile: Profile, first: int, last: int) -> Ints:
     """Return what is free in all intervals from `first` to `last`, (N, 1 + G)."""
-    free = common(profile.free[first], profile.free[last])
-    for k in range(first + 1, last):
-        free = common(free, profile.free[k])
+    free = profile.free[profile.row[first]].copy()
+    for k in range(first, last + 1):
+        table = profile.free[profile.row[k]]
+        if free.shape[1] > 1:
+            free = common(free, table)
+            continue
+        for n in range(free.shape[0]):
+            free[n, 0] = min(free[n, 0], table[n, 0])
     return free
-
-
-@lean_kernel
-def _least_gpus(board: Board, config: int) -> int:
-    """Return how many free GPUs a configuration needs; a share may find a GPU that is shared already."""
-    configs = board.facts.configs
-    return (
-        0
-        if configs[config, at.CONFIG_UNITS] > 0
-        else configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES]
-    )
 
 
 @kernel
